@@ -1,0 +1,63 @@
+# `make reproduce` and `make test` need Python >= 3.11 with pip, nothing else; both make their own .venv.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+OUT ?= reproduced
+
+.PHONY: reproduce test test-all test-oldest lint format types coverage bench clean help
+
+help:
+	@echo "make reproduce   set up and run the main job; figures go to $(OUT)/"
+	@echo "make test        set up and run the fast test suite"
+	@echo "make test-all    every test, slow ones too"
+	@echo "make test-oldest the fast suite with the oldest supported versions of everything"
+	@echo "make lint        ruff, formatting included      make format   let ruff mend it"
+	@echo "make types       strict mypy on src/            make bench    the benchmarks"
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+# The stamps keep a second run from installing anything again.
+$(VENV)/.package: $(BIN)/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(VENV)/.dev: $(BIN)/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	@touch $@ $(VENV)/.package
+
+reproduce: $(VENV)/.package
+	@mkdir -p $(OUT)
+	$(BIN)/dendrocap nonlinearity polsky --x-min 0.33 --gamma 15 --from -0.2 --to 1.2 --points 15 --plot $(OUT)/fig1_inset.png
+
+test: $(VENV)/.dev
+	$(BIN)/python -m pytest -q
+
+test-all: $(VENV)/.dev
+	$(BIN)/python -m pytest -q -m "not network"
+
+test-oldest:
+	$(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check --constraint tests/oldest.txt --editable ".[dev]"
+	.venv-oldest/bin/python -m pytest -q -p no:cacheprovider
+
+coverage: $(VENV)/.dev
+	$(BIN)/python -m pytest -q --cov --cov-report=term
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+types: $(VENV)/.dev
+	$(BIN)/mypy
+
+bench: $(VENV)/.dev
+	for script in benchmarks/*.py; do $(BIN)/python $$script || exit 1; done
+
+clean:
+	rm -rf $(VENV) .venv-oldest $(OUT) .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis

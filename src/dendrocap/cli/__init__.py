@@ -1,0 +1,83 @@
+"""The command line: ``dendrocap COMMAND``, one module per command.
+
+Conventions that all commands keep:
+
+- data goes to stdout, progress and messages to stderr;
+- ``--json`` prints one JSON array of objects, one per point, keys as in the Python results, NaN as null;
+- exit codes: 0 fine, 1 the equations have no solution or a computation failed, 2 bad input (one line on
+  stderr, no traceback), 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from dendrocap import __version__
+from dendrocap.cli.nonlinearity import nonlinearity
+from dendrocap.errors import DendrocapError, InvalidParameter
+
+__all__ = ["app"]
+
+# Typer has carried a copy of Click of its own since 0.26; its public BadParameter leads to the right base class.
+USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
+
+
+class OneLineErrors(TyperGroup):
+    """Ends every foreseeable failure with one line on stderr and the exit code it deserves."""
+
+    def main(self, args: Sequence[str] | None = None, standalone_mode: bool = True, **extra: Any) -> Any:  # type: ignore[override]
+        try:
+            outcome = super().main(args, standalone_mode=False, **extra)
+        except USAGE_ERROR as error:
+            code, message = 2, error.format_message()  # type: ignore[attr-defined]
+        except InvalidParameter as error:
+            code, message = 2, str(error)
+        except DendrocapError as error:
+            code, message = 1, str(error)
+        except OSError as error:
+            code, message = 1, f"{error.filename or 'output'}: {error.strerror or error}"
+        except (KeyboardInterrupt, typer.Abort):
+            code, message = 130, "interrupted"
+        else:
+            if standalone_mode:
+                sys.exit(outcome if isinstance(outcome, int) else 0)
+            return outcome
+        typer.echo(f"error: {' '.join(message.split())}", err=True)
+        sys.exit(code)
+
+
+app = typer.Typer(
+    name="dendrocap",
+    cls=OneLineErrors,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"dendrocap {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and leave.", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
+    """What can a single neuron with non-linear dendrites compute?
+
+    Theory, learning and figures for the two-layer neuron with non-negative weights.
+    Every command takes --help, and --json for machines.
+    """
+
+
+app.command()(nonlinearity)

@@ -1,0 +1,35 @@
+"""Everything dendrocap raises on purpose."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["ConvergenceError", "DendrocapError", "InvalidParameter", "NoSolution"]
+
+
+class DendrocapError(Exception):
+    """Root of all errors raised on purpose by dendrocap."""
+
+
+class InvalidParameter(DendrocapError, ValueError):
+    """A value outside its allowed range; the message names parameter, value and range."""
+
+
+class NoSolution(DendrocapError):
+    """The equations exclude a solution, such as a somatic threshold that g never reaches."""
+
+
+class ConvergenceError(DendrocapError):
+    """An iteration stopped before its tolerance.
+
+    Parameters
+    ----------
+    message : str
+        What was iterated, and how far it came.
+    last_iterate : object
+        Where the iteration stood when it gave up.
+    """
+
+    def __init__(self, message: str, last_iterate: Any = None) -> None:
+        super().__init__(message)
+        self.last_iterate = last_iterate

@@ -1,0 +1,1 @@
+"""Figures. Modules here draw what they are given; they compute nothing."""

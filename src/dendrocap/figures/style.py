@@ -1,0 +1,54 @@
+"""One look for all figures: palette, fonts, sizes, and how they are saved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["COLUMN_WIDTH", "PALETTE", "house_style", "save"]
+
+# Okabe and Ito's colours, distinguishable with any colour vision; one per non-linearity, the same in all figures.
+PALETTE = {
+    "polsky": "#D55E00",
+    "relu": "#0072B2",
+    "saturating_relu": "#E69F00",
+    "step": "#CC79A7",
+    "linear": "#000000",
+    "tabulated": "#009E73",
+    "custom": "#56B4E9",
+}
+
+COLUMN_WIDTH = 3.4  # inches, one column of a two-column page
+
+
+@contextmanager
+def house_style() -> Iterator[None]:
+    """Matplotlib settings that hold while a figure is built."""
+    import matplotlib as mpl
+
+    settings: dict[Any, Any] = {
+        "font.size": 8.0,
+        "axes.labelsize": 9.0,
+        "axes.titlesize": 9.0,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "legend.frameon": False,
+        "legend.fontsize": 7.5,
+        "lines.linewidth": 1.5,
+        "pdf.fonttype": 42,  # text stays text in PDF and SVG
+        "svg.fonttype": "none",
+        "svg.hashsalt": "dendrocap",  # the same figure gives the same file
+    }
+    with mpl.rc_context(settings):
+        yield
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a figure at 150 dpi, in the format its name asks for."""
+    with house_style():
+        figure.savefig(path, dpi=150)

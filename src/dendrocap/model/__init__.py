@@ -1,0 +1,37 @@
+"""The neuron, its dendritic non-linearity and its random tasks."""
+
+from dendrocap.model.neuron import DendriticNeuron, LinearNeuron, NeuronSpec, TaskSpec
+from dendrocap.model.nonlinearities import (
+    Custom,
+    Kernel,
+    Linear,
+    Nonlinearity,
+    Polsky,
+    ReLU,
+    SaturatingReLU,
+    Step,
+    Tabulated,
+    named_nonlinearity,
+)
+from dendrocap.model.patterns import PackedPatterns, Patterns, pack_patterns, random_patterns
+
+__all__ = [
+    "Custom",
+    "DendriticNeuron",
+    "Kernel",
+    "Linear",
+    "LinearNeuron",
+    "NeuronSpec",
+    "Nonlinearity",
+    "PackedPatterns",
+    "Patterns",
+    "Polsky",
+    "ReLU",
+    "SaturatingReLU",
+    "Step",
+    "Tabulated",
+    "TaskSpec",
+    "named_nonlinearity",
+    "pack_patterns",
+    "random_patterns",
+]

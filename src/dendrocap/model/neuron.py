@@ -1,0 +1,293 @@
+"""The neuron: what it is made of, what it is asked to learn, and how it answers.
+
+`NeuronSpec` and `TaskSpec` hold what theory and simulation share; `DendriticNeuron` and `LinearNeuron`
+add a finite size. Weights are plain arrays, passed in and returned, never kept inside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dendrocap.errors import InvalidParameter
+from dendrocap.model.nonlinearities import Linear, Nonlinearity
+from dendrocap.model.patterns import PackedPatterns, binary_inputs
+from dendrocap.validation import real_number, refuse, whole_number
+
+__all__ = ["DendriticNeuron", "Level", "LinearNeuron", "NeuronSpec", "TaskSpec"]
+
+Floats = NDArray[np.float64]
+
+# Patterns are turned into floats a block at a time: 16 MB whatever the number of patterns.
+BLOCK = 2_000_000
+
+
+@dataclass(frozen=True)
+class Level:
+    """One level of a dendritic tree: its threshold and its non-linearity."""
+
+    theta: float
+    nonlinearity: Nonlinearity
+
+
+@dataclass(frozen=True)
+class NeuronSpec:
+    """A neuron in the limit of many branches with many synapses each.
+
+    Parameters
+    ----------
+    nonlinearity : Nonlinearity, or a sequence of them
+        What a branch makes of its input. A sequence, from the synapses towards the soma, makes a deeper
+        tree: the outputs of many branches of one level are summed by a branch of the next.
+    theta_d : float, or a sequence of as many
+        Dendritic threshold, the inhibition onto a branch; it sets the mean weight ``theta_d / f_in``.
+    theta_s : float
+        Somatic threshold, the inhibition onto the soma.
+
+    Examples
+    --------
+    >>> from dendrocap import Polsky
+    >>> NeuronSpec(Polsky(), theta_d=0.05, theta_s=0.5)
+    NeuronSpec(nonlinearity=Polsky(x_min=0.33, gamma=15.0), theta_d=0.05, theta_s=0.5)
+    """
+
+    nonlinearity: Nonlinearity | tuple[Nonlinearity, ...]
+    theta_d: float | tuple[float, ...]
+    theta_s: float
+
+    def __post_init__(self) -> None:
+        if isinstance(self.nonlinearity, Nonlinearity):
+            theta_d: Any = real_number("theta_d", self.theta_d, 0.0)
+        else:
+            object.__setattr__(self, "nonlinearity", _nonlinearities(self.nonlinearity))
+            theta_d = _thresholds(self.theta_d, self.n_levels)
+        object.__setattr__(self, "theta_d", theta_d)
+        object.__setattr__(self, "theta_s", real_number("theta_s", self.theta_s, 0.0))
+
+    @property
+    def n_levels(self) -> int:
+        """Number of dendritic levels; 1 is the model of the paper."""
+        return 1 if isinstance(self.nonlinearity, Nonlinearity) else len(self.nonlinearity)
+
+    @property
+    def levels(self) -> tuple[Level, ...]:
+        """The levels from the synapses to the soma."""
+        if isinstance(self.nonlinearity, Nonlinearity):
+            return (Level(self.theta_d, self.nonlinearity),)  # type: ignore[arg-type]
+        return tuple(
+            Level(theta, g)
+            for theta, g in zip(self.theta_d, self.nonlinearity, strict=True)  # type: ignore[arg-type]
+        )
+
+
+@dataclass(frozen=True)
+class TaskSpec:
+    """Random patterns and labels to be learned.
+
+    Parameters
+    ----------
+    f_in, f_out : float
+        Probability that an input, or a label, is 1.
+    kappa : float
+        Margin by which the somatic input must clear the threshold.
+    """
+
+    f_in: float = 0.5
+    f_out: float = 0.5
+    kappa: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("f_in", "f_out"):
+            level = real_number(name, getattr(self, name), 0.0, 1.0, low_open=True, high_open=True)
+            object.__setattr__(self, name, level)
+        object.__setattr__(self, "kappa", real_number("kappa", self.kappa, 0.0))
+
+
+@dataclass(frozen=True)
+class DendriticNeuron:
+    """A neuron with ``n_inputs`` synapses on ``n_branches`` dendritic branches.
+
+    Branch l sums its n_l inputs and passes them through g [model]::
+
+        branch_input  lambda_l = sum_i W_li xi_li / sqrt(n_l) - sqrt(n_l) theta_d
+        somatic_input Delta    = sum_l g(lambda_l) / sqrt(K) - sqrt(K) theta_s
+
+    The first ``n_inputs`` modulo ``n_branches`` branches carry one synapse more than the others, and
+    each is scaled by its own size n_l; for equal branches this is the paper's N / K.
+
+    Parameters
+    ----------
+    spec : NeuronSpec
+        Non-linearity and thresholds, with one dendritic level.
+    n_inputs, n_branches : int
+        N and K, with 1 <= K <= N.
+
+    Notes
+    -----
+    Weights have the shape ``(n_branches, branch_size)``; rows of shorter branches end in a zero. The flat
+    form ``(n_inputs,)``, in the order of the inputs, is accepted everywhere too.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dendrocap import Polsky, random_patterns
+    >>> neuron = DendriticNeuron(NeuronSpec(Polsky(), 0.05, 0.5), n_inputs=999, n_branches=27)
+    >>> rng = np.random.default_rng(1)
+    >>> inputs, labels = random_patterns(10, 999, rng=rng)
+    >>> weights = neuron.initial_weights(f_in=0.5, rng=rng)
+    >>> weights.shape, neuron.predict(weights, inputs).shape
+    ((27, 37), (10,))
+    """
+
+    spec: NeuronSpec
+    n_inputs: int
+    n_branches: int
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.spec, NeuronSpec):
+            raise refuse("spec", self.spec, "a NeuronSpec")
+        if self.spec.n_levels != 1:
+            raise refuse("spec.n_levels", self.spec.n_levels, "1: deeper trees exist in the theory only")
+        object.__setattr__(self, "n_inputs", whole_number("n_inputs", self.n_inputs, 1))
+        branches = whole_number("n_branches", self.n_branches, 1, self.n_inputs)
+        object.__setattr__(self, "n_branches", branches)
+
+    @property
+    def nonlinearity(self) -> Nonlinearity:
+        """g."""
+        return self.spec.levels[0].nonlinearity
+
+    @property
+    def theta_d(self) -> float:
+        """The dendritic threshold."""
+        return self.spec.levels[0].theta
+
+    @cached_property
+    def branch_sizes(self) -> NDArray[np.int64]:
+        """Number of synapses of each branch."""
+        small, extra = divmod(self.n_inputs, self.n_branches)
+        return np.where(np.arange(self.n_branches) < extra, small + 1, small).astype(np.int64)
+
+    @cached_property
+    def branch_starts(self) -> NDArray[np.int64]:
+        """Index of each branch's first input."""
+        return np.concatenate([[0], np.cumsum(self.branch_sizes)[:-1]]).astype(np.int64)
+
+    @property
+    def branch_size(self) -> int:
+        """Synapses of the largest branch."""
+        return int(self.branch_sizes[0])
+
+    @property
+    def weights_shape(self) -> tuple[int, int]:
+        """Shape of a weight array."""
+        return (self.n_branches, self.branch_size)
+
+    def flat_weights(self, weights: ArrayLike) -> Floats:
+        """Weights in the order of the inputs, after checking shape, sign and finiteness."""
+        array = np.asarray(weights)
+        if array.shape not in (self.weights_shape, (self.n_inputs,)):
+            raise InvalidParameter(
+                f"weights of shape {array.shape} are not allowed: the shape must be {self.weights_shape} "
+                f"or ({self.n_inputs},)"
+            )
+        if array.dtype.kind not in "fiub":
+            raise refuse("weights.dtype", array.dtype, "real numbers")
+        if array.ndim == 2:
+            if np.any(array[~self._synapses] != 0):
+                raise InvalidParameter("weights beyond the end of a short branch are not allowed: they must be 0")
+            array = array[self._synapses]
+        flat = array.astype(np.float64)
+        bad = ~(np.isfinite(flat) & (flat >= 0.0))
+        if np.any(bad):
+            at = int(np.argmax(bad))
+            raise refuse(f"weights[{at}]", float(flat[at]), "a finite number >= 0")
+        return flat
+
+    def shaped_weights(self, flat: ArrayLike) -> Floats:
+        """Flat weights as an array of `weights_shape`, short branches filled up with zeros."""
+        shaped = np.zeros(self.weights_shape)
+        shaped[self._synapses] = self.flat_weights(flat)
+        return shaped
+
+    @cached_property
+    def _synapses(self) -> NDArray[np.bool_]:
+        """Which entries of a weight array are synapses, not filling."""
+        return np.arange(self.branch_size)[None, :] < self.branch_sizes[:, None]
+
+    def initial_weights(self, f_in: float = 0.5, rng: np.random.Generator | int | None = None) -> Floats:
+        """Weights uniform on [0, 2 theta_d / f_in], whose mean balances the dendritic threshold."""
+        f_in = real_number("f_in", f_in, 0.0, 1.0, low_open=True, high_open=True)
+        generator = np.random.default_rng(rng)
+        return self.shaped_weights(generator.uniform(0.0, 2.0 * self.theta_d / f_in, self.n_inputs))
+
+    def branch_input(self, weights: ArrayLike, inputs: ArrayLike | PackedPatterns) -> Floats:
+        """lambda_l of every pattern and branch, shape ``(n_patterns, n_branches)``."""
+        flat, patterns = self.flat_weights(weights), binary_inputs(inputs, self.n_inputs)
+        roots = np.sqrt(self.branch_sizes)
+        result = np.empty((len(patterns), self.n_branches))
+        step = max(1, BLOCK // self.n_inputs)
+        for first in range(0, len(patterns), step):
+            rows = slice(first, first + step)
+            dense = patterns.unpack(rows) if isinstance(patterns, PackedPatterns) else patterns[rows]
+            block = dense.astype(np.float64)
+            for branch, (start, size) in enumerate(zip(self.branch_starts, self.branch_sizes, strict=True)):
+                synapses = slice(start, start + size)
+                result[rows, branch] = block[:, synapses] @ flat[synapses]
+        return result / roots - roots * self.theta_d
+
+    def somatic_input(self, weights: ArrayLike, inputs: ArrayLike | PackedPatterns) -> Floats:
+        """Delta of every pattern, shape ``(n_patterns,)``."""
+        root = np.sqrt(self.n_branches)
+        outputs = self.nonlinearity(self.branch_input(weights, inputs))
+        return np.asarray(outputs.sum(axis=1) / root - root * self.spec.theta_s)
+
+    def predict(self, weights: ArrayLike, inputs: ArrayLike | PackedPatterns) -> NDArray[np.uint8]:
+        """The neuron's answers: 1 where the somatic input is positive, else 0."""
+        return (self.somatic_input(weights, inputs) > 0.0).astype(np.uint8)
+
+
+class LinearNeuron(DendriticNeuron):
+    """The one-layer neuron: Delta = sum_i W_i xi_i / sqrt(N) - sqrt(N) theta_d [one-layer].
+
+    It is the dendritic neuron with a single linear branch and no somatic threshold, and has the same methods.
+
+    Parameters
+    ----------
+    theta_d : float
+        Its only threshold.
+    n_inputs : int
+        N.
+
+    Examples
+    --------
+    >>> neuron = LinearNeuron(theta_d=0.5, n_inputs=4)
+    >>> neuron.somatic_input([1.0, 1.0, 1.0, 1.0], [[1, 1, 1, 0]]).tolist()
+    [0.5]
+    """
+
+    def __init__(self, theta_d: float, n_inputs: int) -> None:
+        super().__init__(NeuronSpec(Linear(), theta_d, theta_s=0.0), n_inputs, n_branches=1)
+
+    def __repr__(self) -> str:
+        return f"LinearNeuron(theta_d={self.theta_d!r}, n_inputs={self.n_inputs!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (LinearNeuron, (self.theta_d, self.n_inputs))
+
+
+def _nonlinearities(given: Any) -> tuple[Nonlinearity, ...]:
+    if not isinstance(given, Sequence) or not given or not all(isinstance(g, Nonlinearity) for g in given):
+        raise refuse("nonlinearity", given, "a Nonlinearity, or a non-empty sequence of them")
+    return tuple(given)
+
+
+def _thresholds(given: Any, n_levels: int) -> tuple[float, ...]:
+    if not isinstance(given, Sequence) or len(given) != n_levels:
+        raise refuse("theta_d", given, f"a sequence of {n_levels} thresholds, one per level")
+    return tuple(real_number(f"theta_d[{level}]", theta, 0.0) for level, theta in enumerate(given))

@@ -1,0 +1,516 @@
+"""Dendritic non-linearities g: what a branch makes of its summed input.
+
+Each is a small frozen value: equal parameters make equal, hashable objects. All of them answer the
+same questions (value, derivative, where the kinks are, how far g reaches), so that the theory can
+integrate any of them, and each has an integer code with parameters under which compiled loops know it.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dendrocap.errors import InvalidParameter
+from dendrocap.model import table
+from dendrocap.validation import choice, real_number, refuse
+
+__all__ = [
+    "Custom",
+    "Kernel",
+    "Linear",
+    "Nonlinearity",
+    "Polsky",
+    "ReLU",
+    "SaturatingReLU",
+    "Step",
+    "Tabulated",
+    "named_nonlinearity",
+]
+
+Floats = NDArray[np.float64]
+ScalarFunction = Callable[[Any], Any]
+
+# What compiled loops switch on; dendrocap.model._compiled holds the other half of this agreement.
+LINEAR, RELU, SATURATING_RELU, STEP, POLSKY, TABLE = range(6)
+
+
+class Kernel(NamedTuple):
+    """A non-linearity as compiled code sees it: which formula, with which numbers."""
+
+    code: int
+    parameters: Floats
+
+
+class Nonlinearity(ABC):
+    """The dendritic transfer function g, as theory and simulation both need it."""
+
+    name: ClassVar[str]
+
+    def __call__(self, x: ArrayLike) -> Any:
+        """g(x), elementwise; a scalar gives a scalar."""
+        return self._value(np.asarray(x, dtype=np.float64))[()]
+
+    def derivative(self, x: ArrayLike) -> Any:
+        """g'(x), elementwise, without the delta functions that jumps would add."""
+        return self._derivative(np.asarray(x, dtype=np.float64))[()]
+
+    @abstractmethod
+    def _value(self, x: Floats) -> Floats: ...
+
+    @abstractmethod
+    def _derivative(self, x: Floats) -> Floats: ...
+
+    @property
+    @abstractmethod
+    def breakpoints(self) -> tuple[float, ...]:
+        """Where g has a kink or a jump, ascending."""
+
+    @property
+    @abstractmethod
+    def range(self) -> tuple[float, float]:
+        """Infimum and supremum of g."""
+
+    @property
+    def knots(self) -> tuple[float, ...]:
+        """Where integrals over g are split: its breakpoints, and marks inside a steep region."""
+        return self.breakpoints
+
+    @cached_property
+    def has_jumps(self) -> bool:
+        """Whether g is discontinuous, which makes its replica-symmetric capacity infinite."""
+        points = np.asarray(self.breakpoints, dtype=np.float64)
+        left, right = self(np.nextafter(points, -np.inf)), self(np.nextafter(points, np.inf))
+        return bool(np.any(np.abs(right - left) > 1e-8 * (1.0 + np.abs(left))))
+
+    @abstractmethod
+    def kernel(self) -> Kernel:
+        """Code and parameters for compiled loops."""
+
+
+@dataclass(frozen=True)
+class Linear(Nonlinearity):
+    """g(x) = x, which makes the two-layer neuron the one-layer one.
+
+    Examples
+    --------
+    >>> float(Linear()(-2.5))
+    -2.5
+    """
+
+    name: ClassVar[str] = "linear"
+
+    def _value(self, x: Floats) -> Floats:
+        return x.copy()
+
+    def _derivative(self, x: Floats) -> Floats:
+        return np.where(np.isnan(x), np.nan, 1.0)
+
+    @property
+    def breakpoints(self) -> tuple[float, ...]:
+        return ()
+
+    @property
+    def range(self) -> tuple[float, float]:
+        return (-math.inf, math.inf)
+
+    def kernel(self) -> Kernel:
+        return Kernel(LINEAR, np.empty(0))
+
+
+@dataclass(frozen=True)
+class ReLU(Nonlinearity):
+    """g(x) = max(0, x).
+
+    Examples
+    --------
+    >>> ReLU()([-1.0, 2.0]).tolist()
+    [0.0, 2.0]
+    """
+
+    name: ClassVar[str] = "relu"
+
+    def _value(self, x: Floats) -> Floats:
+        return np.maximum(x, 0.0)
+
+    def _derivative(self, x: Floats) -> Floats:
+        return np.where(np.isnan(x), np.nan, np.heaviside(x, 0.0))
+
+    @property
+    def breakpoints(self) -> tuple[float, ...]:
+        return (0.0,)
+
+    @property
+    def range(self) -> tuple[float, float]:
+        return (0.0, math.inf)
+
+    def kernel(self) -> Kernel:
+        return Kernel(RELU, np.empty(0))
+
+
+@dataclass(frozen=True)
+class SaturatingReLU(Nonlinearity):
+    """g(x) = min(max(0, x), 1).
+
+    Examples
+    --------
+    >>> SaturatingReLU()([-1.0, 0.25, 7.0]).tolist()
+    [0.0, 0.25, 1.0]
+    """
+
+    name: ClassVar[str] = "saturating_relu"
+
+    def _value(self, x: Floats) -> Floats:
+        return np.clip(x, 0.0, 1.0)
+
+    def _derivative(self, x: Floats) -> Floats:
+        return np.where(np.isnan(x), np.nan, np.where((x > 0.0) & (x < 1.0), 1.0, 0.0))
+
+    @property
+    def breakpoints(self) -> tuple[float, ...]:
+        return (0.0, 1.0)
+
+    @property
+    def range(self) -> tuple[float, float]:
+        return (0.0, 1.0)
+
+    def kernel(self) -> Kernel:
+        return Kernel(SATURATING_RELU, np.empty(0))
+
+
+@dataclass(frozen=True)
+class Step(Nonlinearity):
+    """g(x) = 1 for x > 0, else 0.
+
+    Its derivative vanishes wherever it exists, so gradient descent cannot train it.
+
+    Examples
+    --------
+    >>> Step()([-1.0, 0.0, 1e-9]).tolist()
+    [0.0, 0.0, 1.0]
+    """
+
+    name: ClassVar[str] = "step"
+
+    def _value(self, x: Floats) -> Floats:
+        return np.where(np.isnan(x), np.nan, np.heaviside(x, 0.0))
+
+    def _derivative(self, x: Floats) -> Floats:
+        return np.where(np.isnan(x), np.nan, 0.0)
+
+    @property
+    def breakpoints(self) -> tuple[float, ...]:
+        return (0.0,)
+
+    @property
+    def range(self) -> tuple[float, float]:
+        return (0.0, 1.0)
+
+    def kernel(self) -> Kernel:
+        return Kernel(STEP, np.empty(0))
+
+
+@dataclass(frozen=True)
+class Polsky(Nonlinearity):
+    """Linear up to ``x_min``, then a steep sigmoid that saturates at 1.
+
+    The transfer function [polsky] that the paper reads off the recordings of Polsky et al. (2004).
+    It is continuous; its slope jumps from 1 to ``gamma (1 - x_min) / 2`` at ``x_min``.
+
+    Parameters
+    ----------
+    x_min : float
+        Where the sigmoid takes over, in [0, 1]. At 1 nothing is left for it: saturating ReLU.
+    gamma : float
+        Steepness of the sigmoid, positive. With ``x_min = 0``, large values tend to the step.
+
+    Examples
+    --------
+    >>> g = Polsky()
+    >>> g([-1.0, 0.2, 0.33, 10.0]).tolist()
+    [0.0, 0.2, 0.33, 1.0]
+    >>> round(float(g.derivative(0.33)), 3)
+    5.025
+    """
+
+    x_min: float = 0.33
+    gamma: float = 15.0
+    name: ClassVar[str] = "polsky"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "x_min", real_number("x_min", self.x_min, 0.0, 1.0))
+        object.__setattr__(self, "gamma", real_number("gamma", self.gamma, 0.0, low_open=True))
+
+    def _rise(self, x: Floats) -> Floats:
+        """gamma (x - x_min), cut where the sigmoid is flat to the last bit, so that nothing overflows."""
+        return self.gamma * np.clip(x - self.x_min, 0.0, 800.0 / self.gamma)
+
+    def _value(self, x: Floats) -> Floats:
+        # [polsky] rewritten: 2 (1 - x_min) / (1 + e^-u) - 1 + 2 x_min = x_min + (1 - x_min) tanh(u / 2)
+        sigmoid = self.x_min + (1.0 - self.x_min) * np.tanh(0.5 * self._rise(x))
+        return np.where(x >= self.x_min, sigmoid, np.maximum(x, 0.0))
+
+    def _derivative(self, x: Floats) -> Floats:
+        decay = np.exp(-self._rise(x))
+        steepest = 0.5 * self.gamma * (1.0 - self.x_min)
+        sigmoid = steepest * 4.0 * decay / (1.0 + decay) ** 2
+        slope = np.where(x >= self.x_min, sigmoid, np.heaviside(x, 0.0))
+        return np.where(np.isnan(x), np.nan, slope)
+
+    @property
+    def breakpoints(self) -> tuple[float, ...]:
+        return (0.0,) if self.x_min == 0.0 else (0.0, self.x_min)
+
+    @property
+    def knots(self) -> tuple[float, ...]:
+        if self.x_min == 1.0:
+            return self.breakpoints
+        # On each of these intervals tanh(u/2) is far from its poles at u = +-i pi, measured in half-widths:
+        # Gauss-Legendre with 12 points is then exact to rounding. Beyond 40 the sigmoid is 1.
+        return self.breakpoints + tuple(self.x_min + u / self.gamma for u in (2.0, 4.0, 8.0, 16.0, 40.0))
+
+    @property
+    def range(self) -> tuple[float, float]:
+        return (0.0, 1.0)
+
+    def kernel(self) -> Kernel:
+        return Kernel(POLSKY, np.array([self.x_min, self.gamma]))
+
+
+@dataclass(frozen=True)
+class Custom(Nonlinearity):
+    """A user's own function.
+
+    Parameters
+    ----------
+    function : callable
+        g, taking and returning NumPy arrays.
+    derivative_function : callable, optional
+        g'. Without it, derivatives come from adaptive finite differences (`scipy.differentiate`) that
+        never step across a breakpoint: good to about eight digits, and slower.
+    breakpoints : sequence of float
+        Every kink and jump of g. One that is left out costs digits in every integral.
+    domain : (float, float)
+        Compiled training loops see g as a table of cubic pieces on this interval and as straight lines
+        beyond it. The theory calls the function itself.
+
+    Examples
+    --------
+    >>> softplus = Custom(lambda x: np.logaddexp(0.0, x), lambda x: 0.5 * (1.0 + np.tanh(0.5 * x)))
+    >>> round(float(softplus(0.0)), 6), softplus.range
+    (0.693147, (0.0, inf))
+    """
+
+    function: ScalarFunction
+    derivative_function: ScalarFunction | None = None
+    breakpoints: tuple[float, ...] = ()
+    domain: tuple[float, float] = (-32.0, 32.0)
+    name: ClassVar[str] = "custom"
+
+    def __init__(
+        self,
+        function: ScalarFunction,
+        derivative: ScalarFunction | None = None,
+        breakpoints: ArrayLike = (),
+        domain: tuple[float, float] = (-32.0, 32.0),
+    ) -> None:
+        if not callable(function):
+            raise refuse("function", function, "callable")
+        if derivative is not None and not callable(derivative):
+            raise refuse("derivative", derivative, "callable or None")
+        points = np.unique(np.atleast_1d(np.asarray(breakpoints, dtype=np.float64)))
+        if not np.all(np.isfinite(points)):
+            raise refuse("breakpoints", breakpoints, "finite numbers")
+        low = real_number("domain[0]", domain[0])
+        high = real_number("domain[1]", domain[1], low, low_open=True)
+        for attribute, value in (
+            ("function", function),
+            ("derivative_function", derivative),
+            ("breakpoints", tuple(points.tolist())),
+            ("domain", (low, high)),
+        ):
+            object.__setattr__(self, attribute, value)
+        probe = self(np.array([low, 0.5 * (low + high), high]))
+        if probe.shape != (3,) or not np.all(np.isfinite(probe)):
+            raise InvalidParameter(
+                f"function = {function!r} is not allowed: it must map an array to an array of the same "
+                f"shape and be finite on domain = ({low:g}, {high:g}); it gave {probe!r}"
+            )
+
+    def _value(self, x: Floats) -> Floats:
+        return np.asarray(self.function(x), dtype=np.float64)
+
+    def _derivative(self, x: Floats) -> Floats:
+        if self.derivative_function is not None:
+            return np.asarray(self.derivative_function(x), dtype=np.float64)
+        return _finite_difference(self._value, x, self.breakpoints)
+
+    @cached_property
+    def range(self) -> tuple[float, float]:
+        """Infimum and supremum, read off a fine grid and far points; growth beyond 1e6 counts as unbounded."""
+        grid = np.concatenate([np.linspace(*self.domain, 20001), self.breakpoints])
+        with np.errstate(all="ignore"):
+            values = self(grid)
+            near, far = self(np.array([-1e6, 1e6])), self(np.array([-1e12, 1e12]))
+        low, high = float(values.min()), float(values.max())
+        for at_million, beyond in zip(near, far, strict=True):
+            grows = not math.isfinite(beyond) or abs(beyond - at_million) > 1e-6 * (1.0 + abs(at_million))
+            rises = bool(beyond > at_million)
+            low = -math.inf if grows and not rises else min(low, float(at_million))
+            high = math.inf if grows and rises else max(high, float(at_million))
+        return (low, high)
+
+    def kernel(self) -> Kernel:
+        return self._table
+
+    @cached_property
+    def _table(self) -> Kernel:
+        edges, coefficients = table.adaptive_cubics(self._value, self._derivative, self.breakpoints, self.domain)
+        ends = self._derivative(np.array(self.domain))
+        return Kernel(TABLE, table.packed(edges, coefficients, float(ends[0]), float(ends[1])))
+
+
+@dataclass(frozen=True)
+class Tabulated(Nonlinearity):
+    """A measured input-output curve, through shape-preserving cubic interpolation (PCHIP).
+
+    The interpolant passes through every point, never overshoots, and is monotone wherever the data are.
+
+    Parameters
+    ----------
+    x, y : sequence of float
+        The measured points, ``x`` strictly increasing.
+    below, above : {"flat", "linear"}
+        Beyond its ends the curve stays at its last value, or goes on with its last slope.
+
+    Examples
+    --------
+    >>> g = Tabulated([0.0, 0.5, 1.0], [0.0, 0.2, 1.0])
+    >>> g([-3.0, 0.5, 9.0]).tolist()
+    [0.0, 0.2, 1.0]
+    """
+
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    below: str = "flat"
+    above: str = "flat"
+    name: ClassVar[str] = "tabulated"
+    _pieces: Any = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        from scipy.interpolate import PchipInterpolator
+
+        x, y = (_numbers(name, value) for name, value in (("x", self.x), ("y", self.y)))
+        if x.size < 2 or x.shape != y.shape:
+            raise InvalidParameter(
+                f"x and y of {x.size} and {y.size} points are not allowed: they must have the same length >= 2"
+            )
+        steps = np.diff(x)
+        if not np.all(steps > 0.0):
+            at = int(np.argmax(steps <= 0.0))
+            raise refuse("x", f"..., {x[at]}, {x[at + 1]}, ...", "strictly increasing")
+        for side in ("below", "above"):
+            choice(side, getattr(self, side), ("flat", "linear"))
+        object.__setattr__(self, "x", tuple(x.tolist()))
+        object.__setattr__(self, "y", tuple(y.tolist()))
+        object.__setattr__(self, "_pieces", PchipInterpolator(x, y))
+
+    @cached_property
+    def _end_slopes(self) -> tuple[float, float]:
+        low, high = self._pieces(np.array([self.x[0], self.x[-1]]), 1)
+        return (
+            float(low) if self.below == "linear" else 0.0,
+            float(high) if self.above == "linear" else 0.0,
+        )
+
+    def _value(self, x: Floats) -> Floats:
+        low, high = self._end_slopes
+        inside = self._pieces(np.clip(x, self.x[0], self.x[-1]))
+        return np.asarray(inside + low * np.minimum(x - self.x[0], 0.0) + high * np.maximum(x - self.x[-1], 0.0))
+
+    def _derivative(self, x: Floats) -> Floats:
+        low, high = self._end_slopes
+        inside = self._pieces(np.clip(x, self.x[0], self.x[-1]), 1)
+        beyond = np.where(x < self.x[0], low, high)
+        slope = np.where((x >= self.x[0]) & (x < self.x[-1]), inside, beyond)
+        return np.where(np.isnan(x), np.nan, slope)
+
+    @property
+    def breakpoints(self) -> tuple[float, ...]:
+        # The interpolant is smooth (C1) inside; only a cut-off end is a kink.
+        inner = self._pieces(np.array([self.x[0], self.x[-1]]), 1)
+        slopes = zip((self.x[0], self.x[-1]), inner, self._end_slopes, strict=True)
+        return tuple(end for end, inside, outside in slopes if inside != outside)
+
+    @property
+    def knots(self) -> tuple[float, ...]:
+        return self.x  # a cubic on each interval: split here, every integral is exact
+
+    @property
+    def range(self) -> tuple[float, float]:
+        low_slope, high_slope = self._end_slopes
+        rises, falls = low_slope < 0.0 or high_slope > 0.0, low_slope > 0.0 or high_slope < 0.0
+        return (-math.inf if falls else min(self.y), math.inf if rises else max(self.y))
+
+    def kernel(self) -> Kernel:
+        return self._table
+
+    @cached_property
+    def _table(self) -> Kernel:
+        # PCHIP stores the highest power first, the table the lowest.
+        coefficients = np.ascontiguousarray(self._pieces.c[::-1].T)
+        return Kernel(TABLE, table.packed(np.array(self.x), coefficients, *self._end_slopes))
+
+
+BUILT_IN: dict[str, type[Nonlinearity]] = {kind.name: kind for kind in (Polsky, ReLU, SaturatingReLU, Step, Linear)}
+
+
+def named_nonlinearity(name: str, **parameters: float) -> Nonlinearity:
+    """A built-in non-linearity by its name; parameters it does not have are refused.
+
+    Examples
+    --------
+    >>> named_nonlinearity("polsky", gamma=20.0)
+    Polsky(x_min=0.33, gamma=20.0)
+    """
+    kind = BUILT_IN[choice("nonlinearity", name.lower().replace("-", "_"), tuple(BUILT_IN))]
+    known = [parameter.name for parameter in fields(kind)]  # type: ignore[arg-type]
+    for parameter in parameters:
+        if parameter not in known:
+            raise InvalidParameter(
+                f"{parameter} is not a parameter of {kind.name}; it has {', '.join(known) or 'none'}"
+            )
+    return kind(**parameters)
+
+
+def _numbers(name: str, values: Any) -> Floats:
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise refuse(name, values, "a sequence of finite numbers") from None
+    if array.ndim != 1 or not np.all(np.isfinite(array)):
+        raise refuse(name, values, "a sequence of finite numbers")
+    return array
+
+
+def _finite_difference(function: ScalarFunction, x: Floats, breakpoints: tuple[float, ...]) -> Floats:
+    """g'(x) by adaptive differences that stay on x's own side of every breakpoint."""
+    from scipy.differentiate import derivative
+
+    flat = np.atleast_1d(x).ravel()
+    edges = np.concatenate([[-np.inf], breakpoints, [np.inf]])
+    # A breakpoint itself belongs to the piece on its right.
+    piece = np.searchsorted(edges, flat, side="right") - 1
+    room_left, room_right = flat - edges[piece], edges[piece + 1] - flat
+    room = np.maximum(room_left, room_right)
+    central = np.minimum(room_left, room_right) >= 0.05
+    direction = np.where(central, 0, np.where(room_right >= room_left, 1, -1))
+    step = np.where(central, np.minimum(0.4, 0.9 * np.minimum(room_left, room_right)), np.minimum(0.2, 0.9 * room))
+    outcome = derivative(function, flat, initial_step=step, step_direction=direction, order=8, maxiter=12)
+    return np.asarray(outcome.df, dtype=np.float64).reshape(np.shape(x))

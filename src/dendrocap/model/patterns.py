@@ -1,0 +1,156 @@
+"""Binary patterns: random tasks, and storage at one bit per input."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dendrocap.errors import InvalidParameter
+from dendrocap.validation import real_number, refuse, whole_number
+
+__all__ = ["PackedPatterns", "Patterns", "binary_inputs", "binary_labels", "pack_patterns", "random_patterns"]
+
+Bits = NDArray[np.uint8]
+
+# Random numbers are drawn a block at a time, so that packed patterns never need their unpacked size.
+BLOCK = 4_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class PackedPatterns:
+    """Binary patterns at one bit per input.
+
+    Parameters
+    ----------
+    bits : array of uint8, shape (n_patterns, ceil(n_inputs / 8))
+        Input i of a pattern is bit i % 8, lowest first, of byte i // 8.
+    n_inputs : int
+        Inputs per pattern.
+
+    Examples
+    --------
+    >>> packed = pack_patterns([[1, 0, 1], [0, 0, 1]])
+    >>> packed.shape, packed.unpack().tolist()
+    ((2, 3), [[1, 0, 1], [0, 0, 1]])
+    """
+
+    bits: Bits
+    n_inputs: int
+
+    def __post_init__(self) -> None:
+        whole_number("n_inputs", self.n_inputs, 1)
+        width = -(-self.n_inputs // 8)
+        if self.bits.dtype != np.uint8 or self.bits.ndim != 2 or self.bits.shape[1] != width:
+            raise InvalidParameter(
+                f"bits of shape {self.bits.shape} and type {self.bits.dtype} are not allowed: "
+                f"they must be uint8 of shape (n_patterns, {width}) for n_inputs = {self.n_inputs}"
+            )
+
+    def __len__(self) -> int:
+        return len(self.bits)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(n_patterns, n_inputs), as of the unpacked array."""
+        return (len(self.bits), self.n_inputs)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory taken by the patterns."""
+        return self.bits.nbytes
+
+    def unpack(self, rows: Any = slice(None)) -> Bits:
+        """The patterns, or the given rows of them, with one byte per input."""
+        return np.unpackbits(self.bits[rows], axis=-1, count=self.n_inputs, bitorder="little")
+
+
+class Patterns(NamedTuple):
+    """Inputs and labels of a task; unpacks as ``inputs, labels``."""
+
+    inputs: Bits | PackedPatterns
+    labels: Bits
+
+
+def random_patterns(
+    n_patterns: int,
+    n_inputs: int,
+    f_in: float = 0.5,
+    f_out: float = 0.5,
+    rng: np.random.Generator | int | None = None,
+    *,
+    packed: bool = False,
+) -> Patterns:
+    """Independent random binary patterns with random labels.
+
+    Parameters
+    ----------
+    n_patterns, n_inputs : int
+        P and N.
+    f_in, f_out : float
+        Probability that an input, or a label, is 1.
+    rng : Generator, int or None
+        Source of randomness, or its seed.
+    packed : bool
+        Store inputs at one bit each; the patterns are the same as unpacked ones from the same seed.
+
+    Examples
+    --------
+    >>> inputs, labels = random_patterns(3, 5, rng=0)
+    >>> inputs.shape, labels.shape
+    ((3, 5), (3,))
+    """
+    n_patterns = whole_number("n_patterns", n_patterns, 0)
+    n_inputs = whole_number("n_inputs", n_inputs, 1)
+    f_in = real_number("f_in", f_in, 0.0, 1.0, low_open=True, high_open=True)
+    f_out = real_number("f_out", f_out, 0.0, 1.0, low_open=True, high_open=True)
+    generator = np.random.default_rng(rng)
+    labels = (generator.random(n_patterns) < f_out).astype(np.uint8)
+    width = -(-n_inputs // 8) if packed else n_inputs
+    stored = np.empty((n_patterns, width), dtype=np.uint8)
+    step = max(1, BLOCK // n_inputs)
+    for first in range(0, n_patterns, step):
+        rows = slice(first, min(first + step, n_patterns))
+        block = generator.random((rows.stop - rows.start, n_inputs), dtype=np.float32) < f_in
+        stored[rows] = np.packbits(block, axis=1, bitorder="little") if packed else block
+    return Patterns(PackedPatterns(stored, n_inputs) if packed else stored, labels)
+
+
+def pack_patterns(inputs: ArrayLike) -> PackedPatterns:
+    """Binary inputs of shape ``(n_patterns, n_inputs)``, packed."""
+    dense = binary_inputs(inputs)
+    if isinstance(dense, PackedPatterns):
+        return dense
+    return PackedPatterns(np.packbits(dense, axis=1, bitorder="little"), dense.shape[1])
+
+
+def binary_inputs(inputs: ArrayLike | PackedPatterns, n_inputs: int | None = None) -> Bits | PackedPatterns:
+    """Inputs as uint8 of shape ``(n_patterns, n_inputs)``, checked to be binary; packed ones stay packed."""
+    if not isinstance(inputs, PackedPatterns):
+        inputs = _binary("inputs", np.atleast_2d(np.asarray(inputs)))
+        if inputs.ndim != 2:
+            raise refuse("inputs.shape", inputs.shape, "(n_patterns, n_inputs)")
+    if n_inputs is not None and inputs.shape[1] != n_inputs:
+        raise refuse("inputs.shape", inputs.shape, f"(n_patterns, {n_inputs})")
+    return inputs
+
+
+def binary_labels(labels: ArrayLike, n_patterns: int) -> Bits:
+    """Labels as uint8 of shape ``(n_patterns,)``, checked to be 0 or 1."""
+    array = np.asarray(labels)
+    if array.shape != (n_patterns,):
+        raise refuse("labels.shape", array.shape, f"({n_patterns},)")
+    return _binary("labels", array)
+
+
+def _binary(name: str, array: NDArray[Any]) -> Bits:
+    if array.dtype == np.bool_:
+        return array.view(np.uint8)
+    if array.dtype.kind not in "iuf":
+        raise refuse(f"{name}.dtype", array.dtype, "a number type")
+    good = (array == 0) | (array == 1)
+    if not np.all(good):
+        raise refuse(f"an entry of {name}", array[~good].flat[0].item(), "0 or 1")
+    return array.astype(np.uint8, copy=False)

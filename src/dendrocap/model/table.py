@@ -1,0 +1,97 @@
+"""Tables of cubic pieces: how a function that compiled code cannot call reaches compiled code.
+
+A table is one flat array of floats, so that a kernel needs no types of its own::
+
+    [n_cells, n_buckets, low, buckets per unit, slope below, slope above,
+     edges (n_cells + 1), coefficients (n_cells x 4, lowest power first), first cell of each bucket]
+
+Cells may differ in width; the buckets, all of one width, make finding a cell a single look-up and a
+step or two, which matters inside a training loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dendrocap.errors import InvalidParameter
+
+__all__ = ["HEADER", "adaptive_cubics", "packed"]
+
+Floats = NDArray[np.float64]
+
+HEADER = 6
+MOST_CELLS = 200_000
+NARROWEST = 1e-9  # relative width below which a cell's inside differs from its ends in the last bits only
+
+
+def packed(edges: Floats, coefficients: Floats, slope_below: float, slope_above: float) -> Floats:
+    """The flat array of a table with the given cells, continued by straight lines."""
+    n_cells = len(edges) - 1
+    n_buckets = 4 * n_cells
+    per_unit = n_buckets / (edges[-1] - edges[0])
+    starts = edges[0] + np.arange(n_buckets) / per_unit
+    first_cell = np.clip(np.searchsorted(edges, starts, side="right") - 1, 0, n_cells - 1)
+    header = [n_cells, n_buckets, edges[0], per_unit, slope_below, slope_above]
+    return np.concatenate([header, edges, coefficients.ravel(), first_cell]).astype(np.float64)
+
+
+def adaptive_cubics(
+    value: Callable[[Floats], Floats],
+    derivative: Callable[[Floats], Floats],
+    breakpoints: tuple[float, ...],
+    domain: tuple[float, float],
+    tolerance: float = 1e-10,
+) -> tuple[Floats, Floats]:
+    """Edges and coefficients of cubic Hermite pieces that follow a function to ``tolerance``.
+
+    Cells are halved until the cubic through a cell's ends meets the function at two points inside. No cell
+    spans a breakpoint, and values at a breakpoint are taken from the cell's own side, so that kinks
+    and jumps are kept exactly.
+    """
+    low, high = domain
+    pieces = np.array([low, *(point for point in breakpoints if low < point < high), high])
+    # Two breakpoints that rounding can hardly tell apart are one.
+    pieces = np.append(pieces[:-1][np.diff(pieces) > NARROWEST * np.maximum(1.0, np.abs(pieces[:-1]))], high)
+    edges = np.unique(np.concatenate([np.linspace(a, b, 257) for a, b in pairwise(pieces)]))
+    left, right = edges[:-1], edges[1:]
+    done_edges: list[Floats] = []
+    done_coefficients: list[Floats] = []
+    while left.size:
+        coefficients = _hermite(value, derivative, left, right)
+        width = right - left
+        good = np.ones(left.size, dtype=bool)
+        for fraction in (0.3, 0.6):  # not the middle alone, where an odd function may agree by symmetry
+            t = fraction * width
+            truth = value(left + t)
+            guess = coefficients[:, 0] + t * (coefficients[:, 1] + t * (coefficients[:, 2] + t * coefficients[:, 3]))
+            good &= np.abs(guess - truth) <= tolerance * np.maximum(1.0, np.abs(truth))
+        good |= width <= NARROWEST * np.maximum(1.0, np.abs(left))
+        done_edges.append(left[good])
+        done_coefficients.append(coefficients[good])
+        left, right = left[~good], right[~good]
+        middle = 0.5 * (left + right)
+        left, right = np.concatenate([left, middle]), np.concatenate([middle, right])
+        if left.size + sum(map(len, done_edges)) > MOST_CELLS:
+            raise InvalidParameter(
+                f"function needs more than {MOST_CELLS} cubic pieces on domain = ({low:g}, {high:g}): "
+                "it must be smooth between its breakpoints; name every kink and jump in breakpoints"
+            )
+    starts = np.concatenate(done_edges)
+    order = np.argsort(starts)
+    return np.append(starts[order], high), np.concatenate(done_coefficients)[order]
+
+
+def _hermite(
+    value: Callable[[Floats], Floats], derivative: Callable[[Floats], Floats], left: Floats, right: Floats
+) -> Floats:
+    """Coefficients, lowest power first, in the distance from each cell's left edge."""
+    inside_left, inside_right = np.nextafter(left, np.inf), np.nextafter(right, -np.inf)
+    width = right - left
+    y0, y1 = value(inside_left), value(inside_right)
+    d0, d1 = derivative(inside_left), derivative(inside_right)
+    secant = (y1 - y0) / width
+    return np.stack([y0, d0, (3.0 * secant - 2.0 * d0 - d1) / width, (d0 + d1 - 2.0 * secant) / width**2], axis=1)

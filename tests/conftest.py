@@ -1,0 +1,13 @@
+"""Shared by all tests: randomness with one seed (any seed must pass) and a compile cache that outlives the run."""
+
+import os
+
+import numpy as np
+import pytest
+
+# Hypothesis stores its examples and Numba its compiled code beside the sources by default; both are ignored by git.
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(int(os.environ.get("DENDROCAP_TEST_SEED", "20240710")))

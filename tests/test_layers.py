@@ -1,0 +1,57 @@
+"""The layer diagram: each layer may import what stands to its right, never the reverse."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import dendrocap
+
+PACKAGE = Path(dendrocap.__file__).parent
+
+# What each layer may import beside itself. A new top-level module must be given its place here.
+MAY_IMPORT = {
+    "errors": set(),
+    "validation": {"errors"},
+    "model": {"errors", "validation"},
+    "theory": {"errors", "validation", "model"},
+    "learning": {"errors", "validation", "model"},
+    "datasets": {"errors", "validation", "model"},
+    "experiments": {"errors", "validation", "model", "theory", "learning", "datasets"},
+    "estimator": {"errors", "validation", "model", "learning"},
+    "figures": {"errors", "validation", "model", "theory", "learning", "datasets", "experiments"},
+    "cli": {"errors", "validation", "model", "theory", "learning", "datasets", "experiments", "estimator", "figures"},
+}
+ONLY_IN = {
+    "numba": ("_compiled.py", "_kernels.py"),
+    "dask": ("experiments/executors.py",),
+    "distributed": ("experiments/executors.py",),
+    "matplotlib": ("figures/",),
+    "typer": ("cli/",),
+}
+
+MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
+
+
+def imported(path):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative imports hide the layer"
+            yield node.module
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_follow_the_layers(path):
+    inside = path.relative_to(PACKAGE)
+    layer = inside.parts[0].removesuffix(".py")
+    assert layer in MAY_IMPORT, f"{layer} has no place in the layer diagram"
+    for name in imported(path):
+        root, *rest = name.split(".")
+        if root == "dendrocap":
+            target = rest[0] if rest else "__init__"
+            allowed = MAY_IMPORT[layer] | {layer} | ({"__init__"} if layer == "cli" else set())
+            assert target in allowed, f"{inside} imports {name}"
+        elif root in ONLY_IN:
+            assert any(place in inside.as_posix() for place in ONLY_IN[root]), f"{inside} imports {name}"
