@@ -1,7 +1,11 @@
 """dendrocap: what a single neuron with non-linear dendrites can compute.
 
-The names below are all that most users need; ``help(dendrocap.NAME)`` explains each.
+The names below are all that most users need; ``help(dendrocap.NAME)`` explains each. Those that need SciPy or Numba
+are loaded when first used.
 """
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from dendrocap.errors import ConvergenceError, DendrocapError, InvalidParameter, NoSolution
 from dendrocap.model import (
@@ -24,9 +28,19 @@ from dendrocap.model import (
     random_patterns,
 )
 
+if TYPE_CHECKING:
+    from dendrocap.theory import CapacitySolution, critical_capacity
+
 __version__ = "0.1.0"
 
+# Where names live whose modules load on use.
+_ON_USE = {
+    "CapacitySolution": "dendrocap.theory",
+    "critical_capacity": "dendrocap.theory",
+}
+
 __all__ = [
+    "CapacitySolution",
     "ConvergenceError",
     "Custom",
     "DendriticNeuron",
@@ -46,7 +60,20 @@ __all__ = [
     "Tabulated",
     "TaskSpec",
     "__version__",
+    "critical_capacity",
     "named_nonlinearity",
     "pack_patterns",
     "random_patterns",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _ON_USE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(_ON_USE[name]), name)
+    globals()[name] = value  # the next look-up finds it directly
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

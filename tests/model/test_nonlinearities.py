@@ -48,6 +48,9 @@ def test_compiled_equals_exact(g):
     kernel = g.kernel()
     assert_allclose(_compiled.values(*kernel, x), g(x), rtol=1e-14, atol=1e-14)
     assert_allclose(_compiled.slopes(*kernel, x), g.derivative(x), rtol=1e-11, atol=1e-13)
+    together = np.array([_compiled.value_and_slope(*kernel, at) for at in x])
+    assert_allclose(together[:, 0], g(x), rtol=1e-14, atol=2e-14)
+    assert_allclose(together[:, 1], g.derivative(x), rtol=1e-11, atol=1e-13)
 
 
 @pytest.mark.parametrize("g", BUILT_IN, ids=repr)

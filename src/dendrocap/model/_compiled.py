@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from dendrocap.model.nonlinearities import LINEAR, POLSKY, RELU, SATURATING_RELU, STEP
 from dendrocap.model.table import HEADER
 
-__all__ = ["slope", "slopes", "value", "values"]
+__all__ = ["slope", "slopes", "value", "value_and_slope", "values"]
 
 Floats = NDArray[np.float64]
 
@@ -57,6 +57,18 @@ def slope(code: int, parameters: Floats, x: float) -> float:
         decay = math.exp(-gamma * (x - x_min))
         return 2.0 * gamma * (1.0 - x_min) * decay / (1.0 + decay) ** 2
     return _table_slope(parameters, x)
+
+
+@njit(cache=True)
+def value_and_slope(code: int, parameters: Floats, x: float) -> tuple[float, float]:
+    """g(x) and g'(x) together, which for Polsky's sigmoid costs a single exponential."""
+    if code == POLSKY and x >= parameters[0]:
+        x_min, gamma = parameters[0], parameters[1]
+        decay = math.exp(-gamma * (x - x_min))
+        share = 1.0 / (1.0 + decay)
+        height = 1.0 - x_min
+        return x_min + height * (1.0 - decay) * share, 2.0 * gamma * height * decay * share * share
+    return value(code, parameters, x), slope(code, parameters, x)
 
 
 @njit(cache=True)

@@ -82,6 +82,11 @@ class Nonlinearity(ABC):
         """Where integrals over g are split: its breakpoints, and marks inside a steep region."""
         return self.breakpoints
 
+    @property
+    def flat_ends(self) -> tuple[bool, bool]:
+        """Whether g is constant below its first knot, and above its last."""
+        return (False, False)
+
     @cached_property
     def has_jumps(self) -> bool:
         """Whether g is discontinuous, which makes its replica-symmetric capacity infinite."""
@@ -150,6 +155,10 @@ class ReLU(Nonlinearity):
     def range(self) -> tuple[float, float]:
         return (0.0, math.inf)
 
+    @property
+    def flat_ends(self) -> tuple[bool, bool]:
+        return (True, False)
+
     def kernel(self) -> Kernel:
         return Kernel(RELU, np.empty(0))
 
@@ -179,6 +188,10 @@ class SaturatingReLU(Nonlinearity):
     @property
     def range(self) -> tuple[float, float]:
         return (0.0, 1.0)
+
+    @property
+    def flat_ends(self) -> tuple[bool, bool]:
+        return (True, True)
 
     def kernel(self) -> Kernel:
         return Kernel(SATURATING_RELU, np.empty(0))
@@ -211,6 +224,10 @@ class Step(Nonlinearity):
     @property
     def range(self) -> tuple[float, float]:
         return (0.0, 1.0)
+
+    @property
+    def flat_ends(self) -> tuple[bool, bool]:
+        return (True, True)
 
     def kernel(self) -> Kernel:
         return Kernel(STEP, np.empty(0))
@@ -278,6 +295,10 @@ class Polsky(Nonlinearity):
     @property
     def range(self) -> tuple[float, float]:
         return (0.0, 1.0)
+
+    @property
+    def flat_ends(self) -> tuple[bool, bool]:
+        return (True, True)
 
     def kernel(self) -> Kernel:
         return Kernel(POLSKY, np.array([self.x_min, self.gamma]))
@@ -365,6 +386,11 @@ class Custom(Nonlinearity):
             low = -math.inf if grows and not rises else min(low, float(at_million))
             high = math.inf if grows and rises else max(high, float(at_million))
         return (low, high)
+
+    @cached_property
+    def knots(self) -> tuple[float, ...]:
+        """Breakpoints and further splits, so that between two of them a polynomial of degree 15 follows g."""
+        return table.polynomial_pieces(self._value, self.breakpoints, self.domain)
 
     def kernel(self) -> Kernel:
         return self._table
@@ -457,6 +483,11 @@ class Tabulated(Nonlinearity):
         low_slope, high_slope = self._end_slopes
         rises, falls = low_slope < 0.0 or high_slope > 0.0, low_slope > 0.0 or high_slope < 0.0
         return (-math.inf if falls else min(self.y), math.inf if rises else max(self.y))
+
+    @property
+    def flat_ends(self) -> tuple[bool, bool]:
+        low, high = self._end_slopes
+        return (low == 0.0, high == 0.0)
 
     def kernel(self) -> Kernel:
         return self._table

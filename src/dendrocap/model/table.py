@@ -19,12 +19,13 @@ from numpy.typing import NDArray
 
 from dendrocap.errors import InvalidParameter
 
-__all__ = ["HEADER", "adaptive_cubics", "packed"]
+__all__ = ["HEADER", "adaptive_cubics", "packed", "polynomial_pieces"]
 
 Floats = NDArray[np.float64]
 
 HEADER = 6
-MOST_CELLS = 200_000
+MOST_CELLS = 50_000
+MOST_PIECES = 2_000
 NARROWEST = 1e-9  # relative width below which a cell's inside differs from its ends in the last bits only
 
 
@@ -53,9 +54,7 @@ def adaptive_cubics(
     and jumps are kept exactly.
     """
     low, high = domain
-    pieces = np.array([low, *(point for point in breakpoints if low < point < high), high])
-    # Two breakpoints that rounding can hardly tell apart are one.
-    pieces = np.append(pieces[:-1][np.diff(pieces) > NARROWEST * np.maximum(1.0, np.abs(pieces[:-1]))], high)
+    pieces = _pieces(breakpoints, domain)
     edges = np.unique(np.concatenate([np.linspace(a, b, 257) for a, b in pairwise(pieces)]))
     left, right = edges[:-1], edges[1:]
     done_edges: list[Floats] = []
@@ -83,6 +82,57 @@ def adaptive_cubics(
     starts = np.concatenate(done_edges)
     order = np.argsort(starts)
     return np.append(starts[order], high), np.concatenate(done_coefficients)[order]
+
+
+def polynomial_pieces(
+    value: Callable[[Floats], Floats], breakpoints: tuple[float, ...], domain: tuple[float, float]
+) -> tuple[float, ...]:
+    """Points between which a function is a polynomial of degree 15 to about 13 digits.
+
+    Intervals are halved until the last Legendre coefficients of the function vanish and its polynomial meets it
+    on a fine grid too, where a narrow bump between the nodes would show. Gauss-Legendre rules of 16 points are
+    then exact between two neighbouring points.
+    """
+    legendre = np.polynomial.legendre
+    nodes, weights = legendre.leggauss(16)
+    to_coefficients = (legendre.legvander(nodes, 15) * weights[:, None]) * (np.arange(16) + 0.5)
+    grid = np.linspace(-1.0, 1.0, 401)
+    at_grid = legendre.legvander(grid, 15).T
+    edges = _pieces(breakpoints, domain)
+    left, right = edges[:-1], edges[1:]
+    done: list[Floats] = [edges]
+    while left.size:
+        centre, half = 0.5 * (left + right), 0.5 * (right - left)
+        coefficients = value(centre[:, None] + half[:, None] * nodes) @ to_coefficients
+        inside = np.clip(
+            centre[:, None] + half[:, None] * grid,
+            np.nextafter(left, np.inf)[:, None],
+            np.nextafter(right, -np.inf)[:, None],
+        )
+        truth = value(inside)
+        scale = np.maximum(np.abs(coefficients).max(axis=1), 1e-3)
+        # Rounding of x alone moves a steep function by this much; no polynomial follows it closer.
+        noise = 4e-16 * np.maximum(np.abs(left), np.abs(right)) * 16.0 * scale / half
+        bad = np.abs(coefficients[:, -3:]).max(axis=1) > 1e-13 * scale + noise
+        bad |= np.abs(coefficients @ at_grid - truth).max(axis=1) > 1e-11 * scale + 100.0 * noise
+        bad &= half > NARROWEST * np.maximum(1.0, np.abs(centre))
+        left, centre, right = left[bad], centre[bad], right[bad]
+        done.append(centre)
+        left, right = np.concatenate([left, centre]), np.concatenate([centre, right])
+        if sum(map(len, done)) > MOST_PIECES:
+            raise InvalidParameter(
+                f"function needs more than {MOST_PIECES} polynomial pieces on domain = "
+                f"({domain[0]:g}, {domain[1]:g}): it must be smooth between its breakpoints; "
+                "name every kink and jump in breakpoints"
+            )
+    return tuple(np.unique(np.concatenate([*done, breakpoints])).tolist())
+
+
+def _pieces(breakpoints: tuple[float, ...], domain: tuple[float, float]) -> Floats:
+    """The domain cut at the breakpoints inside it; two that rounding can hardly tell apart are one."""
+    low, high = domain
+    edges = np.array([low, *(point for point in breakpoints if low < point < high), high])
+    return np.append(edges[:-1][np.diff(edges) > NARROWEST * np.maximum(1.0, np.abs(edges[:-1]))], high)
 
 
 def _hermite(

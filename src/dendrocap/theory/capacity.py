@@ -1,0 +1,332 @@
+"""Critical capacity in the replica-symmetric estimate: how many random associations a neuron can store.
+
+At capacity the solutions have shrunk to a point and every order parameter follows from a single number [cap-scalar]:
+B, the distance of zero from the mean of the truncated Gaussian of weights in its own units. B fixes Q, Q fixes the
+response of the dendrites, and the load
+
+    alpha(Q) = C Gamma_1 / (Gamma_0 E I_2(tau))                                                        [cap-load]
+
+at which solutions of norm Q vanish. Weights are free to take any norm, so the capacity is the largest alpha(Q); there
+d ln alpha / dQ vanishes, which is the remaining saddle-point equation [cap-stationary].
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+from dendrocap.errors import ConvergenceError, NoSolution
+from dendrocap.model import NeuronSpec, TaskSpec
+from dendrocap.theory._compiled import tail
+from dendrocap.theory.response import TreeResponse, check_reachable, tree_response, tree_responses
+from dendrocap.theory.solve import bracketed_root, monotone_root
+from dendrocap.validation import refuse
+
+if TYPE_CHECKING:
+    from dendrocap.theory.weights import CapacityWeights, Preactivation
+
+__all__ = ["CapacitySolution", "OtherSolution", "critical_capacity"]
+
+# Where B is looked for first. From one value to the next the width of the branch input changes by a factor below two.
+# alpha(Q) vanishes for Q -> W_bar^2 (B -> -inf) and for Q -> inf (B -> inf): the grid grows at either end until there
+# the load falls away from it.
+B_GRID = (-1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0, 2.5)
+B_LIMITS = (-8.0, 30.0)
+
+
+@dataclass(frozen=True)
+class OtherSolution:
+    """A solution of the capacity equations that is not the capacity."""
+
+    alpha: float
+    B: float
+    Q: float
+    M_bar: float
+    kind: str  # "maximum" or "minimum" of alpha(Q)
+
+
+@dataclass(frozen=True)
+class CapacitySolution:
+    """The critical capacity of a neuron and the state of its synapses there.
+
+    Attributes
+    ----------
+    alpha_c : float
+        Patterns per synapse, P / N, beyond which no weights solve a random task.
+    silent_fraction : float
+        p0 = H(-B), the fraction of weights that are exactly zero.
+    B, W_star : float
+        Shape and scale of the positive weights: a Gaussian of standard deviation ``W_star`` and mean
+        ``-B W_star``, cut at zero.
+    W_bar, Q : float
+        Mean weight and mean squared weight.
+    A, C : float
+        Scaled conjugate order parameters of the print.
+    M_bar, mean_shift : float
+        Correction to the mean weight that the somatic threshold demands, and the shift Delta of the mean somatic
+        input that unequal labels demand.
+    preactivation_mean, preactivation_sd : float
+        Of the normal distribution of a branch's summed input (first level).
+    Gamma0, Gamma1 : float
+        Variance at the soma, and gain of a small difference between two solutions.
+    residual : float
+        Relative difference of the two equations for the load, both of which must give ``alpha_c``.
+    iterations : int
+        Evaluations of the dendrites' response.
+    other_solutions : tuple of OtherSolution
+        Further solutions of the same equations, if any.
+    reason : str
+        Why this solution is the physical one.
+    """
+
+    neuron: NeuronSpec
+    task: TaskSpec
+    alpha_c: float
+    silent_fraction: float
+    B: float
+    W_star: float
+    W_bar: float
+    Q: float
+    A: float
+    C: float
+    M_bar: float
+    mean_shift: float
+    preactivation_mean: float
+    preactivation_sd: float
+    Gamma0: float
+    Gamma1: float
+    residual: float
+    iterations: int
+    other_solutions: tuple[OtherSolution, ...] = ()
+    reason: str = ""
+    converged: bool = field(default=True, repr=False)
+
+    @property
+    def weights(self) -> CapacityWeights:
+        """The distribution of weights at capacity."""
+        from dendrocap.theory.weights import CapacityWeights
+
+        return CapacityWeights(self.B, self.W_star)
+
+    @property
+    def preactivation(self) -> Preactivation:
+        """The distribution of a branch's summed input at capacity."""
+        from dendrocap.theory.weights import Preactivation
+
+        return Preactivation(self.preactivation_mean, self.preactivation_sd)
+
+
+def critical_capacity(neuron: NeuronSpec, task: TaskSpec | None = None) -> CapacitySolution:
+    """Load beyond which no weights solve a random task, in the replica-symmetric estimate.
+
+    Here the typical overlap q of two solutions meets their squared norm Q: the cloud of solutions has shrunk to a
+    point. The estimate bounds the true capacity from above.
+
+    Parameters
+    ----------
+    neuron : NeuronSpec
+        With one dendritic level or several. Non-linearities with a jump have infinite capacity.
+    task : TaskSpec, optional
+        Coding levels and margin; 1/2, 1/2 and 0 if not given.
+
+    Raises
+    ------
+    NoSolution
+        If a threshold is not a value that the averaged non-linearity can take, or g has a jump.
+
+    Notes
+    -----
+    Solves [cap-stationary] for B by Brent's method in every interval of a grid on which it changes its sign, and
+    returns the largest load among the solutions.
+
+    Examples
+    --------
+    >>> from dendrocap import Linear, NeuronSpec, Polsky, TaskSpec
+    >>> round(critical_capacity(NeuronSpec(Linear(), theta_d=0.5, theta_s=0.5)).alpha_c, 10)
+    1.0
+    >>> solution = critical_capacity(NeuronSpec(Polsky(), theta_d=0.5, theta_s=0.5))
+    >>> round(solution.alpha_c, 5), round(solution.silent_fraction, 5)
+    (4.95132, 0.78702)
+    """
+    task = TaskSpec() if task is None else task
+    problem = _Problem(neuron, task)
+    states = problem.scan()
+    brackets = [
+        (one, other)
+        for before, after in pairwise(states)
+        for one, other in _matched(before, after)
+        if (one.stationarity > 0.0) != (other.stationarity > 0.0)
+    ]
+    solved = [(problem.stationary(one, other), one.stationarity > 0.0) for one, other in brackets]
+    best = max((point for point, is_maximum in solved if is_maximum), key=lambda point: point.alpha, default=None)
+    highest = max((point.alpha for points in states for point in points), default=math.nan)
+    if best is None or best.alpha < highest * (1.0 - 1e-9):
+        raise ConvergenceError(
+            f"alpha(Q) has no interior maximum for {neuron} and {task}: it still grows where the mean output of g "
+            "ceases to reach its threshold, which happens for functions that are not monotone",
+            brackets,
+        )
+    others = tuple(
+        OtherSolution(
+            point.alpha, point.B, point.Q, point.tree.means[0] / task.f_in, "maximum" if is_maximum else "minimum"
+        )
+        for point, is_maximum in solved
+        if point is not best
+    )
+    return problem.solution(best, others)
+
+
+class _Point(NamedTuple):
+    """The state of the equations at one B."""
+
+    B: float
+    Q: float
+    C: float
+    A: float
+    tree: TreeResponse
+    shift: float  # Delta / sqrt(Gamma_0)
+    alpha: float  # from the equation for C
+    stationarity: float  # Q d ln alpha / dQ
+    residual: float
+
+
+class _Problem:
+    """A neuron and a task, with the energetic averages that need not be computed twice."""
+
+    def __init__(self, neuron: NeuronSpec, task: TaskSpec) -> None:
+        check_capacity_inputs(neuron)
+        self.neuron, self.task = neuron, task
+        self.W_bar = neuron.levels[0].theta / task.f_in
+        self.evaluations = 0
+        self._free_of_margin = label_averages(task.f_out, 0.0) if task.kappa == 0.0 else None
+
+    def scan(self) -> list[list[_Point]]:
+        """States on a grid of B wide enough that the load falls beyond either end."""
+        states: list[list[_Point]] = []
+        for B in B_GRID:
+            states.append(self.points(B, states[-1] if states else []))
+        B = B_GRID[0]
+        while B_LIMITS[0] < B and not all(point.stationarity > 0.0 for point in states[0]):
+            B -= 1.0
+            states.insert(0, self.points(B, states[0]))
+        B = B_GRID[-1]
+        while B_LIMITS[1] > B and not all(point.stationarity < 0.0 for point in states[-1]):
+            B += 0.5
+            states.append(self.points(B, states[-1]))
+        return states
+
+    def points(self, B: float, near: list[_Point]) -> list[_Point]:
+        """All states at this B; ``near`` holds those at a neighbouring B, as places to start from."""
+        Q = self.Q(B)
+        guess = near[0].tree.means if len(near) == 1 else None
+        trees = tree_responses(self.neuron, self.task.f_in, Q, guess)
+        return [self._point(B, Q, tree) for tree in trees]
+
+    def Q(self, B: float) -> float:
+        """Mean squared weight at this B [cap-Q]."""
+        _, i1, i2 = tail(B)
+        return self.W_bar**2 * i2 / i1**2
+
+    def stationary(self, one: _Point, other: _Point) -> _Point:
+        """The state between two others at which the load is stationary."""
+        latest = one
+
+        def stationarity(B: float) -> float:
+            nonlocal latest
+            latest = self._near(B, latest)
+            return latest.stationarity
+
+        root = bracketed_root(stationarity, one.B, other.B).at
+        return latest if root == latest.B else self._near(root, latest)
+
+    def _near(self, B: float, point: _Point) -> _Point:
+        Q = self.Q(B)
+        return self._point(B, Q, tree_response(self.neuron, self.task.f_in, Q, point.tree.means))
+
+    def _point(self, B: float, Q: float, tree: TreeResponse) -> _Point:
+        self.evaluations += 1
+        i0, i1, _ = tail(B)
+        A = i0
+        C = (A * self.W_bar / i1) ** 2
+        labels = self._free_of_margin
+        if labels is None:
+            labels = label_averages(self.task.f_out, self.task.kappa / math.sqrt(tree.Gamma0))
+        alpha = C * tree.Gamma1 / (tree.Gamma0 * labels.second)  # [cap-load]
+        # [cap-stationary], divided by C: the equation for A with alpha from the equation for C.
+        wanted = A / C + tree.dGamma1 / tree.Gamma1
+        given = tree.dGamma0 / tree.Gamma0 * labels.mass / labels.second
+        scale = A / C + abs(tree.dGamma1 / tree.Gamma1) + abs(given)
+        return _Point(B, Q, C, A, tree, labels.shift, alpha, Q * (wanted - given), abs(wanted - given) / scale)
+
+    def solution(self, point: _Point, others: tuple[OtherSolution, ...]) -> CapacitySolution:
+        """The result for the user."""
+        tree = point.tree
+        reason = "the only solution of the equations"
+        if others:
+            reason = f"the largest of {len(others) + 1} stationary loads: weights may take any norm"
+        return CapacitySolution(
+            neuron=self.neuron,
+            task=self.task,
+            alpha_c=point.alpha,
+            silent_fraction=tail(-point.B)[0],
+            B=point.B,
+            W_star=math.sqrt(point.C) / point.A,
+            W_bar=self.W_bar,
+            Q=point.Q,
+            A=point.A,
+            C=point.C,
+            M_bar=tree.means[0] / self.task.f_in,
+            mean_shift=point.shift * math.sqrt(tree.Gamma0),
+            preactivation_mean=tree.means[0],
+            preactivation_sd=tree.sd,
+            Gamma0=tree.Gamma0,
+            Gamma1=tree.Gamma1,
+            residual=point.residual,
+            iterations=self.evaluations,
+            other_solutions=others,
+            reason=reason,
+        )
+
+
+@dataclass(frozen=True)
+class LabelAverages:
+    """Averages over the label sigma of Gaussian tails at tau = sigma d - k [cap-labels]."""
+
+    shift: float  # d = Delta / sqrt(Gamma_0), which balances the two labels
+    mass: float  # E H(tau)
+    second: float  # E I_2(tau)
+
+
+def label_averages(f_out: float, k: float) -> LabelAverages:
+    """Averages over the label at margin k, in units of sqrt(Gamma_0), at the shift that balances both labels."""
+
+    def imbalance(d: float) -> tuple[float, float]:
+        up, down = tail(d - k), tail(-d - k)
+        value = f_out * up[1] - (1.0 - f_out) * down[1]
+        return value, -f_out * up[0] - (1.0 - f_out) * down[0]
+
+    d = 0.0 if f_out == 0.5 else monotone_root(imbalance, 0.0, 1.0).at
+    up, down = tail(d - k), tail(-d - k)
+    return LabelAverages(d, f_out * up[0] + (1.0 - f_out) * down[0], f_out * up[2] + (1.0 - f_out) * down[2])
+
+
+def check_capacity_inputs(neuron: NeuronSpec) -> None:
+    """Refuse what has no finite capacity, with the reason."""
+    if neuron.levels[0].theta == 0.0:
+        raise refuse("theta_d", 0.0, "> 0 for the theory: it sets the mean weight theta_d / f_in")
+    for level in neuron.levels:
+        if level.nonlinearity.has_jumps:
+            raise NoSolution(
+                f"the replica-symmetric capacity of {level.nonlinearity!r} is infinite: g jumps, so that "
+                "E g'^2, the gain of a small difference between solutions, diverges"
+            )
+    check_reachable(neuron)
+
+
+def _matched(before: list[_Point], here: list[_Point]) -> list[tuple[_Point, _Point]]:
+    """Neighbouring states of the same branch of solutions, told by their mean inputs."""
+    if not before:
+        return []
+    return [(min(before, key=lambda old: abs(old.tree.means[0] - new.tree.means[0])), new) for new in here]

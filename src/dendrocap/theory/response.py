@@ -1,0 +1,154 @@
+"""How a dendritic tree turns the variance of its synaptic input into the signal and noise of the soma.
+
+One level maps the variance V of its input to the variance of its output; its mean input m is whatever makes its mean
+output meet the threshold of the next level [mean-input]. Levels compose, so that a tree of any depth enters the
+theory through four numbers [tree]: Gamma_0, the variance at the soma; Gamma_1, the gain of a small difference
+between two solutions; and their derivatives in Q. These are total derivatives: m follows Q (paper notes, item 8).
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from dendrocap.errors import ConvergenceError, NoSolution
+from dendrocap.model import Custom, NeuronSpec, Nonlinearity, Tabulated
+from dendrocap.theory.gaussian import prepared
+from dendrocap.theory.solve import bracketed_root, monotone_root
+
+__all__ = ["Response", "TreeResponse", "check_reachable", "is_monotone", "response", "tree_response", "tree_responses"]
+
+
+class Response(NamedTuple):
+    """What one level does to a normal input of variance V, at the mean input its threshold asks for."""
+
+    mean: float  # m, the mean input
+    slope: float  # E g'
+    variance: float  # Var g
+    gain: float  # E g'^2
+    d_mean: float  # dm / dV
+    d_variance: float  # dVar g / dV
+    d_gain: float  # dE g'^2 / dV
+
+
+class TreeResponse(NamedTuple):
+    """What all levels together do, as functions of Q [tree]."""
+
+    Gamma0: float
+    Gamma1: float
+    dGamma0: float
+    dGamma1: float
+    slope: float  # product of E g' over the levels
+    sd: float  # of the input to a branch of the first level
+    means: tuple[float, ...]  # mean input of each level
+
+
+@lru_cache(maxsize=256)
+def is_monotone(g: Nonlinearity) -> bool:
+    """Whether g never falls, so that its mean input is unique; a user's own g is sampled."""
+    if not isinstance(g, Custom | Tabulated):
+        return True
+    low, high = g.domain if isinstance(g, Custom) else (g.x[0], g.x[-1])
+    return bool(np.all(np.diff(g(np.linspace(low, high, 4001))) >= 0.0))
+
+
+def response(g: Nonlinearity, theta: float, variance: float, guess: float) -> Response:
+    """The response of a level whose mean output is theta; ``guess`` is a mean input to start from."""
+    s, averages = math.sqrt(variance), prepared(g)
+
+    def excess(m: float) -> tuple[float, float]:
+        found = averages(theta, s, m)
+        return found.mean, found.slope
+
+    m = monotone_root(excess, guess, s).at
+    found = averages(theta, s, m)
+    if found.slope == 0.0:
+        raise ConvergenceError(f"the mean output of {g!r} no longer depends on its mean input at m = {m:g}", m)
+    # [total-derivatives] E g'' = E[g' x] / s by parts, which needs no second derivative at a kink.
+    d_mean = -found.slope_x / (2.0 * s * found.slope)
+    return Response(
+        mean=m,
+        slope=found.slope,
+        variance=found.variance,
+        gain=found.gain,
+        d_mean=d_mean,
+        d_variance=found.cross_x / s + 2.0 * found.cross * d_mean,
+        d_gain=0.5 * found.gain_xx / variance + found.gain_x / s * d_mean,
+    )
+
+
+def tree_response(neuron: NeuronSpec, f_in: float, Q: float, guess: tuple[float, ...] | None = None) -> TreeResponse:
+    """The response of all levels at squared norm Q; with a guess, of the branch of solutions next to it."""
+    v = f_in * (1.0 - f_in)
+    variance, d_variance, gain, log_d_gain, slope = v * Q, v, v, 0.0, 1.0
+    means: list[float] = []
+    for number, (g, theta) in enumerate(_levels(neuron)):
+        start = _inverse_guess(g, theta) if guess is None else guess[number]
+        level = response(g, theta, variance, start)
+        means.append(level.mean)
+        gain *= level.gain
+        slope *= level.slope
+        log_d_gain += level.d_gain / level.gain * d_variance
+        variance, d_variance = level.variance, level.d_variance * d_variance
+    return TreeResponse(variance, gain, d_variance, gain * log_d_gain, slope, math.sqrt(v * Q), tuple(means))
+
+
+def tree_responses(
+    neuron: NeuronSpec, f_in: float, Q: float, guess: tuple[float, ...] | None = None
+) -> list[TreeResponse]:
+    """All responses at squared norm Q: one if every g is monotone, else one for each solution of [mean-input].
+
+    There may be none: wide inputs may keep the average of a hump below a threshold that its top exceeds.
+    """
+    if all(is_monotone(g) for g, _ in _levels(neuron)):
+        return [tree_response(neuron, f_in, Q, guess)]
+    starts: list[tuple[tuple[float, ...], float]] = [((), f_in * (1.0 - f_in) * Q)]
+    for g, theta in _levels(neuron):
+        longer = []
+        for means, variance in starts:
+            for m in _all_mean_inputs(g, theta, math.sqrt(variance)):
+                longer.append(((*means, m), prepared(g)(theta, math.sqrt(variance), m).variance))
+        starts = longer
+    return [tree_response(neuron, f_in, Q, means) for means, _ in starts]
+
+
+def _levels(neuron: NeuronSpec) -> list[tuple[Nonlinearity, float]]:
+    """Each level's g with the threshold that its mean output must meet: that of the level above, or the soma's."""
+    levels = neuron.levels
+    above = [*(level.theta for level in levels[1:]), neuron.theta_s]
+    return [(level.nonlinearity, theta) for level, theta in zip(levels, above, strict=True)]
+
+
+def check_reachable(neuron: NeuronSpec) -> None:
+    """Refuse thresholds that the mean output of a level can never meet."""
+    for g, theta in _levels(neuron):
+        low, high = g.range
+        if not low < theta < high:
+            raise NoSolution(
+                f"no mean input gives {g!r} the mean output {theta:g}: "
+                f"the threshold must lie strictly between {low:g} and {high:g}, the range of g"
+            )
+
+
+@lru_cache(maxsize=1024)
+def _inverse_guess(g: Nonlinearity, theta: float) -> float:
+    """Roughly where g itself passes theta: the mean input at vanishing variance."""
+    grid = np.concatenate([-np.geomspace(1e6, 1e-3, 60), [0.0], np.geomspace(1e-3, 1e6, 60)])
+    return float(grid[np.argmin(np.abs(g(grid) - theta))])
+
+
+def _all_mean_inputs(g: Nonlinearity, theta: float, s: float) -> list[float]:
+    """Every solution m of E g(m + s x) = theta, for a g that is not monotone.
+
+    E g is smooth on the scale s, so that a grid of half that step, over the region where g bends, shows each one.
+    """
+    averages, knots = prepared(g), g.knots
+    low, high = knots[0] - 8.0 * s, knots[-1] + 8.0 * s
+    grid = np.linspace(low, high, int(min(max((high - low) / (0.5 * s), 64), 4000)))
+    excess = np.array([averages(theta, s, m).mean for m in grid])
+    crossings = np.flatnonzero(np.signbit(excess[:-1]) != np.signbit(excess[1:]))
+    roots = [bracketed_root(lambda m: averages(theta, s, m).mean, grid[left], grid[left + 1]).at for left in crossings]
+    return roots

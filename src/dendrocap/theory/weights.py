@@ -1,0 +1,152 @@
+"""Distributions of weights and of branch inputs, with the methods that users know from ``scipy.stats``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dendrocap.validation import real_number
+
+__all__ = ["CapacityWeights", "Preactivation"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class CapacityWeights:
+    """Weights at capacity: an atom at zero and the positive part of a Gaussian [weights-capacity].
+
+    The density of positive weights is that of a normal variable with mean ``-B W_star`` and standard deviation
+    ``W_star``; all that would be negative, a fraction H(-B), sits at zero.
+
+    Parameters
+    ----------
+    B, W_star : float
+        Shape and scale.
+
+    Examples
+    --------
+    >>> weights = CapacityWeights(B=0.0, W_star=2.0)
+    >>> round(float(weights.mean()), 6), float(weights.silent_fraction), float(weights.ppf(0.4))
+    (0.797885, 0.5, 0.0)
+    """
+
+    B: float
+    W_star: float
+
+    def __post_init__(self) -> None:
+        real_number("B", self.B)
+        real_number("W_star", self.W_star, 0.0, low_open=True)
+
+    @property
+    def silent_fraction(self) -> float:
+        """Probability of a weight that is exactly zero."""
+        from scipy.special import ndtr
+
+        return float(ndtr(self.B))
+
+    def pdf(self, w: ArrayLike) -> Any:
+        """Density of the positive weights; its integral is one minus the silent fraction."""
+        w = np.asarray(w, dtype=np.float64)
+        z = w / self.W_star + self.B
+        density = np.exp(-0.5 * z * z) / (np.sqrt(2.0 * np.pi) * self.W_star)
+        return np.where(w > 0.0, density, 0.0)[()]
+
+    def cdf(self, w: ArrayLike) -> Any:
+        """Probability of a weight of at most w, the silent ones included."""
+        from scipy.special import ndtr
+
+        w = np.asarray(w, dtype=np.float64)
+        return np.where(w >= 0.0, ndtr(w / self.W_star + self.B), 0.0)[()]
+
+    def sf(self, w: ArrayLike) -> Any:
+        """Probability of a weight above w."""
+        from scipy.special import ndtr
+
+        w = np.asarray(w, dtype=np.float64)
+        return np.where(w >= 0.0, ndtr(-w / self.W_star - self.B), 1.0)[()]
+
+    def ppf(self, p: ArrayLike) -> Any:
+        """Smallest weight w with cdf(w) >= p; zero for p up to the silent fraction."""
+        from scipy.special import ndtri
+
+        p = np.asarray(p, dtype=np.float64)
+        inside = (p >= 0.0) & (p <= 1.0)
+        quantile = np.maximum(self.W_star * (ndtri(np.where(inside, p, 0.5)) - self.B), 0.0)
+        return np.where(inside, quantile, np.nan)[()]
+
+    def mean(self) -> float:
+        """Mean weight, the silent ones included."""
+        return self.W_star * self._tail()[1]
+
+    def second_moment(self) -> float:
+        """Mean squared weight, Q."""
+        return self.W_star**2 * self._tail()[2]
+
+    def var(self) -> float:
+        """Variance of the weights, the silent ones included."""
+        return self.second_moment() - self.mean() ** 2
+
+    def std(self) -> float:
+        """Standard deviation of the weights, the silent ones included."""
+        return float(np.sqrt(self.var()))
+
+    def rvs(self, size: int | tuple[int, ...] = 1, random_state: np.random.Generator | int | None = None) -> Floats:
+        """Random weights."""
+        normal = np.random.default_rng(random_state).standard_normal(size)
+        return self.W_star * np.maximum(normal - self.B, 0.0)
+
+    def _tail(self) -> tuple[float, float, float]:
+        from dendrocap.theory._compiled import tail
+
+        return tail(self.B)
+
+
+@dataclass(frozen=True)
+class Preactivation:
+    """The normal distribution of the summed input to a branch [preactivation].
+
+    Parameters
+    ----------
+    mu, sigma : float
+        Mean f_in M_bar and standard deviation sqrt(f_in (1 - f_in) Q).
+    """
+
+    mu: float
+    sigma: float
+
+    def pdf(self, x: ArrayLike) -> Any:
+        """Density of the branch input."""
+        z = (np.asarray(x, dtype=np.float64) - self.mu) / self.sigma
+        return (np.exp(-0.5 * z * z) / (np.sqrt(2.0 * np.pi) * self.sigma))[()]
+
+    def cdf(self, x: ArrayLike) -> Any:
+        """Probability of a branch input of at most x."""
+        from scipy.special import ndtr
+
+        return ndtr((np.asarray(x, dtype=np.float64) - self.mu) / self.sigma)
+
+    def ppf(self, p: ArrayLike) -> Any:
+        """Branch input below which a fraction p of all lies."""
+        from scipy.special import ndtri
+
+        return self.mu + self.sigma * ndtri(np.asarray(p, dtype=np.float64))
+
+    def mean(self) -> float:
+        """Mean branch input."""
+        return self.mu
+
+    def var(self) -> float:
+        """Variance of the branch input."""
+        return self.sigma**2
+
+    def std(self) -> float:
+        """Standard deviation of the branch input."""
+        return self.sigma
+
+    def rvs(self, size: int | tuple[int, ...] = 1, random_state: np.random.Generator | int | None = None) -> Floats:
+        """Random branch inputs."""
+        return np.asarray(self.mu + self.sigma * np.random.default_rng(random_state).standard_normal(size))
