@@ -2,7 +2,7 @@
 
 Each row times the same loop over the same inputs in this process, interleaved, and reports the 10th percentile.
 "First call" is what a fresh process pays before its first result, compiled code being on disk already where the
-disk cache can hold it. Usage: python benchmarks/nonlinearities.py
+disk cache can hold it. Usage: python -m benchmarks.nonlinearities
 """
 
 import subprocess

@@ -29,13 +29,14 @@ from dendrocap.model import (
 )
 
 if TYPE_CHECKING:
-    from dendrocap.theory import CapacitySolution, critical_capacity
+    from dendrocap.theory import CapacitySolution, capacity_curve, critical_capacity
 
 __version__ = "0.1.0"
 
 # Where names live whose modules load on use.
 _ON_USE = {
     "CapacitySolution": "dendrocap.theory",
+    "capacity_curve": "dendrocap.theory",
     "critical_capacity": "dendrocap.theory",
 }
 
@@ -60,6 +61,7 @@ __all__ = [
     "Tabulated",
     "TaskSpec",
     "__version__",
+    "capacity_curve",
     "critical_capacity",
     "named_nonlinearity",
     "pack_patterns",

@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from benchmarks.plain_capacity import plain_capacity
 from dendrocap import (
     ConvergenceError,
     Custom,
@@ -23,6 +22,7 @@ from dendrocap import (
 )
 from dendrocap.theory import critical_capacity
 from dendrocap.theory.capacity import _Problem
+from tests.naive.capacity import naive_capacity
 
 HUMP = Custom(lambda x: np.exp(-(x**2)), lambda x: -2 * x * np.exp(-(x**2)))
 
@@ -86,11 +86,11 @@ def test_reference_values_of_an_earlier_independent_program(g, theta_d, theta_s,
         pytest.param(SaturatingReLU(), 0.6, 0.7, {"f_in": 0.7, "kappa": 0.5}, marks=pytest.mark.slow),
     ],
 )
-def test_equals_a_plain_program(g, theta_d, theta_s, task):
+def test_equals_a_naive_program(g, theta_d, theta_s, task):
     solution = capacity(g, theta_d, theta_s, **task)
-    # The plain program starts near: what is compared are the equations, not the search.
+    # The naive program starts near: what is compared are the equations, not the search.
     start = (round(solution.B, 1), round(solution.alpha_c, 1))
-    alpha, silent, Q = plain_capacity(g, g.derivative, g.breakpoints, theta_d, theta_s, start=start, **task)
+    alpha, silent, Q = naive_capacity(g, g.derivative, g.breakpoints, theta_d, theta_s, start=start, **task)
     # Its numerical derivatives are good to 1e-9; alpha_c, being a maximum, to their square.
     assert_allclose(solution.alpha_c, alpha, rtol=1e-9)
     assert_allclose([solution.silent_fraction, solution.Q], [silent, Q], rtol=1e-7)

@@ -18,6 +18,7 @@ import typer
 from typer.core import TyperGroup
 
 from dendrocap import __version__
+from dendrocap.cli.capacity import capacity
 from dendrocap.cli.nonlinearity import nonlinearity
 from dendrocap.errors import DendrocapError, InvalidParameter
 
@@ -80,4 +81,5 @@ def root(
     """
 
 
+app.command()(capacity)
 app.command()(nonlinearity)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dendrocap.figures.style import COLUMN_WIDTH, PALETTE, house_style
+from dendrocap.figures.style import COLUMN_WIDTH, LABELS, PALETTE, house_style
 from dendrocap.model.nonlinearities import Nonlinearity, Polsky
 
 if TYPE_CHECKING:
@@ -48,4 +48,4 @@ def draw_nonlinearity(g: Nonlinearity, start: float = -0.5, stop: float = 1.5) -
 def _label(g: Nonlinearity) -> str:
     if isinstance(g, Polsky):
         return rf"Polsky, $x_{{\min}} = {g.x_min:g}$, $\gamma = {g.gamma:g}$"
-    return g.name.replace("_", " ").replace("relu", "ReLU")
+    return "linear" if g.name == "linear" else LABELS[g.name]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["COLUMN_WIDTH", "PALETTE", "house_style", "save"]
+__all__ = ["COLUMN_WIDTH", "LABELS", "PALETTE", "house_style", "save"]
 
 # Okabe and Ito's colours, distinguishable with any colour vision; one per non-linearity, the same in all figures.
 PALETTE = {
@@ -21,6 +21,16 @@ PALETTE = {
     "linear": "#000000",
     "tabulated": "#009E73",
     "custom": "#56B4E9",
+}
+
+LABELS = {
+    "polsky": "Polsky",
+    "relu": "ReLU",
+    "saturating_relu": "saturating ReLU",
+    "step": "step",
+    "linear": "one layer",
+    "tabulated": "measured curve",
+    "custom": "custom",
 }
 
 COLUMN_WIDTH = 3.4  # inches, one column of a two-column page

@@ -74,7 +74,7 @@ class NeuronSpec:
         """Number of dendritic levels; 1 is the model of the paper."""
         return 1 if isinstance(self.nonlinearity, Nonlinearity) else len(self.nonlinearity)
 
-    @property
+    @cached_property
     def levels(self) -> tuple[Level, ...]:
         """The levels from the synapses to the soma."""
         if isinstance(self.nonlinearity, Nonlinearity):

@@ -15,8 +15,8 @@ __all__ = ["nodes_and_weights", "piecewise_linear_sums", "quadrature_sums", "sum
 Floats = NDArray[np.float64]
 Sums = tuple[float, float, float, float, float, float, float, float, float]
 
-WINDOW = 13.0  # in standard deviations: the mass beyond is 1e-38
-PANEL = 2.0  # widest panel, on which 16 points integrate the Gaussian to rounding
+WINDOW = 10.5  # in standard deviations: the mass beyond is 1e-25
+PANEL = 3.5  # widest panel in standard deviations; there 16 points integrate the Gaussian to rounding
 _SQRT2PI = math.sqrt(2.0 * math.pi)
 _SQRT2 = math.sqrt(2.0)
 _SHORT_NODES, _SHORT_WEIGHTS = np.polynomial.legendre.leggauss(10)
@@ -37,7 +37,7 @@ def tail(t: float) -> tuple[float, float, float]:
     # There the differences above cancel. J_n = I_n / n! obeys (n + 1) J_{n+1} = J_{n-1} - t J_n with J_{-1} = G, so
     # its ratios r_n = J_n / J_{n-1} are a continued fraction, evaluated from its far end.
     ratio = 0.0
-    for n in range(int(30.0 + 600.0 / (t * t)), 1, -1):
+    for n in range(int(20.0 + 450.0 / (t * t)), 1, -1):
         ratio = 1.0 / (t + (n + 1) * ratio)
     r2 = ratio
     r1 = 1.0 / (t + 2.0 * r2)
@@ -47,7 +47,7 @@ def tail(t: float) -> tuple[float, float, float]:
 
 @njit(cache=True)
 def _edges(knots: Floats, low: float, high: float, s: float) -> Floats:
-    """Where [low, high] is cut: at the knots, and so that no panel is wider than two standard deviations.
+    """Where [low, high] is cut: at the knots, and so that no panel is too wide for the Gaussian.
 
     Cuts are in units of the input u, not of x = (u - m) / s: at large s, m + s x would not find a knot again.
     """

@@ -5,7 +5,7 @@ averages over x [moments]. Values are centred by the threshold theta that E g mu
 millionth of (E g)^2, and differences of large numbers would cost digits.
 
 Closed forms serve the piecewise-linear g; the others are integrated by Gauss-Legendre rules between their knots and
-on panels of two standard deviations at most, so that the result is good to rounding whatever the ratio of s to the
+on panels of a few standard deviations, so that the result is good to rounding whatever the ratio of s to the
 scale on which g bends.
 """
 

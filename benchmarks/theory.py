@@ -1,0 +1,62 @@
+"""Theory: dendrocap against a plain SciPy script, in one process, interleaved. Prints a table of ratios.
+
+Usage: python -m benchmarks.theory
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from benchmarks.plain_capacity import plain_capacity, polsky, polsky_slope
+from dendrocap import NeuronSpec, Nonlinearity, Polsky, ReLU, SaturatingReLU, capacity_curve, critical_capacity
+
+PLAIN = {
+    ReLU(): (lambda u: max(u, 0.0), lambda u: float(u > 0), (0.0,)),
+    SaturatingReLU(): (lambda u: min(max(u, 0.0), 1.0), lambda u: float(0 < u < 1), (0.0, 1.0)),
+    Polsky(): (polsky, polsky_slope, (0.0, 0.33)),
+}
+
+
+def timed(run: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    run()
+    return time.perf_counter() - start
+
+
+def compare(name: str, ours: Callable[[], object], plain: Callable[[], object], rounds: int = 3) -> None:
+    """One line of the table: both sides take turns, ours many times in each of its turns."""
+    ours()  # load compiled code
+    mine, theirs = [], []
+    for _ in range(rounds):
+        mine += [timed(ours) for _ in range(50)]
+        theirs.append(timed(plain))
+    fast, slow = float(np.percentile(mine, 10)), min(theirs)
+    print(f"{name:<36}{fast * 1e3:>10.3f} ms{slow * 1e3:>10.0f} ms{slow / fast:>9.0f} x")
+
+
+def capacity(g: Nonlinearity) -> None:
+    neuron = NeuronSpec(g, 0.5, 0.5)
+    plain = plain_capacity(*PLAIN[g], 0.5, 0.5)
+    ours = critical_capacity(neuron)
+    print(f"  alpha_c {ours.alpha_c:.10f}, plain {plain[0]:.10f}; p0 {ours.silent_fraction:.8f}, plain {plain[1]:.8f}")
+    compare(
+        f"critical_capacity, {g.name}",
+        lambda: critical_capacity(neuron),
+        lambda: plain_capacity(*PLAIN[g], 0.5, 0.5),
+    )
+
+
+def main() -> None:
+    print(f"{'warm, one core':<36}{'dendrocap':>13}{'plain SciPy':>13}{'ratio':>11}")
+    for g in PLAIN:
+        capacity(g)
+    neuron, theta_d = NeuronSpec(Polsky(), 0.5, 0.5), np.geomspace(0.01, 1, 200)
+    times = [timed(lambda: capacity_curve(neuron, theta_d=theta_d)) for _ in range(10)]
+    print(f"{'capacity curve, 200 points':<36}{float(np.percentile(times, 10)) * 1e3:>10.1f} ms")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,103 @@
+"""What the theory commands share: their options, their grid of points, and how it is printed and drawn."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from dendrocap.cli.output import emit, message, plot_target, progress
+from dendrocap.cli.ranges import values
+from dendrocap.errors import InvalidParameter, NoSolution
+
+__all__ = ["Gamma", "Grid", "Kappa", "LogFlag", "Names", "OutputLevel", "InputLevel", "ThetaD", "ThetaS", "XMin", "run"]
+
+Names = Annotated[
+    str, typer.Option("--nonlinearity", "-g", help="One or several of polsky, relu, saturating-relu, linear: a,b,c.")
+]
+ThetaD = Annotated[str, typer.Option(help="Dendritic threshold.", metavar="VALUES")]
+ThetaS = Annotated[str, typer.Option(help="Somatic threshold, inside the range of g.", metavar="VALUES")]
+XMin = Annotated[str, typer.Option(help="Polsky: where the sigmoid takes over, in [0, 1].", metavar="VALUES")]
+Gamma = Annotated[str, typer.Option(help="Polsky: steepness, > 0.", metavar="VALUES")]
+InputLevel = Annotated[str, typer.Option("--f-in", help="Input coding level, in (0, 1).", metavar="VALUES")]
+OutputLevel = Annotated[str, typer.Option("--f-out", help="Output coding level, in (0, 1).", metavar="VALUES")]
+Kappa = Annotated[str, typer.Option(help="Margin, >= 0.", metavar="VALUES")]
+LogFlag = Annotated[bool, typer.Option("--log", help="Space ranges evenly in the logarithm.")]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The non-linearities and the values of each parameter, as typed on the command line."""
+
+    names: str
+    texts: Mapping[str, str]
+    log: bool
+
+    def cases(self) -> list[tuple[Any, dict[str, list[float]]]]:
+        """Each non-linearity with the values of the parameters that it has."""
+        from dendrocap.model import Polsky, named_nonlinearity
+
+        numbers = {name: values("--" + name.replace("_", "-"), text, log=self.log) for name, text in self.texts.items()}
+        found = []
+        for name in self.names.split(","):
+            g = named_nonlinearity(name.strip())
+            shape_free = {key: numbers[key] for key in numbers if key not in ("x_min", "gamma")}
+            found.append((g, numbers if isinstance(g, Polsky) else shape_free))
+        return found
+
+
+def run(
+    grid: Grid,
+    points: Callable[..., Iterable[Any]],
+    fields: Sequence[str],
+    shown: Sequence[str],
+    *,
+    as_json: bool,
+    as_csv: bool,
+    plot: Path | None,
+    y: str,
+    y_label: str,
+) -> None:
+    """Solve the ``points`` of a grid and print them; ``fields`` are all results, ``shown`` those of the table."""
+    from dendrocap.model import NeuronSpec, TaskSpec
+    from dendrocap.theory.curves import specified
+
+    target = plot_target(plot) if plot else None
+    cases = grid.cases()
+    varied = _varied(cases)
+    if target and len(varied) != 1:
+        raise InvalidParameter(f"--plot needs exactly one parameter with several values; {len(varied)} have them")
+    for g, numbers in cases:  # a value that is never allowed is bad input, not a point without an answer
+        for name, listed in numbers.items():
+            for number in listed:
+                specified(NeuronSpec(g, 0.5, 0.5), TaskSpec(), {name: number})
+    rows: list[dict[str, Any]] = []
+    with progress(sum(math.prod(map(len, numbers.values())) for _, numbers in cases), "solving") as step:
+        for g, numbers in cases:
+            # Every threshold is a coordinate of the grid; those given here are never used.
+            for point in points(NeuronSpec(g, 0.5, 0.5), **numbers):
+                given = {name: point.case.get(name) for name in grid.texts}
+                found = {field: getattr(point.solution, field, None) for field in fields}
+                rows.append({"nonlinearity": g.name} | given | found | {"reason": point.reason})
+                step()
+    failed = [row for row in rows if row["reason"]]
+    if len(failed) == len(rows):
+        raise NoSolution(failed[0]["reason"])
+    emit(rows, as_json=as_json, as_csv=as_csv, columns=["nonlinearity", *varied, *shown])
+    if failed:
+        message(f"{len(failed)} of {len(rows)} points have no answer; the first: {failed[0]['reason']}")
+    if target:
+        from dendrocap.figures.curves import draw_curves
+        from dendrocap.figures.style import save
+
+        save(draw_curves(rows, varied[0], y, y_label, log=grid.log), target)
+        message(f"figure: {target}")
+
+
+def _varied(cases: Sequence[tuple[Any, dict[str, list[float]]]]) -> list[str]:
+    names = dict.fromkeys(name for _, numbers in cases for name, found in numbers.items() if len(found) > 1)
+    return list(names)

@@ -1,0 +1,44 @@
+"""A result of the theory against one parameter, one line per non-linearity."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from dendrocap.figures.style import COLUMN_WIDTH, LABELS, PALETTE, house_style
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["AXIS_LABELS", "draw_curves"]
+
+AXIS_LABELS = {
+    "theta_d": r"dendritic threshold $\theta_d$",
+    "theta_s": r"somatic threshold $\theta_s$",
+    "x_min": r"onset of the sigmoid $x_{\min}$",
+    "gamma": r"steepness $\gamma$",
+    "f_in": r"input coding level $f_{\mathrm{in}}$",
+    "f_out": r"output coding level $f_{\mathrm{out}}$",
+    "kappa": r"margin $\kappa$",
+    "alpha": r"load $\alpha = P / N$",
+}
+
+
+def draw_curves(rows: Sequence[Mapping[str, Any]], x: str, y: str, y_label: str, *, log: bool = False) -> Figure:
+    """``y`` against ``x``, both keys of the rows, with the one-layer neuron dashed where it is among them."""
+    from matplotlib.figure import Figure
+
+    with house_style():
+        figure = Figure(figsize=(COLUMN_WIDTH, 2.6), layout="constrained")
+        axes = figure.subplots()
+        for name in dict.fromkeys(row["nonlinearity"] for row in rows):
+            line = [(row[x], row[y]) for row in rows if row["nonlinearity"] == name and None not in (row[x], row[y])]
+            axes.plot(
+                *zip(*line, strict=True), color=PALETTE[name], label=LABELS[name], ls="--" if name == "linear" else "-"
+            )
+        if log:
+            axes.set_xscale("log")
+        axes.set_xlabel(AXIS_LABELS[x])
+        axes.set_ylabel(y_label)
+        axes.legend()
+    return figure

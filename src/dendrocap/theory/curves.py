@@ -1,0 +1,171 @@
+"""Whole grids of the theory in one call, as labelled arrays.
+
+Any of the parameters may be a sequence; the result has one dimension for each. A point without an answer is NaN and
+says why in the variable ``reason``, so that one bad corner never costs the rest of a grid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from dendrocap.errors import DendrocapError, InvalidParameter
+from dendrocap.model import NeuronSpec, Nonlinearity, Polsky, TaskSpec
+from dendrocap.theory.capacity import critical_capacity
+from dendrocap.validation import refuse
+
+if TYPE_CHECKING:
+    import xarray
+
+__all__ = ["CAPACITY_FIELDS", "Point", "capacity_curve", "capacity_points", "specified"]
+
+# What is kept of each solution, with its unit.
+CAPACITY_FIELDS = {
+    "alpha_c": "patterns per synapse",
+    "silent_fraction": "1",
+    "B": "W_star",
+    "W_star": "model weight",
+    "W_bar": "model weight",
+    "Q": "model weight squared",
+    "A": "1",
+    "C": "model weight squared",
+    "M_bar": "model weight",
+    "mean_shift": "somatic input",
+    "preactivation_mean": "branch input",
+    "preactivation_sd": "branch input",
+    "Gamma0": "somatic input squared",
+    "Gamma1": "1",
+    "residual": "1",
+    "iterations": "count",
+}
+PARAMETER_UNITS = {
+    "nonlinearity": "",
+    "theta_d": "branch threshold",
+    "theta_s": "somatic threshold",
+    "x_min": "branch input",
+    "gamma": "1 / branch input",
+    "f_in": "1",
+    "f_out": "1",
+    "kappa": "somatic input",
+    "alpha": "patterns per synapse",
+}
+
+Case = dict[str, Any]
+
+
+class Point(NamedTuple):
+    """One point of a grid: where it is, and its solution or the reason why there is none."""
+
+    at: tuple[int, ...]
+    case: Case
+    solution: Any
+    reason: str
+
+
+def capacity_curve(neuron: NeuronSpec, task: TaskSpec | None = None, **parameters: Any) -> xarray.Dataset:
+    """Critical capacity over a grid of parameters.
+
+    Parameters
+    ----------
+    neuron, task : NeuronSpec, TaskSpec
+        Everything that is not varied.
+    **parameters : sequence
+        Values of ``theta_d``, ``theta_s``, ``x_min``, ``gamma``, ``f_in``, ``f_out``, ``kappa`` or ``nonlinearity``;
+        each becomes a dimension, in the order given.
+
+    Returns
+    -------
+    xarray.Dataset
+        The numbers of `CapacitySolution` and ``reason``, empty where there is an answer.
+
+    Examples
+    --------
+    >>> from dendrocap import NeuronSpec, Polsky
+    >>> curve = capacity_curve(NeuronSpec(Polsky(), 0.5, 0.5), theta_d=[0.05, 0.5], theta_s=[0.5, 1.5])
+    >>> curve.alpha_c.round(4).values.tolist()
+    [[1.2997, nan], [4.9513, nan]]
+    >>> "strictly between 0 and 1" in str(curve.reason[0, 1].item())
+    True
+    """
+    return _dataset(capacity_points(neuron, task, **parameters), CAPACITY_FIELDS, parameters)
+
+
+def capacity_points(neuron: NeuronSpec, task: TaskSpec | None = None, **parameters: Any) -> Iterator[Point]:
+    """The points of `capacity_curve` one by one, as they are solved."""
+
+    def solve(case: Case) -> Any:
+        return critical_capacity(*specified(neuron, task or TaskSpec(), case))
+
+    return _points(solve, parameters)
+
+
+def specified(neuron: NeuronSpec, task: TaskSpec, case: Mapping[str, Any]) -> tuple[NeuronSpec, TaskSpec]:
+    """The neuron and task with the parameters of one case put in."""
+    unknown = set(case) - set(PARAMETER_UNITS)
+    if unknown:
+        raise refuse("parameter", sorted(unknown)[0], "one of " + ", ".join(PARAMETER_UNITS))
+    shape = {name: case[name] for name in ("x_min", "gamma") if name in case}
+    g = case.get("nonlinearity", neuron.nonlinearity)
+    if shape:
+        if not isinstance(g, Polsky):
+            raise InvalidParameter(f"{' and '.join(shape)} can be varied for Polsky only, not for {g!r}")
+        g = replace(g, **shape)
+    theta = {name: case[name] for name in ("theta_d", "theta_s") if name in case}
+    levels = {name: case[name] for name in ("f_in", "f_out", "kappa") if name in case}
+    return replace(neuron, nonlinearity=g, **theta), replace(task, **levels)
+
+
+def _points(solve: Callable[[Case], Any], parameters: Mapping[str, Any]) -> Iterator[Point]:
+    axes = {name: _axis(name, values) for name, values in parameters.items()}
+    indices = product(*(range(len(values)) for values in axes.values()))
+    for index, values in zip(indices, product(*axes.values()), strict=True):
+        case = dict(zip(axes, values, strict=True))
+        try:
+            yield Point(index, case, solve(case), "")
+        except DendrocapError as error:
+            yield Point(index, case, None, str(error))
+
+
+def _dataset(points: Iterator[Point], fields: Mapping[str, str], parameters: Mapping[str, Any]) -> xarray.Dataset:
+    """All points as labelled arrays; ``fields`` names what is kept of each solution, with its unit."""
+    import xarray
+
+    axes = {name: _axis(name, values) for name, values in parameters.items()}
+    shape = tuple(len(values) for values in axes.values())
+    numbers: dict[str, Any] = {
+        field: np.zeros(shape, dtype=np.int64) if unit == "count" else np.full(shape, np.nan)
+        for field, unit in fields.items()
+    }
+    reasons = np.full(shape, "", dtype=object)
+    for point in points:
+        reasons[point.at] = point.reason
+        if point.solution is not None:
+            for field, array in numbers.items():
+                array[point.at] = getattr(point.solution, field)
+    data: dict[str, Any] = {field: (tuple(axes), array, {"units": fields[field]}) for field, array in numbers.items()}
+    data["reason"] = (tuple(axes), reasons.astype(str), {"long_name": "why there is no answer"})
+    coordinates = {name: (name, _labels(values), {"units": PARAMETER_UNITS[name]}) for name, values in axes.items()}
+    return xarray.Dataset(data, coordinates)
+
+
+def _axis(name: str, values: Any) -> Sequence[Any]:
+    if name not in PARAMETER_UNITS:
+        raise refuse("parameter", name, "one of " + ", ".join(PARAMETER_UNITS))
+    if isinstance(values, Nonlinearity) or (np.ndim(values) == 0 and not isinstance(values, Sequence)):
+        values = [values]
+    listed = list(values) if name == "nonlinearity" else np.asarray(values, dtype=np.float64).ravel().tolist()
+    if not listed:
+        raise refuse(name, values, "a number or a sequence of at least one")
+    return listed
+
+
+def _labels(values: Sequence[Any]) -> list[Any]:
+    """Coordinates: numbers as they are; non-linearities by their name, or in full where names repeat."""
+    if not isinstance(values[0], Nonlinearity):
+        return list(values)
+    names = [g.name for g in values]
+    return names if len(set(names)) == len(names) else [repr(g) for g in values]

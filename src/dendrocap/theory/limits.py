@@ -1,0 +1,176 @@
+"""Limits in which the theory simplifies, most of them to closed forms.
+
+The print reads two of them off fits over a finite range; here they are exact (paper notes, items 12 and 13).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dendrocap.errors import NoSolution
+from dendrocap.model import Linear, NeuronSpec, Nonlinearity, TaskSpec
+from dendrocap.theory._compiled import tail
+from dendrocap.theory.capacity import CapacitySolution, critical_capacity, label_averages
+from dendrocap.theory.solve import bracketed_root, monotone_root
+from dendrocap.validation import real_number, refuse
+
+__all__ = [
+    "ZeroLoad",
+    "large_threshold_silent_fraction",
+    "large_threshold_slope",
+    "perceptron_limit",
+    "relu_large_threshold_capacity",
+    "zero_load",
+]
+
+
+@dataclass(frozen=True)
+class ZeroLoad:
+    """Order parameters before anything is learned: weights are exponential with mean W_bar [zero-load]."""
+
+    W_bar: float
+    Q: float
+    q: float
+    M_hat: float
+    free_entropy: float
+    preactivation_sd: float
+
+
+def zero_load(neuron: NeuronSpec, task: TaskSpec | None = None) -> ZeroLoad:
+    """The limit of no patterns, where all weights with mean theta_d / f_in are solutions.
+
+    Examples
+    --------
+    >>> from dendrocap import NeuronSpec, Polsky
+    >>> zero_load(NeuronSpec(Polsky(), theta_d=0.5, theta_s=0.5)).Q
+    2.0
+    """
+    task = TaskSpec() if task is None else task
+    theta_d = real_number("theta_d", neuron.levels[0].theta, 0.0, low_open=True)
+    W_bar = theta_d / task.f_in
+    return ZeroLoad(
+        W_bar=W_bar,
+        Q=2.0 * W_bar**2,
+        q=W_bar**2,
+        M_hat=-1.0 / W_bar,
+        free_entropy=1.0 + math.log(W_bar),
+        preactivation_sd=theta_d * math.sqrt(2.0 * (1.0 - task.f_in) / task.f_in),
+    )
+
+
+def perceptron_limit(neuron: NeuronSpec, task: TaskSpec | None = None) -> CapacitySolution:
+    """The one-layer neuron that a dendritic one becomes where its branches act linearly [perceptron-limit].
+
+    That is the limit of small theta_d, where the branch input hardly leaves the point u with g(u) = theta_s; and for
+    g that grow linearly also that of large theta_s. With slope g'(u) there, the margin counts as kappa / g'(u).
+
+    Examples
+    --------
+    >>> from dendrocap import NeuronSpec, Polsky
+    >>> round(perceptron_limit(NeuronSpec(Polsky(), theta_d=1e-6, theta_s=0.5)).alpha_c, 12)
+    1.0
+    """
+    task = TaskSpec() if task is None else task
+    if neuron.n_levels != 1:
+        raise refuse("neuron.n_levels", neuron.n_levels, "1 for this limit")
+    g = neuron.levels[0].nonlinearity
+    low, high = g.range
+    if not low < neuron.theta_s < high:
+        raise NoSolution(f"{g!r} never takes the value {neuron.theta_s:g}: its range is {low:g} to {high:g}")
+    at = monotone_root(
+        lambda u: (float(g(u)) - neuron.theta_s, float(g.derivative(u))), neuron.theta_s, 1.0 + abs(neuron.theta_s)
+    ).at
+    slope = float(g.derivative(at))
+    if slope <= 0.0:
+        raise NoSolution(f"{g!r} is flat where it takes the value {neuron.theta_s:g}: it has no linear limit")
+    linear = NeuronSpec(Linear(), neuron.levels[0].theta, neuron.theta_s)
+    return critical_capacity(linear, TaskSpec(task.f_in, task.f_out, task.kappa / slope))
+
+
+def large_threshold_silent_fraction() -> float:
+    """Silent fraction at capacity of every saturating g as theta_d grows [saturating-limit].
+
+    Examples
+    --------
+    >>> round(large_threshold_silent_fraction(), 5)
+    0.82261
+    """
+    return tail(-_B_saturating())[0]
+
+
+def large_threshold_slope(g: Nonlinearity, theta_s: float = 0.5, task: TaskSpec | None = None) -> float:
+    """Growth of the capacity per unit of theta_d, as theta_d grows, for a saturating g [saturating-limit].
+
+    Wide inputs see g as a step. What is left of its shape is the integral of g'^2, which sets the gain.
+
+    Parameters
+    ----------
+    g : Nonlinearity
+        Bounded and monotone.
+    theta_s : float
+        Strictly inside the range of g.
+    task : TaskSpec, optional
+        Coding levels and margin.
+
+    Examples
+    --------
+    >>> from dendrocap import Polsky, SaturatingReLU
+    >>> round(large_threshold_slope(SaturatingReLU()), 5), round(large_threshold_slope(Polsky()), 5)
+    (3.5182, 9.05761)
+    """
+    from scipy.special import ndtri
+
+    task = TaskSpec() if task is None else task
+    low, high = g.range
+    if not (math.isfinite(low) and math.isfinite(high)) or g.has_jumps:
+        raise NoSolution(f"{g!r} does not saturate continuously: its capacity does not grow linearly with theta_d")
+    theta_s = real_number("theta_s", theta_s, low, high, low_open=True, high_open=True)
+    upper = (theta_s - low) / (high - low)  # fraction of branches that are on
+    Gamma0 = (high - theta_s) * (theta_s - low)
+    density = math.exp(-0.5 * float(ndtri(upper)) ** 2) / math.sqrt(2.0 * math.pi)
+    second = label_averages(task.f_out, task.kappa / math.sqrt(Gamma0)).second
+    i0, i1, i2 = tail(_B_saturating())
+    shape = i0**2 / (i1 * math.sqrt(i2))
+    root_v = math.sqrt(task.f_in * (1.0 - task.f_in))
+    return shape * root_v / task.f_in * _integral_of_squared_slope(g) * density / (Gamma0 * second)
+
+
+def relu_large_threshold_capacity(theta_d: float, theta_s: float = 0.5, f_in: float = 0.5) -> float:
+    """Capacity of ReLU dendrites for large theta_d, at f_out = 1/2 and without margin [relu-limit].
+
+    Few branches are active, with probability H(t), and half of the synapses are silent; the capacity tends to
+    t^2 / 2, that is to ln(theta_d) to leading order. Corrections vanish only like 1 / ln(theta_d).
+
+    Examples
+    --------
+    >>> round(relu_large_threshold_capacity(1e6), 3)
+    13.255
+    """
+    theta_d = real_number("theta_d", theta_d, 0.0, low_open=True)
+    theta_s = real_number("theta_s", theta_s, 0.0, low_open=True)
+    f_in = real_number("f_in", f_in, 0.0, 1.0, low_open=True, high_open=True)
+    s = math.sqrt(math.pi * f_in * (1.0 - f_in)) * theta_d / f_in  # Q = pi W_bar^2 at B = 0
+
+    def excess(t: float) -> tuple[float, float]:
+        i0, i1, _ = tail(t)
+        return math.log(i1) - math.log(theta_s / s), -i0 / i1
+
+    i0, i1, i2 = tail(monotone_root(excess, 0.0, 1.0).at)
+    return i0 / (i2 - i1**2)
+
+
+def _B_saturating() -> float:
+    """Where (1/2 + B^2) H(B) = B G(B): the maximum over B of H^2 / (I_1 sqrt(I_2))."""
+    return bracketed_root(lambda B: (0.5 + B * B) * tail(B)[0] - B * (tail(B)[1] + B * tail(B)[0]), 0.1, 2.0).at
+
+
+def _integral_of_squared_slope(g: Nonlinearity) -> float:
+    """Integral of g'^2 over all inputs, panel by panel between the knots of g."""
+    nodes, weights = np.polynomial.legendre.leggauss(32)
+    edges = np.array(g.knots)
+    centre, half = 0.5 * (edges[1:] + edges[:-1]), 0.5 * np.diff(edges)
+    slopes = g.derivative(centre[:, None] + half[:, None] * nodes)
+    return float(half @ (slopes**2 @ weights))

@@ -1,0 +1,90 @@
+"""The theory commands: ranges, formats, figures, refusals."""
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from dendrocap import InvalidParameter, NeuronSpec, Polsky, critical_capacity
+from dendrocap.cli import app
+from dendrocap.cli.ranges import values
+
+runner = CliRunner()
+
+
+def run(*arguments):
+    return runner.invoke(app, [str(argument) for argument in arguments])
+
+
+def test_ranges():
+    assert values("--a", "0.5") == [0.5]
+    assert values("--a", "0.1,0.2") == [0.1, 0.2]
+    assert values("--a", "0:1:3") == [0.0, 0.5, 1.0]
+    np.testing.assert_allclose(values("--a", "0.01:1:3", log=True), [0.01, 0.1, 1.0])
+
+
+@pytest.mark.parametrize("text", ["a", "1:2", "1:2:3:4", "1:2:x", "nan", "inf:1:2", "1,,2", "", "1:2:0"])
+def test_bad_ranges_name_the_option(text):
+    with pytest.raises(InvalidParameter, match="--theta-d"):
+        values("--theta-d", text)
+
+
+def test_json_has_inputs_results_and_non_linearity():
+    outcome = run("capacity", "--theta-d", "0.1,0.5", "-g", "polsky,relu", "--json")
+    rows = json.loads(outcome.stdout)
+    assert len(rows) == 4
+    solution = critical_capacity(NeuronSpec(Polsky(), 0.5, 0.5))
+    row = next(row for row in rows if row["nonlinearity"] == "polsky" and row["theta_d"] == 0.5)
+    for name in ("alpha_c", "silent_fraction", "B", "W_star", "Q", "M_bar", "mean_shift", "residual", "iterations"):
+        assert row[name] == getattr(solution, name)
+    assert row["f_in"] == 0.5
+    assert row["gamma"] == 15.0
+    assert rows[-1]["nonlinearity"] == "relu"
+    assert rows[-1]["gamma"] is None
+
+
+def test_csv_holds_the_same_numbers():
+    arguments = ["capacity", "--theta-s", "0.2:0.8:3"]
+    rows = list(csv.DictReader(io.StringIO(run(*arguments, "--csv").stdout)))
+    expected = json.loads(run(*arguments, "--json").stdout)
+    assert [float(row["alpha_c"]) for row in rows] == [row["alpha_c"] for row in expected]
+
+
+def test_some_failures_are_null_with_a_reason_and_a_message():
+    outcome = run("capacity", "--theta-s", "0.5,2", "--json")
+    rows = json.loads(outcome.stdout)
+    assert outcome.exit_code == 0
+    assert rows[1]["alpha_c"] is None
+    assert "strictly between" in rows[1]["reason"]
+    assert "1 of 2 points" in outcome.stderr
+
+
+def test_plot_of_one_parameter(tmp_path):
+    target = tmp_path / "c.png"
+    outcome = run("capacity", "-g", "polsky,linear", "--theta-d", "0.01:1:5", "--log", "--plot", target)
+    assert outcome.exit_code == 0
+    assert target.stat().st_size > 5000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["--theta-s", "2"], 1, ["strictly between 0 and 1"]),
+        (["-g", "step"], 1, ["infinite"]),
+        (["--theta-d", "-1"], 2, ["theta_d = -1.0", ">= 0"]),
+        (["--theta-d", "0"], 1, ["theta_d"]),
+        (["--f-in", "1"], 2, ["f_in = 1.0", "(0, 1)"]),
+        (["-g", "sigmoid"], 2, ["sigmoid", "polsky"]),
+        (["--json", "--csv"], 2, ["--json", "--csv"]),
+        (["--plot", "c.png"], 2, ["exactly one parameter"]),
+    ],
+)
+def test_refusals_are_one_line(arguments, code, words):
+    outcome = run("capacity", *arguments)
+    assert outcome.exit_code == code
+    assert len(outcome.stderr.strip().splitlines()) == 1
+    for word in words:
+        assert word in outcome.stderr

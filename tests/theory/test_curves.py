@@ -1,0 +1,54 @@
+"""Grids agree with single points, and failures are told."""
+
+import numpy as np
+import pytest
+
+from dendrocap import InvalidParameter, NeuronSpec, Polsky, ReLU, TaskSpec
+from dendrocap.theory import capacity_curve, critical_capacity
+
+NEURON = NeuronSpec(Polsky(), 0.5, 0.5)
+
+
+def test_every_point_is_the_single_solution():
+    values = {"theta_d": [0.1, 0.4], "gamma": [10.0, 15.0], "kappa": [0.0, 0.3], "f_out": [0.2]}
+    curve = capacity_curve(NEURON, TaskSpec(f_in=0.3), **values)
+    assert curve.alpha_c.dims == ("theta_d", "gamma", "kappa", "f_out")
+    for i, theta_d in enumerate(values["theta_d"]):
+        for j, gamma in enumerate(values["gamma"]):
+            for k, kappa in enumerate(values["kappa"]):
+                single = critical_capacity(NeuronSpec(Polsky(gamma=gamma), theta_d, 0.5), TaskSpec(0.3, 0.2, kappa))
+                point = curve.isel(theta_d=i, gamma=j, kappa=k, f_out=0)
+                for name in ("alpha_c", "silent_fraction", "Q", "M_bar", "iterations"):
+                    assert point[name].item() == getattr(single, name)
+    assert (curve.reason == "").all()
+    assert curve.alpha_c.attrs["units"] == "patterns per synapse"
+    assert curve.theta_d.attrs["units"]
+
+
+def test_nonlinearities_are_a_dimension_too():
+    curve = capacity_curve(NEURON, nonlinearity=[Polsky(), ReLU()], theta_s=np.array([0.3, 0.5]))
+    assert curve.nonlinearity.values.tolist() == ["polsky", "relu"]
+    single = critical_capacity(NeuronSpec(ReLU(), 0.5, 0.3)).alpha_c
+    assert curve.alpha_c.sel(nonlinearity="relu", theta_s=0.3).item() == single
+    twice = capacity_curve(NEURON, nonlinearity=[Polsky(), Polsky(gamma=20)])
+    assert "gamma=20" in str(twice.nonlinearity.values[1])
+
+
+def test_failures_are_nan_with_a_reason():
+    curve = capacity_curve(NEURON, theta_s=[0.5, 1.2], nonlinearity=[Polsky(), ReLU()])
+    bad = curve.sel(theta_s=1.2, nonlinearity="polsky")
+    assert np.isnan(bad.alpha_c)
+    assert "strictly between 0 and 1" in str(bad.reason.item())
+    assert np.isfinite(curve.alpha_c.sel(theta_s=1.2, nonlinearity="relu"))
+    shaped = capacity_curve(NeuronSpec(ReLU(), 0.5, 0.5), gamma=[3.0])
+    assert "Polsky only" in str(shaped.reason.item(0))
+
+
+@pytest.mark.parametrize(
+    ("values", "words"), [({"theta": [1.0]}, ["'theta'", "theta_d"]), ({"theta_d": []}, ["theta_d", "at least one"])]
+)
+def test_bad_grids_are_refused(values, words):
+    with pytest.raises(InvalidParameter) as caught:
+        capacity_curve(NEURON, **values)
+    for word in words:
+        assert word in str(caught.value)
