@@ -19,7 +19,17 @@ from dendrocap.model import Custom, NeuronSpec, Nonlinearity, Tabulated
 from dendrocap.theory.gaussian import prepared
 from dendrocap.theory.solve import bracketed_root, monotone_root
 
-__all__ = ["Response", "TreeResponse", "check_reachable", "is_monotone", "response", "tree_response", "tree_responses"]
+__all__ = [
+    "Response",
+    "TreeResponse",
+    "check_reachable",
+    "inverse_guess",
+    "is_monotone",
+    "levels_with_thresholds",
+    "response",
+    "tree_response",
+    "tree_responses",
+]
 
 
 class Response(NamedTuple):
@@ -85,8 +95,8 @@ def tree_response(neuron: NeuronSpec, f_in: float, Q: float, guess: tuple[float,
     v = f_in * (1.0 - f_in)
     variance, d_variance, gain, log_d_gain, slope = v * Q, v, v, 0.0, 1.0
     means: list[float] = []
-    for number, (g, theta) in enumerate(_levels(neuron)):
-        start = _inverse_guess(g, theta) if guess is None else guess[number]
+    for number, (g, theta) in enumerate(levels_with_thresholds(neuron)):
+        start = inverse_guess(g, theta) if guess is None else guess[number]
         level = response(g, theta, variance, start)
         means.append(level.mean)
         gain *= level.gain
@@ -103,10 +113,10 @@ def tree_responses(
 
     There may be none: wide inputs may keep the average of a hump below a threshold that its top exceeds.
     """
-    if all(is_monotone(g) for g, _ in _levels(neuron)):
+    if all(is_monotone(g) for g, _ in levels_with_thresholds(neuron)):
         return [tree_response(neuron, f_in, Q, guess)]
     starts: list[tuple[tuple[float, ...], float]] = [((), f_in * (1.0 - f_in) * Q)]
-    for g, theta in _levels(neuron):
+    for g, theta in levels_with_thresholds(neuron):
         longer = []
         for means, variance in starts:
             for m in _all_mean_inputs(g, theta, math.sqrt(variance)):
@@ -115,7 +125,7 @@ def tree_responses(
     return [tree_response(neuron, f_in, Q, means) for means, _ in starts]
 
 
-def _levels(neuron: NeuronSpec) -> list[tuple[Nonlinearity, float]]:
+def levels_with_thresholds(neuron: NeuronSpec) -> list[tuple[Nonlinearity, float]]:
     """Each level's g with the threshold that its mean output must meet: that of the level above, or the soma's."""
     levels = neuron.levels
     above = [*(level.theta for level in levels[1:]), neuron.theta_s]
@@ -124,7 +134,7 @@ def _levels(neuron: NeuronSpec) -> list[tuple[Nonlinearity, float]]:
 
 def check_reachable(neuron: NeuronSpec) -> None:
     """Refuse thresholds that the mean output of a level can never meet."""
-    for g, theta in _levels(neuron):
+    for g, theta in levels_with_thresholds(neuron):
         low, high = g.range
         if not low < theta < high:
             raise NoSolution(
@@ -134,7 +144,7 @@ def check_reachable(neuron: NeuronSpec) -> None:
 
 
 @lru_cache(maxsize=1024)
-def _inverse_guess(g: Nonlinearity, theta: float) -> float:
+def inverse_guess(g: Nonlinearity, theta: float) -> float:
     """Roughly where g itself passes theta: the mean input at vanishing variance."""
     grid = np.concatenate([-np.geomspace(1e6, 1e-3, 60), [0.0], np.geomspace(1e-3, 1e6, 60)])
     return float(grid[np.argmin(np.abs(g(grid) - theta))])

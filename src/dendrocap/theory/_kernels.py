@@ -1,0 +1,415 @@
+"""Inner loops of the finite-load theory: Gaussian averages with nodes where the integrands bend.
+
+Three kinds of average occur: over the pre-activation of one branch (`branch_nodes`, panels that end at the
+knots of g), over the pre-activations of two replicas (`common_nodes` for what they share, `rest_nodes` for
+the rest), and over the field z of the replica calculation, where everything is a function of Mills' ratio
+and bends at one known place (`entropic_averages`, `energetic_averages`).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from dendrocap.model._compiled import slope, value
+from dendrocap.model.nonlinearities import POLSKY
+
+__all__ = [
+    "branch_nodes",
+    "common_nodes",
+    "conditional_moments",
+    "energetic_averages",
+    "entropic_averages",
+    "entropic_centre",
+    "evaluate",
+    "mills",
+    "rest_nodes",
+]
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+# A division by zero gives infinity, as in NumPy: callers check what they get.
+compiled = njit(cache=True, error_model="numpy")
+
+SQRT_HALF = math.sqrt(0.5)
+LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
+FAR = 3.0  # from here on Mills' ratio comes from its continued fraction, which loses nothing to cancellation
+FIELD_RANGE = 10.0  # of z: the Gaussian mass beyond is 2e-23
+
+# Averages over branches, lengths in standard deviations of the Gaussian at hand.
+RANGE = 9.0  # the mass beyond is 2e-19
+PANEL = 3.0  # longest Gauss-Legendre panel of an average over one branch
+COMMON_PANEL = 2.3  # the same for the common part of two branches
+SMOOTH = 12.0  # an inner average with no kink and no two knots within so many deviations counts as smooth
+HERMITE = 11  # Hermite coefficients kept there; the next would add less than 1e-14
+MOST_PANELS, MOST_FIELD_NODES = 4096, 1e5
+
+
+@compiled
+def mills(y: float) -> tuple[float, float, float, float]:
+    """ln H(y), R = G(y)/H(y), R - y, and 1 - R (R - y), each to full relative accuracy.
+
+    R - y is the mean of a unit Gaussian centred at -y and kept positive, 1 - R (R - y) its variance.
+    """
+    if y < FAR:
+        tail = 0.5 * math.erfc(y * SQRT_HALF)
+        R = math.exp(-0.5 * y * y - LOG_SQRT_2PI) / tail
+        log_tail = math.log(tail) if y > -1.0 else math.log1p(-0.5 * math.erfc(-y * SQRT_HALF))
+        return log_tail, R, R - y, 1.0 - R * (R - y)
+    # R = y + 1/(y + c), c = 2/(y + 3/(y + ...)); with d = 1/(y + c) the variance 1 - y d - d^2 is d (c - d).
+    c = 0.0
+    for k in range(8 + int(900.0 / (y * y)), 1, -1):
+        c = k / (y + c)
+    d = 1.0 / (y + c)
+    return -0.5 * y * y - LOG_SQRT_2PI - math.log(y + d), y + d, d, d * (c - d)
+
+
+@compiled
+def field_nodes(centre: float, width: float, step: float) -> tuple[Floats, Floats]:
+    """Nodes (z - centre) / width and weights of a standard Gaussian average of functions that bend at one place.
+
+    Trapezoidal rule in u with z = centre + width sinh(u): it converges geometrically, because the integrands
+    are analytic in a strip around the real u axis whatever the width. Where z is nearly linear in u, because the
+    width is large or the bend far away, the Gaussian itself asks for steps of at most half a deviation.
+    """
+    zero = math.asinh(-centre / width)  # the u of z = 0; v = u - zero keeps the digits of z when that is far
+    low = math.asinh((-FIELD_RANGE - centre) / width) - zero
+    high = math.asinh((FIELD_RANGE - centre) / width) - zero
+    points = (high - low) / step * max(1.0, 0.36 * (width + abs(centre)))
+    if not points < MOST_FIELD_NODES:
+        return np.full(1, np.nan), np.full(1, np.nan)
+    n = 2 + int(points)
+    step = (high - low) / (n - 1)
+    node, weight = np.empty(n), np.empty(n)
+    for i in range(n):
+        v = low + i * step
+        node[i] = math.sinh(zero + v)
+        z = 2.0 * width * math.cosh(zero + 0.5 * v) * math.sinh(0.5 * v)
+        weight[i] = step * width * math.cosh(zero + v) * math.exp(-0.5 * z * z - LOG_SQRT_2PI)
+    return node, weight
+
+
+@compiled
+def entropic_averages(eta: float, xi: float, step: float) -> tuple[float, float, float, float, float]:
+    """Averages over z of a unit Gaussian centred at x = eta + sqrt(xi) z and kept positive.
+
+    Returns those of ln of its normaliser [exp(x^2/2) sqrt(2 pi) H(-x)], of its mean, squared mean, variance
+    and squared variance.
+    """
+    root = math.sqrt(xi)
+    x, weight = field_nodes(-eta / root, 1.0 / root, step)
+    log_norm = mean = mean_squared = variance = variance_squared = 0.0
+    for i in range(weight.size):
+        log_tail, R, d, var = mills(-x[i])
+        # exp(x^2/2) sqrt(2 pi) H(-x) is 1 / R(-x), which underflows for large x
+        log_norm += weight[i] * (0.5 * x[i] * x[i] + LOG_SQRT_2PI + log_tail if x[i] > 0.0 else -math.log(R))
+        mean += weight[i] * d
+        mean_squared += weight[i] * d * d
+        variance += weight[i] * var
+        variance_squared += weight[i] * var * var
+    return log_norm, mean, mean_squared, variance, variance_squared
+
+
+@compiled
+def entropic_centre(mean: float, xi: float, step: float) -> float:
+    """The eta at which the average mean of `entropic_averages` has the value wanted; NaN if not found.
+
+    The mean is increasing and convex in eta. Newton's method on its logarithm, inside a bracket that is
+    halved where Newton leaves it or does not halve its own step.
+    """
+    low, high = -np.inf, mean
+    eta = mean if mean > 1.0 else -1.0 / mean
+    last = np.inf
+    for _ in range(300):
+        _, now, _, variance, _ = entropic_averages(eta, xi, step)
+        if now > mean:
+            high = min(high, eta)
+        else:
+            low = max(low, eta)
+        change = math.log(mean / now) * now / variance
+        if low == -np.inf:
+            change = max(change, -2.0 * abs(eta) - 1.0)
+        elif not low <= eta + change <= high or abs(change) > 0.5 * last:
+            change = 0.5 * (low + high) - eta
+        # Newton's error is the square of the step just made.
+        if (abs(change) <= 1e-9 * (abs(eta) + 1e-3) and abs(now / mean - 1.0) < 1e-7) or low == high:
+            return eta + change
+        eta += change
+        last = abs(change)
+    return np.nan
+
+
+@compiled
+def energetic_averages(steepness: float, shift: float, step: float) -> Floats:
+    """Averages over z of ln H, R = G/H, R^2, R (R - a) and [R (R - a)]^2 at a = steepness z + shift."""
+    a, weight = field_nodes(-shift / steepness, 1.0 / steepness, step)
+    result = np.zeros(5)
+    for i in range(weight.size):
+        log_tail, R, _, variance = mills(a[i])
+        bend = 1.0 - variance
+        # Far below zero 1 - variance has no digits left, and R (R - a) is exact.
+        if a[i] < 0.0:
+            bend = R * (R - a[i])
+        result[0] += weight[i] * log_tail
+        result[1] += weight[i] * R
+        result[2] += weight[i] * R * R
+        result[3] += weight[i] * bend
+        result[4] += weight[i] * bend * bend
+    return result
+
+
+@compiled
+def _panels(mean: float, sd: float, knots: Floats, low: float, high: float, edges: Floats) -> int:
+    """Edges from ``low`` to ``high``, in deviations, between which g is smooth; returns how many panels."""
+    edges[0] = low
+    count = 0
+    for k in range(knots.size + 1):
+        at = min((knots[k] - mean) / sd, high) if k < knots.size else high
+        gap = at - edges[count]
+        if gap > 0.0:
+            pieces = math.ceil(gap / PANEL)
+            first = edges[count]
+            for piece in range(1, pieces):
+                edges[count + piece] = first + gap * piece / pieces
+            count += pieces
+            edges[count] = at
+    return count
+
+
+@compiled
+def _most_edges(knots: Floats) -> int:
+    return 2 * knots.size + math.ceil(2.0 * RANGE / PANEL) + 3
+
+
+@compiled
+def branch_nodes(mean: float, sd: float, knots: Floats, rule_x: Floats, rule_w: Floats) -> tuple[Floats, Floats]:
+    """Nodes x and weights of the average of g(mean + sd x): Gauss-Legendre panels that end at the knots."""
+    edges = np.empty(_most_edges(knots))
+    count = _panels(mean, sd, knots, -RANGE, RANGE, edges)
+    n = rule_x.size
+    x, weight = np.empty(count * n), np.empty(count * n)
+    for i in range(count):
+        _fill(edges[i], edges[i + 1], rule_x, rule_w, x, weight, i * n)
+    return x, weight
+
+
+@compiled
+def _fill(a: float, b: float, rule_x: Floats, rule_w: Floats, x: Floats, weight: Floats, at: int) -> None:
+    """The rule on the panel from a to b, with the standard Gaussian density in the weights."""
+    middle, half = 0.5 * (a + b), 0.5 * (b - a)
+    for j in range(rule_x.size):
+        u = middle + half * rule_x[j]
+        x[at + j] = u
+        weight[at + j] = half * rule_w[j] * math.exp(-0.5 * u * u - LOG_SQRT_2PI)
+
+
+@compiled
+def common_nodes(
+    mean: float, sd: float, rest: float, knots: Floats, kinks: Floats, rule_x: Floats, rule_w: Floats
+) -> tuple[Floats, Floats]:
+    """Nodes and weights of the average over the common part, N(mean, sd^2), of two pre-activations.
+
+    The functions averaged are g smoothed over a width ``rest``: they bend on that scale near a kink, and away
+    from it on the scale of the distance. Panels between knots are halved until they are no longer than that.
+    Nodes are made as places, not as deviations from the mean: the distance to a kink keeps its digits.
+    """
+    smoothed, longest = COMMON_PANEL * rest, COMMON_PANEL * sd
+    bottom, top = mean - RANGE * sd, mean + RANGE * sd
+    low, high = np.empty(MOST_PANELS), np.empty(MOST_PANELS)
+    a_waiting, b_waiting = np.empty(64), np.empty(64)
+    done = 0
+    first = bottom
+    for k in range(knots.size + 1):
+        last = min(max(knots[k], bottom), top) if k < knots.size else top
+        if last - first <= smoothed and k < knots.size:
+            continue  # knots closer than the smoothing are not seen any more
+        pieces = max(1, math.ceil((last - first) / longest))
+        for piece in range(pieces):
+            a_waiting[0] = first + (last - first) * piece / pieces
+            b_waiting[0] = first + (last - first) * (piece + 1) / pieces if piece < pieces - 1 else last
+            waiting = 1
+            while waiting > 0:
+                waiting -= 1
+                a, b = a_waiting[waiting], b_waiting[waiting]
+                distance = np.inf
+                for at in kinks:
+                    distance = min(distance, max(max(a - at, at - b), 0.0))
+                if b - a <= max(smoothed, distance) or waiting >= 62:
+                    if done == MOST_PANELS:
+                        return np.full(1, np.nan), np.full(1, np.nan)
+                    low[done], high[done] = a, b
+                    done += 1
+                else:
+                    middle = 0.5 * (a + b)
+                    a_waiting[waiting], b_waiting[waiting] = middle, b
+                    a_waiting[waiting + 1], b_waiting[waiting + 1] = a, middle
+                    waiting += 2
+        first = last
+    n = rule_x.size
+    common, weight = np.empty(done * n), np.empty(done * n)
+    for i in range(done):
+        middle, half = 0.5 * (low[i] + high[i]), 0.5 * (high[i] - low[i])
+        for j in range(n):
+            common[i * n + j] = middle + half * rule_x[j]
+            t = (common[i * n + j] - mean) / sd
+            weight[i * n + j] = half / sd * rule_w[j] * math.exp(-0.5 * t * t - LOG_SQRT_2PI)
+    return common, weight
+
+
+@compiled
+def _is_smooth(common: float, rest: float, knots: Floats, kinks: Floats) -> bool:
+    """Whether an inner average sees no kink, and a g that bends slowly (its knots are far apart)."""
+    for k in range(kinks.size):
+        if abs(kinks[k] - common) < SMOOTH * rest:
+            return False
+    for k in range(knots.size - 1):
+        if knots[k] <= common < knots[k + 1]:
+            return knots[k + 1] - knots[k] > SMOOTH * rest
+    return True
+
+
+@compiled
+def rest_nodes(
+    common: Floats,
+    rest: float,
+    knots: Floats,
+    kinks: Floats,
+    flat_ends: tuple[bool, bool],
+    rule: tuple[Floats, Floats],
+    smooth_rule: tuple[Floats, Floats],
+    has_slope: bool,
+) -> tuple[Flags, Integers, Floats, Floats]:
+    """Nodes x and weights of the inner averages, of g(common[i] + rest x), one after the other.
+
+    Returns also which averages are smooth, and where each starts (with the end of the last one). Beyond its
+    first or last knot g may be constant: three nodes with the right mass and moments then replace the panels.
+    """
+    rule_x, rule_w = rule
+    smooth_x, smooth_w = smooth_rule
+    n = rule_x.size
+    smooth = np.empty(common.size, dtype=np.bool_)
+    start = np.zeros(common.size + 1, dtype=np.int64)
+    edges = np.empty(_most_edges(knots))
+    for i in range(common.size):
+        smooth[i] = has_slope and _is_smooth(common[i], rest, knots, kinks)
+        low, high = _reach(common[i], rest, knots, flat_ends)
+        if smooth[i]:
+            # one node is enough where g is constant
+            start[i + 1] = start[i] + (smooth_x.size if low < high else 1)
+        else:
+            flat = 3 * int(low > -RANGE) + 3 * int(high < RANGE)
+            start[i + 1] = start[i] + flat + n * _panels(common[i], rest, knots, low, high, edges)
+    x, weight = np.empty(start[-1]), np.empty(start[-1])
+    for i in range(common.size):
+        at = start[i]
+        if smooth[i]:
+            if start[i + 1] == at + 1:
+                x[at], weight[at] = 0.0, 1.0
+            else:
+                x[at : start[i + 1]] = smooth_x
+                weight[at : start[i + 1]] = smooth_w
+            continue
+        low, high = _reach(common[i], rest, knots, flat_ends)
+        if low > -RANGE:
+            at = _flat_nodes(low, 1.0, x, weight, at)
+        if high < RANGE:
+            at = _flat_nodes(-high, -1.0, x, weight, at)
+        for panel in range(_panels(common[i], rest, knots, low, high, edges)):
+            _fill(edges[panel], edges[panel + 1], rule_x, rule_w, x, weight, at)
+            at += n
+    return smooth, start, x, weight
+
+
+@compiled
+def _reach(common: float, rest: float, knots: Floats, flat_ends: tuple[bool, bool]) -> tuple[float, float]:
+    """The interval, in deviations, outside which g is constant or the Gaussian has no mass."""
+    low, high = -RANGE, RANGE
+    if flat_ends[0]:
+        low = min(max((knots[0] - common) / rest, -RANGE), RANGE)
+    if flat_ends[1]:
+        high = min(max((knots[-1] - common) / rest, -RANGE), RANGE)
+    return low, high
+
+
+@compiled
+def _flat_nodes(end: float, sign: float, x: Floats, weight: Floats, at: int) -> int:
+    """Three nodes with the moments 1, x, x^2 of the Gaussian below ``end``, mirrored if ``sign`` is -1."""
+    mass = 0.5 * math.erfc(-end * SQRT_HALF)
+    density = math.exp(-0.5 * end * end - LOG_SQRT_2PI)
+    centre = end - 2.0
+    first = -density - centre * mass
+    second = mass - end * density + 2.0 * centre * density + centre * centre * mass
+    x[at], weight[at] = sign * (centre + 1.0), 0.5 * (second + first)
+    x[at + 1], weight[at + 1] = sign * centre, mass - second
+    x[at + 2], weight[at + 2] = sign * (centre - 1.0), 0.5 * (second - first)
+    return at + 3
+
+
+@compiled
+def evaluate(
+    code: int, parameters: Floats, common: Floats, rest: float, smooth: Flags, start: Integers, x: Floats
+) -> tuple[Floats, Floats]:
+    """g at all nodes of `rest_nodes`, and g' at those of smooth averages, the only place where it is used."""
+    g, dg = np.empty(x.size), np.zeros(x.size)
+    for i in range(common.size):
+        for j in range(start[i], start[i + 1]):
+            u = common[i] + rest * x[j]
+            if code == POLSKY and u > parameters[0]:
+                # The sigmoid in place: a call that LLVM does not inline takes four times as long.
+                x_min, gamma = parameters[0], parameters[1]
+                g[j] = 1.0 - 2.0 * (1.0 - x_min) / (1.0 + math.exp(min(gamma * (u - x_min), 700.0)))
+            else:
+                g[j] = value(code, parameters, u)
+            if smooth[i]:
+                dg[j] = slope(code, parameters, u)
+    return g, dg
+
+
+@compiled
+def conditional_moments(
+    rest: float, smooth: Flags, start: Integers, x: Floats, weight: Floats, g: Floats, dg: Floats
+) -> Floats:
+    """Inner averages, one column per common part: means of g, g', g'', variance of g, covariance of g and g'.
+
+    Near a kink all of them come from g alone, by parts, <g'> = <(g - <g>) x> / rest and so on, so that kinks
+    and jumps need no care. Where g is smooth they come from the Hermite coefficients of g', so that nothing
+    cancels when the rest is small.
+    """
+    result = np.empty((5, smooth.size))
+    h = np.empty(HERMITE)
+    for i in range(smooth.size):
+        mean = first = second = variance = covariance = 0.0
+        for j in range(start[i], start[i + 1]):
+            mean += weight[j] * g[j]
+        if smooth[i]:
+            h[:] = 0.0
+            for j in range(start[i], start[i + 1]):
+                before, now = 0.0, weight[j] * dg[j]
+                for k in range(HERMITE):
+                    h[k] += now
+                    before, now = now, x[j] * now - k * before
+            first, second = h[0], h[1] / rest
+            scale = 1.0
+            for k in range(1, HERMITE):
+                scale /= k
+                variance += scale * h[k - 1] * h[k - 1]
+                covariance += scale * h[k - 1] * h[k]
+            variance *= rest * rest
+            covariance *= rest
+        else:
+            for j in range(start[i], start[i + 1]):
+                above = g[j] - mean
+                first += weight[j] * above * x[j]
+                second += weight[j] * above * (x[j] * x[j] - 1.0)
+                variance += weight[j] * above * above
+                covariance += weight[j] * above * above * x[j]
+            first /= rest
+            second /= rest * rest
+            covariance /= 2.0 * rest
+        result[0, i], result[1, i], result[2, i], result[3, i], result[4, i] = mean, first, second, variance, covariance
+    return result

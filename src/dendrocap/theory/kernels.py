@@ -1,0 +1,237 @@
+"""Kernels: what a dendritic tree makes of the variance and the overlap of its inputs.
+
+A branch sees a Gaussian pre-activation of variance V; two replicas of it share all but a part dV of this
+variance. Their outputs are again Gaussian at the soma, or at the next level of a deeper tree, with a variance
+and a difference that are functions of V and dV. The pair (V, dV), rather than variance and covariance, keeps
+every digit when the replicas come close, which is what happens at capacity.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dendrocap.errors import ConvergenceError
+from dendrocap.model.neuron import NeuronSpec, TaskSpec
+from dendrocap.model.nonlinearities import Custom, Nonlinearity, Tabulated
+from dendrocap.theory.response import Response, check_reachable, inverse_guess, levels_with_thresholds, response
+from dendrocap.theory.solve import monotone_root
+
+__all__ = ["BranchKernel", "BranchPair", "PairKernel", "TreeKernel", "legendre_rule"]
+
+Floats = NDArray[np.float64]
+
+NODES = 12  # per Gauss-Legendre panel
+
+
+@dataclass(frozen=True)
+class PairKernel:
+    """What becomes of variance and overlap on the way to the soma, with derivatives.
+
+    Derivatives with respect to ``Q`` are total, with the mean pre-activations following Q, and are taken at
+    fixed ``dq = Q - q``; those with respect to ``dq`` at fixed Q.
+
+    Attributes
+    ----------
+    D0, D1 : float
+        Covariance of the somatic input of two replicas, and what its variance has beyond that.
+    dD1_ddq : float
+        Derivative of D1 with respect to dq. This is also C'(q), the derivative of D0 with respect to q.
+    dD1_dQ, dGamma0_dQ : float
+        Derivatives of D1, and of the variance Gamma0 = D0 + D1, with respect to Q.
+    d2D0_dq2 : float
+        C''(q), the curvature of D0 as a function of the overlap q at fixed Q.
+    mean_slope : float
+        Product over the levels of E g': what a small shift of the mean pre-activation does to the soma.
+    means : tuple of float
+        Mean pre-activation of each level, fixed by the threshold above it.
+    """
+
+    D0: float
+    D1: float
+    dD1_ddq: float
+    dD1_dQ: float
+    dGamma0_dQ: float
+    d2D0_dq2: float
+    mean_slope: float
+    means: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class BranchPair:
+    """Outputs of one branch in two replicas: the entries of `PairKernel`, for one g, in V and dV.
+
+    ``response`` holds what a single replica needs; ``d2D0_dc2`` is the curvature of D0 in the covariance c = V - dV.
+    """
+
+    response: Response
+    D0: float
+    D1: float
+    dD1_ddV: float
+    dD1_dV: float
+    d2D0_dc2: float
+
+
+class BranchKernel:
+    """The kernel of one non-linearity whose mean output is held at a threshold.
+
+    Parameters
+    ----------
+    nonlinearity : Nonlinearity
+        g. Jumps are allowed.
+    threshold : float
+        The mean of g, which fixes the mean of the pre-activation: theta_s, or the next level's threshold.
+    nodes : int
+        Gauss-Legendre nodes per panel.
+    """
+
+    def __init__(self, nonlinearity: Nonlinearity, threshold: float, nodes: int = NODES) -> None:
+        self.nonlinearity = nonlinearity
+        self.threshold = threshold
+        self._knots, self._kinks = _marks(nonlinearity)
+        self._rule, self._smooth_rule = legendre_rule(nodes), _hermite_rule(nodes + 4)
+        # Without a derivative of its own, a user's g is used through its values alone.
+        self._has_slope = not isinstance(nonlinearity, Custom) or nonlinearity.derivative_function is not None
+        self._last: tuple[float, Response] | None = None  # V and what it gave
+
+    def response(self, V: float) -> Response:
+        """Mean pre-activation, output variance and their derivatives at pre-activations of variance V."""
+        g = self.nonlinearity
+        if self._last is None:
+            # A jump is where a g like the step passes its threshold.
+            guess = float(self._kinks[0]) if g.has_jumps else inverse_guess(g, self.threshold)
+        else:
+            V_last, last = self._last
+            # A straight line from the last answer is good for small changes only.
+            guess = last.mean + (last.d_mean * (V - V_last) if abs(V - V_last) < 0.2 * V_last else 0.0)
+        by_parts = g.has_jumps or not self._has_slope
+        found = self._response_by_parts(V, guess) if by_parts else response(g, self.threshold, V, guess)
+        self._last = (V, found)
+        return found
+
+    def _response_by_parts(self, V: float, guess: float) -> Response:
+        """The same from values of g alone, its gain E g'^2 excepted, which is not needed here."""
+        from dendrocap.theory._kernels import branch_nodes
+
+        sd = math.sqrt(V)
+
+        def excess(mean: float) -> tuple[Floats, Floats, Floats]:
+            x, weight = branch_nodes(mean, sd, self._knots, *self._rule)
+            return np.asarray(self.nonlinearity(mean + sd * x)) - self.threshold, x, weight
+
+        def miss(mean: float) -> tuple[float, float]:
+            above, x, weight = excess(mean)
+            return float(weight @ above), max(float(weight @ (above * x)) / sd, 0.0)
+
+        mean = monotone_root(miss, guess, sd).at
+        above, x, weight = excess(mean)
+        slope = float(weight @ (above * x)) / sd
+        d_mean = -0.5 * float(weight @ (above * (x * x - 1.0))) / V / slope
+        square = weight * above * above
+        d_variance = 0.5 * float(square @ (x * x - 1.0)) / V + d_mean * float(square @ x) / sd
+        return Response(mean, slope, float(np.sum(square)), math.nan, d_mean, d_variance, math.nan)
+
+    def at(self, V: float, dV: float) -> BranchPair:
+        """Variance and overlap of the outputs for inputs of variance V of which replicas share V - dV."""
+        from dendrocap.theory._kernels import common_nodes, conditional_moments, evaluate, rest_nodes
+
+        g, own = self.nonlinearity, self.response(V)
+        common_sd, rest = math.sqrt(V - dV), math.sqrt(dV)
+        common, weight = common_nodes(own.mean, common_sd, rest, self._knots, self._kinks, *self._rule)
+        if math.isnan(common[0]):
+            raise ConvergenceError(f"too many panels are needed for {g!r} at variances {V:g} and {dV:g}")
+        smooth, start, x, weight_x = rest_nodes(
+            common, rest, self._knots, self._kinks, g.flat_ends, self._rule, self._smooth_rule, self._has_slope
+        )
+        if isinstance(g, Custom):
+            at = np.repeat(common, np.diff(start)) + rest * x
+            values, slopes = g(at), g.derivative(at) if self._has_slope else np.zeros_like(at)
+        else:
+            values, slopes = evaluate(*g.kernel(), common, rest, smooth, start, x)
+        mean, slope, curvature, variance, covariance = conditional_moments(
+            rest, smooth, start, x, weight_x, values, slopes
+        )
+        # Along V at fixed dV only the common part moves: by parts, and with the mean that follows V.
+        drift = (common - own.mean) / common_sd**2 + 2.0 * own.d_mean
+        return BranchPair(
+            response=own,
+            D0=float(weight @ (mean - self.threshold) ** 2),
+            D1=float(weight @ variance),
+            dD1_ddV=float(weight @ slope**2),
+            dD1_dV=float(weight @ (covariance * drift)),
+            d2D0_dc2=float(weight @ curvature**2),
+        )
+
+
+class TreeKernel:
+    """The kernel of a whole neuron: levels composed from the synapses to the soma.
+
+    Parameters
+    ----------
+    neuron : NeuronSpec
+        With one level, this is the paper's model.
+    task : TaskSpec
+        Of which only the coding level of the inputs matters here.
+    nodes : int
+        Gauss-Legendre nodes per panel.
+    """
+
+    def __init__(self, neuron: NeuronSpec, task: TaskSpec, nodes: int = NODES) -> None:
+        check_reachable(neuron)
+        self._levels = [BranchKernel(g, threshold, nodes) for g, threshold in levels_with_thresholds(neuron)]
+        self._v = task.f_in * (1.0 - task.f_in)
+
+    def at(self, Q: float, dq: float) -> PairKernel:
+        """Overlaps at the soma for weights of mean square Q and overlap Q - dq between replicas."""
+        V, dV = self._v * Q, self._v * dq
+        V_Q, dV_Q, dV_dq, curvature, slope = self._v, 0.0, self._v, 0.0, 1.0
+        means: list[float] = []
+        for level in self._levels:
+            branch = level.at(V, dV)
+            # chain rule: dV' = dD1_dV dV + dD1_ddV d(dV), and the second derivative of a composed C(c)
+            curvature = branch.d2D0_dc2 * dV_dq**2 + branch.dD1_ddV * curvature
+            dV_Q = branch.dD1_dV * V_Q + branch.dD1_ddV * dV_Q
+            dV_dq *= branch.dD1_ddV
+            V_Q *= branch.response.d_variance
+            slope *= branch.response.slope
+            means.append(branch.response.mean)
+            V, dV = branch.response.variance, branch.D1
+        return PairKernel(
+            D0=branch.D0,
+            D1=dV,
+            dD1_ddq=dV_dq,
+            dD1_dQ=dV_Q,
+            dGamma0_dQ=V_Q,
+            d2D0_dq2=curvature,
+            mean_slope=slope,
+            means=tuple(means),
+        )
+
+
+@lru_cache(maxsize=8)
+def legendre_rule(n: int) -> tuple[Floats, Floats]:
+    """Gauss-Legendre nodes and weights on [-1, 1]."""
+    x, weight = np.polynomial.legendre.leggauss(n)
+    return x, weight
+
+
+@lru_cache(maxsize=8)
+def _hermite_rule(n: int) -> tuple[Floats, Floats]:
+    """Gauss-Hermite nodes and weights of a standard Gaussian average."""
+    x, weight = np.polynomial.hermite_e.hermegauss(n)
+    return x, weight / math.sqrt(2.0 * math.pi)
+
+
+@lru_cache(maxsize=64)
+def _marks(g: Nonlinearity) -> tuple[Floats, Floats]:
+    """Where panels end, and those of these places where g is not analytic."""
+    kinks = g.breakpoints
+    if isinstance(g, Tabulated):
+        kinks = g.knots  # cubic pieces meet there
+    if isinstance(g, Custom):
+        kinks = tuple(sorted({*kinks, *g.domain}))  # nothing is known of g beyond its domain
+    return np.array(sorted({*g.knots, *kinks}), dtype=np.float64), np.array(kinks, dtype=np.float64)
