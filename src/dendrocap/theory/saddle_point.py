@@ -1,0 +1,216 @@
+"""The replica-symmetric saddle point: typical solutions at any load below capacity."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from dendrocap.errors import ConvergenceError, NoSolution
+from dendrocap.model.neuron import NeuronSpec, TaskSpec
+from dendrocap.theory.capacity import critical_capacity
+from dendrocap.theory.finite_load_weights import FiniteLoadWeights
+from dendrocap.theory.free_entropy import OrderParameters
+from dendrocap.theory.solution_curve import ACCEPTED, CurvePoint, Equations, solve_on_curve
+from dendrocap.theory.weights import Preactivation
+from dendrocap.validation import choice, real_number
+
+__all__ = ["SaddlePoint", "saddle_point"]
+
+
+@dataclass(frozen=True)
+class SaddlePoint:
+    """The cloud of solutions at one load.
+
+    Attributes
+    ----------
+    alpha : float
+        Patterns per synapse.
+    Q, q, dq : float
+        Mean square of the weights, overlap of two solutions, and Q - q with all its digits.
+    mean_shift, dM : float
+        Mean of the somatic input over patterns, and the deviation of the weights that makes it.
+    M_bar : float
+        Deviation of the mean weight from balance (scaled) that holds the mean branch output at its threshold.
+    Q_hat, q_hat, M_hat, A_hat : float
+        Conjugates of Q, q and of the mean weight, and q_hat - 2 Q_hat with all its digits.
+    free_entropy, entropic_term, energetic_term : float
+        Logarithm of the volume of solutions per weight, and its terms G_S and G_E.
+    stability : float
+        The replicon, ``1 - alpha gamma_S gamma_E``: negative where replica symmetry is broken.
+    residual : float
+        Largest relative mismatch of the equations solved, by a finer rule than they were solved with.
+    error : float
+        Relative error of Q and q that this mismatch stands for.
+    iterations : int
+        Evaluations of the kernel.
+    converged : bool
+        Whether ``error`` is below 1e-9.
+    neuron, task
+        The inputs.
+    """
+
+    alpha: float
+    Q: float
+    q: float
+    dq: float
+    mean_shift: float
+    dM: float
+    M_bar: float
+    Q_hat: float
+    q_hat: float
+    M_hat: float
+    A_hat: float
+    free_entropy: float
+    entropic_term: float
+    energetic_term: float
+    stability: float
+    residual: float
+    error: float
+    iterations: int
+    converged: bool
+    neuron: NeuronSpec
+    task: TaskSpec
+
+    @property
+    def order_parameters(self) -> OrderParameters:
+        """The six order parameters alone."""
+        return OrderParameters(self.Q, self.q, self.mean_shift, self.Q_hat, self.q_hat, self.M_hat)
+
+    @property
+    def weights(self) -> FiniteLoadWeights:
+        """The distribution of weights."""
+        return FiniteLoadWeights(self.A_hat, self.q_hat, self.M_hat)
+
+    @property
+    def preactivation(self) -> Preactivation:
+        """The distribution of a branch's summed input, at the level of the synapses."""
+        variance = self.task.f_in * (1.0 - self.task.f_in) * self.Q
+        return Preactivation(self.task.f_in * self.M_bar, math.sqrt(variance))
+
+
+def saddle_point(neuron: NeuronSpec, task: TaskSpec, alpha: float, *, on_failure: str = "raise") -> SaddlePoint:
+    """The typical solutions of a random task at load ``alpha``, in the replica-symmetric estimate.
+
+    Parameters
+    ----------
+    neuron : NeuronSpec
+        Any non-linearity, jumps included; one level or several.
+    task : TaskSpec
+        Coding levels and margin.
+    alpha : float
+        Patterns per synapse, from 0 up to the capacity.
+    on_failure : {"raise", "return"}
+        What to do when the result is not as accurate as it should be.
+
+    Raises
+    ------
+    NoSolution
+        If ``alpha`` is not below the capacity, or ``theta_s`` is not a mean that g can have.
+    ConvergenceError
+        If the estimated error stays above 1e-9, unless ``on_failure`` is "return"; or if the curve of solutions
+        could not be followed to this load.
+
+    Notes
+    -----
+    Solves [sp-1] to [sp-6]. At load 0 the weights are exponentially distributed and everything is known.
+
+    Examples
+    --------
+    >>> from dendrocap import Linear
+    >>> point = saddle_point(NeuronSpec(Linear(), theta_d=0.5, theta_s=0.5), TaskSpec(), alpha=0.5)
+    >>> round(point.M_hat, 9), round(point.stability, 4)
+    (-1.0, 0.5991)
+    """
+    alpha = real_number("alpha", alpha, 0.0)
+    choice("on_failure", on_failure, ("raise", "return"))
+    real_number("theta_d", neuron.levels[0].theta, 0.0, low_open=True)
+    if alpha == 0.0:
+        return _without_patterns(neuron, task)
+    alpha_c = _capacity(neuron, task)
+    if alpha >= alpha_c:
+        raise NoSolution(f"alpha = {alpha:g} is not below the capacity alpha_c = {alpha_c:.10g}")
+    solution = solve_on_curve(neuron, task, lambda point: math.log(point.load / alpha), 0.5 * alpha)
+    if solution is None:
+        raise ConvergenceError(f"the curve of solutions was not found to pass alpha = {alpha:g} < {alpha_c:.10g}")
+    result = described(neuron, task, alpha, solution.point, solution.residual, solution.error, solution.evaluations)
+    if not result.converged and on_failure == "raise":
+        raise ConvergenceError(
+            f"the saddle point at alpha = {alpha:g} has an estimated error of {result.error:.1e}, above {ACCEPTED:g}",
+            last_iterate=result,
+        )
+    return result
+
+
+def _capacity(neuron: NeuronSpec, task: TaskSpec) -> float:
+    """The load at which solutions vanish; infinite if some g jumps."""
+    if any(level.nonlinearity.has_jumps for level in neuron.levels):
+        return math.inf
+    return critical_capacity(neuron, task).alpha_c
+
+
+def described(
+    neuron: NeuronSpec,
+    task: TaskSpec,
+    alpha: float,
+    point: CurvePoint,
+    residual: float,
+    error: float,
+    evaluations: int,
+) -> SaddlePoint:
+    """A point of the solution curve as a user wants to see it."""
+    kernel, W_bar = point.kernel, neuron.levels[0].theta / task.f_in
+    # q q_hat / 2 - Q Q_hat, in a form in which terms of order 1 / dq^2 have cancelled
+    constraints = 0.5 * (point.Q * point.A_hat - point.dq * point.q_hat) - W_bar * point.M_hat
+    return SaddlePoint(
+        alpha=alpha,
+        Q=point.Q,
+        q=point.entropic.mean_squared,
+        dq=point.dq,
+        mean_shift=point.mean_shift,
+        dM=point.mean_shift / (task.f_in * kernel.mean_slope),
+        M_bar=kernel.means[0] / task.f_in,
+        Q_hat=0.5 * (point.q_hat - point.A_hat),
+        q_hat=point.q_hat,
+        M_hat=point.M_hat,
+        A_hat=point.A_hat,
+        free_entropy=constraints + point.entropic.term + alpha * point.energetic.term,
+        entropic_term=point.entropic.term,
+        energetic_term=point.energetic.term,
+        stability=point.stability,
+        residual=residual,
+        error=error,
+        iterations=evaluations,
+        converged=error < ACCEPTED,
+        neuron=neuron,
+        task=task,
+    )
+
+
+def _without_patterns(neuron: NeuronSpec, task: TaskSpec) -> SaddlePoint:
+    """Load 0, exactly: weights are exponentially distributed with mean W_bar [sp-alpha-0]."""
+    equations = Equations(neuron, task)
+    W_bar = equations.W_bar
+    kernel, energetic, shift = equations.patterns(2.0 * W_bar**2, W_bar**2)
+    return SaddlePoint(
+        alpha=0.0,
+        Q=2.0 * W_bar**2,
+        q=W_bar**2,
+        dq=W_bar**2,
+        mean_shift=shift,
+        dM=shift / (task.f_in * kernel.mean_slope),
+        M_bar=kernel.means[0] / task.f_in,
+        Q_hat=0.0,
+        q_hat=0.0,
+        M_hat=-1.0 / W_bar,
+        A_hat=0.0,
+        free_entropy=1.0 + math.log(W_bar),
+        entropic_term=math.log(W_bar),
+        energetic_term=energetic.term,
+        stability=1.0,
+        residual=0.0,
+        error=0.0,
+        iterations=equations.evaluations,
+        converged=True,
+        neuron=neuron,
+        task=task,
+    )
