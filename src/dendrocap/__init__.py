@@ -29,15 +29,27 @@ from dendrocap.model import (
 )
 
 if TYPE_CHECKING:
-    from dendrocap.theory import CapacitySolution, capacity_curve, critical_capacity
+    from dendrocap.theory import (
+        CapacitySolution,
+        SaddlePoint,
+        StabilityLimit,
+        at_load,
+        capacity_curve,
+        critical_capacity,
+        saddle_point,
+    )
 
 __version__ = "0.1.0"
 
 # Where names live whose modules load on use.
 _ON_USE = {
     "CapacitySolution": "dendrocap.theory",
+    "SaddlePoint": "dendrocap.theory",
+    "StabilityLimit": "dendrocap.theory",
+    "at_load": "dendrocap.theory",
     "capacity_curve": "dendrocap.theory",
     "critical_capacity": "dendrocap.theory",
+    "saddle_point": "dendrocap.theory",
 }
 
 __all__ = [
@@ -56,16 +68,20 @@ __all__ = [
     "Patterns",
     "Polsky",
     "ReLU",
+    "SaddlePoint",
     "SaturatingReLU",
+    "StabilityLimit",
     "Step",
     "Tabulated",
     "TaskSpec",
     "__version__",
+    "at_load",
     "capacity_curve",
     "critical_capacity",
     "named_nonlinearity",
     "pack_patterns",
     "random_patterns",
+    "saddle_point",
 ]
 
 

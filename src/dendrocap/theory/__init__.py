@@ -2,6 +2,7 @@
 
 from dendrocap.theory.capacity import CapacitySolution, OtherSolution, critical_capacity
 from dendrocap.theory.curves import capacity_curve
+from dendrocap.theory.finite_load_weights import FiniteLoadWeights
 from dendrocap.theory.gaussian import Estimate, Moments, gaussian_expectation, moments
 from dendrocap.theory.limits import (
     ZeroLoad,
@@ -11,16 +12,22 @@ from dendrocap.theory.limits import (
     relu_large_threshold_capacity,
     zero_load,
 )
+from dendrocap.theory.saddle_point import SaddlePoint, saddle_point
+from dendrocap.theory.stability import StabilityLimit, at_load
 from dendrocap.theory.weights import CapacityWeights, Preactivation
 
 __all__ = [
     "CapacitySolution",
     "CapacityWeights",
     "Estimate",
+    "FiniteLoadWeights",
     "Moments",
     "OtherSolution",
     "Preactivation",
+    "SaddlePoint",
+    "StabilityLimit",
     "ZeroLoad",
+    "at_load",
     "capacity_curve",
     "critical_capacity",
     "gaussian_expectation",
@@ -29,5 +36,6 @@ __all__ = [
     "moments",
     "perceptron_limit",
     "relu_large_threshold_capacity",
+    "saddle_point",
     "zero_load",
 ]

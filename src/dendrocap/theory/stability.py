@@ -1,0 +1,81 @@
+"""Where replica symmetry ends: the de Almeida-Thouless load."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from dendrocap.errors import ConvergenceError
+from dendrocap.model.neuron import NeuronSpec, TaskSpec
+from dendrocap.theory.saddle_point import SaddlePoint, described
+from dendrocap.theory.solution_curve import ACCEPTED, solve_on_curve
+from dendrocap.validation import choice, real_number
+
+__all__ = ["StabilityLimit", "at_load"]
+
+
+@dataclass(frozen=True)
+class StabilityLimit:
+    """The load at which replica symmetry becomes unstable.
+
+    Attributes
+    ----------
+    alpha : float
+        That load; infinite if the replica-symmetric solution is stable up to its capacity.
+    saddle_point : SaddlePoint or None
+        The solution there.
+    residual : float
+        What is left of the replicon at ``alpha``, by a finer rule than the solution was found with.
+    converged : bool
+        Whether the estimated relative error is below 1e-9.
+    neuron, task
+        The inputs.
+    """
+
+    alpha: float
+    saddle_point: SaddlePoint | None
+    residual: float
+    converged: bool
+    neuron: NeuronSpec
+    task: TaskSpec
+
+
+def at_load(neuron: NeuronSpec, task: TaskSpec, *, on_failure: str = "raise") -> StabilityLimit:
+    """The load at which the replica-symmetric solution first becomes unstable.
+
+    Below it, the replica-symmetric estimates are consistent; above, solutions fall into clusters and the estimates
+    of volume and capacity are too large.
+
+    Parameters
+    ----------
+    neuron : NeuronSpec
+        Kinks in g make the limit finite; only a linear or very smooth g is stable up to capacity.
+    task : TaskSpec
+        Coding levels and margin.
+    on_failure : {"raise", "return"}
+        What to do when the result is not as accurate as it should be.
+
+    Notes
+    -----
+    Solves ``alpha gamma_S gamma_E = 1`` [at] together with the saddle-point equations. A limit so close to capacity
+    that two solutions differ by less than 1e-13 of their mean square counts as stable.
+
+    Examples
+    --------
+    >>> from dendrocap import ReLU
+    >>> round(at_load(NeuronSpec(ReLU(), theta_d=0.5, theta_s=0.5), TaskSpec()).alpha, 6)
+    0.793798
+    """
+    choice("on_failure", on_failure, ("raise", "return"))
+    real_number("theta_d", neuron.levels[0].theta, 0.0, low_open=True)
+    solution = solve_on_curve(neuron, task, lambda point: -point.stability, math.inf, coarsely=False)
+    if solution is None:
+        return StabilityLimit(math.inf, None, 0.0, True, neuron, task)
+    point = solution.point
+    there = described(neuron, task, point.load, point, solution.residual, solution.error, solution.evaluations)
+    if solution.error >= ACCEPTED and on_failure == "raise":
+        raise ConvergenceError(
+            f"the limit of stability has an estimated error of {solution.error:.1e}, above {ACCEPTED:g}",
+            last_iterate=there,
+        )
+    return StabilityLimit(point.load, there, abs(point.stability), solution.error < ACCEPTED, neuron, task)
