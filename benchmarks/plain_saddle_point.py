@@ -99,32 +99,3 @@ def plain_saddle_point(
     Q_hat, q_hat, G_E = conjugates(Q, q)
     phi = q * q_hat / 2 - Q * Q_hat - W_bar * M_hat + weights(Q_hat, q_hat, M_hat)[0] + alpha * G_E
     return float(Q), float(q), float(phi)
-
-
-if __name__ == "__main__":
-    import math
-    import time
-
-    from dendrocap import NeuronSpec, Polsky, TaskSpec
-    from dendrocap.theory import saddle_point
-
-    X_MIN, GAMMA = 0.33, 15.0
-
-    def polsky(x: float) -> float:
-        return max(x, 0.0) if x < X_MIN else X_MIN + (1 - X_MIN) * math.tanh(0.5 * GAMMA * (x - X_MIN))
-
-    def polsky_slope(x: float) -> float:
-        if x < X_MIN:
-            return 1.0 if x > 0.0 else 0.0
-        return 0.5 * GAMMA * (1 - X_MIN) / math.cosh(min(0.5 * GAMMA * (x - X_MIN), 300.0)) ** 2
-
-    neuron, task = NeuronSpec(Polsky(X_MIN, GAMMA), 0.5, 0.5), TaskSpec()
-    saddle_point(neuron, task, 0.5)  # compiled code is loaded
-    began = time.perf_counter()
-    point = saddle_point(neuron, task, 0.5)
-    ours = time.perf_counter() - began
-    began = time.perf_counter()
-    Q, q, phi = plain_saddle_point(polsky, polsky_slope, (0.0, X_MIN), 0.5, 0.5, 0.5)
-    plain = time.perf_counter() - began
-    print(f"dendrocap {1e3 * ours:8.2f} ms   Q = {point.Q:.10f}  q = {point.q:.10f}  phi = {point.free_entropy:.10f}")
-    print(f"plain     {1e3 * plain:8.0f} ms   Q = {Q:.10f}  q = {q:.10f}  phi = {phi:.10f}   ratio {plain / ours:.0f}")

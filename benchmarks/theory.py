@@ -11,7 +11,18 @@ from collections.abc import Callable
 import numpy as np
 
 from benchmarks.plain_capacity import plain_capacity, polsky, polsky_slope
-from dendrocap import NeuronSpec, Nonlinearity, Polsky, ReLU, SaturatingReLU, capacity_curve, critical_capacity
+from benchmarks.plain_saddle_point import plain_saddle_point
+from dendrocap import (
+    NeuronSpec,
+    Nonlinearity,
+    Polsky,
+    ReLU,
+    SaturatingReLU,
+    TaskSpec,
+    capacity_curve,
+    critical_capacity,
+    saddle_point,
+)
 
 PLAIN = {
     ReLU(): (lambda u: max(u, 0.0), lambda u: float(u > 0), (0.0,)),
@@ -49,10 +60,25 @@ def capacity(g: Nonlinearity) -> None:
     )
 
 
+def finite_load(g: Nonlinearity, alpha: float) -> None:
+    neuron, task = NeuronSpec(g, 0.5, 0.5), TaskSpec()
+    ours = saddle_point(neuron, task, alpha)
+    Q, q, phi = plain_saddle_point(*PLAIN[g], 0.5, 0.5, alpha)
+    print(f"  Q {ours.Q:.10f}, plain {Q:.10f}; q {ours.q:.10f}, plain {q:.10f}; phi {ours.free_entropy:.9f}, {phi:.9f}")
+    compare(
+        f"saddle_point, {g.name}, alpha = {alpha:g}",
+        lambda: saddle_point(neuron, task, alpha),
+        lambda: plain_saddle_point(*PLAIN[g], 0.5, 0.5, alpha),
+        rounds=1,
+    )
+
+
 def main() -> None:
     print(f"{'warm, one core':<36}{'dendrocap':>13}{'plain SciPy':>13}{'ratio':>11}")
     for g in PLAIN:
         capacity(g)
+    for g in PLAIN:
+        finite_load(g, 0.5)
     neuron, theta_d = NeuronSpec(Polsky(), 0.5, 0.5), np.geomspace(0.01, 1, 200)
     times = [timed(lambda: capacity_curve(neuron, theta_d=theta_d)) for _ in range(10)]
     print(f"{'capacity curve, 200 points':<36}{float(np.percentile(times, 10)) * 1e3:>10.1f} ms")

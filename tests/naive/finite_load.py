@@ -13,7 +13,7 @@ from scipy.special import log_ndtr
 # z integrals: the trapezoidal rule on a fine grid, which is exact to rounding for functions this smooth.
 Z = np.linspace(-11.0, 11.0, 8001)
 DZ = (Z[1] - Z[0]) * np.exp(-0.5 * Z * Z) / math.sqrt(2.0 * math.pi)
-GAUSS_X, GAUSS_W = np.polynomial.legendre.leggauss(30)
+GAUSS_X, GAUSS_W = np.polynomial.legendre.leggauss(20)
 
 
 def panels(edges):
@@ -58,7 +58,7 @@ def kernel(g, theta_s, v, Q, q):
     dGamma0 = v * float(np.sum(weight * values * slopes * x)) / sd
     dGamma0 += 2.0 * float(np.sum(weight * values * slopes)) * dm_dQ
     common, rest = math.sqrt(v * q), math.sqrt(v * (Q - q))
-    t, weight_t = panels(np.linspace(-10.5, 10.5, 141))
+    t, weight_t = panels(np.linspace(-10.5, 10.5, 71))
     y, weight_y = cut_nodes(g, m + common * t, rest)
     at = (m + common * t)[:, None] + rest * y
     values, slopes = g(at) - theta_s, g.derivative(at)

@@ -198,7 +198,7 @@ def test_two_levels_against_a_simulation(rng):
     neuron, task = NeuronSpec((lower, upper), (0.8, 0.5), 0.35), TaskSpec(f_in=0.4)
     Q, dq = 5.0, 1.2
     kernel = TreeKernel(neuron, task).at(Q, dq)
-    v, samples, branches = 0.24, 4000, 2000
+    v, samples, branches = 0.24, 3000, 1000
     inputs, outputs = kernel.means, []
     # Each soma sums upper branches; one upper branch of each is enough to know their covariance.
     shared = rng.standard_normal((samples, branches)) * math.sqrt(v * (Q - dq)) + inputs[0]

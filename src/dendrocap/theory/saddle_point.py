@@ -10,7 +10,7 @@ from dendrocap.model.neuron import NeuronSpec, TaskSpec
 from dendrocap.theory.capacity import critical_capacity
 from dendrocap.theory.finite_load_weights import FiniteLoadWeights
 from dendrocap.theory.free_entropy import OrderParameters
-from dendrocap.theory.solution_curve import ACCEPTED, CurvePoint, Equations, solve_on_curve
+from dendrocap.theory.solution_curve import ACCEPTED, CurveSolution, Equations, solve_on_curve
 from dendrocap.theory.weights import Preactivation
 from dendrocap.validation import choice, real_number
 
@@ -132,7 +132,7 @@ def saddle_point(neuron: NeuronSpec, task: TaskSpec, alpha: float, *, on_failure
     solution = solve_on_curve(neuron, task, lambda point: math.log(point.load / alpha), 0.5 * alpha)
     if solution is None:
         raise ConvergenceError(f"the curve of solutions was not found to pass alpha = {alpha:g} < {alpha_c:.10g}")
-    result = described(neuron, task, alpha, solution.point, solution.residual, solution.error, solution.evaluations)
+    result = described(neuron, task, alpha, solution)
     if not result.converged and on_failure == "raise":
         raise ConvergenceError(
             f"the saddle point at alpha = {alpha:g} has an estimated error of {result.error:.1e}, above {ACCEPTED:g}",
@@ -148,16 +148,9 @@ def _capacity(neuron: NeuronSpec, task: TaskSpec) -> float:
     return critical_capacity(neuron, task).alpha_c
 
 
-def described(
-    neuron: NeuronSpec,
-    task: TaskSpec,
-    alpha: float,
-    point: CurvePoint,
-    residual: float,
-    error: float,
-    evaluations: int,
-) -> SaddlePoint:
+def described(neuron: NeuronSpec, task: TaskSpec, alpha: float, solution: CurveSolution) -> SaddlePoint:
     """A point of the solution curve as a user wants to see it."""
+    point = solution.point
     kernel, W_bar = point.kernel, neuron.levels[0].theta / task.f_in
     # q q_hat / 2 - Q Q_hat, in a form in which terms of order 1 / dq^2 have cancelled
     constraints = 0.5 * (point.Q * point.A_hat - point.dq * point.q_hat) - W_bar * point.M_hat
@@ -177,17 +170,17 @@ def described(
         entropic_term=point.entropic.term,
         energetic_term=point.energetic.term,
         stability=point.stability,
-        residual=residual,
-        error=error,
-        iterations=evaluations,
-        converged=error < ACCEPTED,
+        residual=solution.residual,
+        error=solution.error,
+        iterations=solution.evaluations,
+        converged=solution.error < ACCEPTED,
         neuron=neuron,
         task=task,
     )
 
 
 def _without_patterns(neuron: NeuronSpec, task: TaskSpec) -> SaddlePoint:
-    """Load 0, exactly: weights are exponentially distributed with mean W_bar [sp-alpha-0]."""
+    """Load 0, exactly: weights are exponentially distributed with mean W_bar [zero-load]."""
     equations = Equations(neuron, task)
     W_bar = equations.W_bar
     kernel, energetic, shift = equations.patterns(2.0 * W_bar**2, W_bar**2)

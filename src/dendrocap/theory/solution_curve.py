@@ -117,6 +117,10 @@ class Equations:
         """Kernel, averages over patterns, and mean shift for given weights."""
         self.evaluations += 1
         kernel = self._kernel.at(Q, dq)
+        if not (kernel.D0 > 0.0 and kernel.D1 > 0.0 and kernel.dD1_ddq > 0.0):
+            raise ConvergenceError(
+                f"the soma does not notice its inputs at Q = {Q:g}, dq = {dq:g}", last_iterate=kernel
+            )
         scale = math.sqrt(kernel.D0)
         shift = balanced_shift(kernel, self.task, self._shift * scale, self._step)
         self._shift = shift / scale
@@ -142,6 +146,8 @@ class Equations:
         Q, dq = entropic.mean_squared + entropic.variance, entropic.variance
         kernel, energetic, shift = self.patterns(Q, dq)
         q_hat_asked, A_hat_asked = conjugates_asked(kernel, energetic)
+        if not (0.0 < q_hat_asked < math.inf and math.isfinite(A_hat_asked)):
+            raise ConvergenceError("the patterns ask for no finite conjugates", last_iterate=(log_A, log_xi))
         mismatch = math.exp(log_xi) * A_hat_asked / q_hat_asked - 1.0
         load = q_hat / q_hat_asked
         return CurvePoint(load, mismatch, Q, dq, A_hat, q_hat, M_hat, shift, kernel, entropic, energetic)
@@ -178,7 +184,7 @@ def solve_on_curve(
     first_load : float
         Load at which the condition is certainly negative.
     coarsely : bool
-        Whether the curve may be followed with three digits only. Not where the condition comes close to zero
+        Whether the curve may be followed with four digits only. Not where the condition comes close to zero
         without crossing it; it is then followed with nine digits, up to dq / Q = 1e-13.
 
     Returns

@@ -72,7 +72,7 @@ def at_load(neuron: NeuronSpec, task: TaskSpec, *, on_failure: str = "raise") ->
     if solution is None:
         return StabilityLimit(math.inf, None, 0.0, True, neuron, task)
     point = solution.point
-    there = described(neuron, task, point.load, point, solution.residual, solution.error, solution.evaluations)
+    there = described(neuron, task, point.load, solution)
     if solution.error >= ACCEPTED and on_failure == "raise":
         raise ConvergenceError(
             f"the limit of stability has an estimated error of {solution.error:.1e}, above {ACCEPTED:g}",
