@@ -20,7 +20,7 @@ from dendrocap import (
     TaskSpec,
     critical_capacity,
 )
-from dendrocap.theory import solution_curve
+from dendrocap.theory import gaussian_expectation, solution_curve
 from dendrocap.theory.free_entropy import free_entropy_gradient
 from dendrocap.theory.saddle_point import saddle_point
 from tests.naive.finite_load import naive_saddle_point
@@ -141,6 +141,14 @@ def test_random_inputs_give_an_answer_or_a_reason(rng):
         assert point.error < 1e-9
         assert 0.0 < point.dq < point.Q
     assert answers > 50
+
+
+def test_branch_inputs_have_the_mean_that_the_threshold_asks_for():
+    point = saddle_point(NeuronSpec(Polsky(), 0.5, 0.4), TaskSpec(0.3, 0.2, 0.1), 0.8)
+    inputs = point.preactivation
+    average = gaussian_expectation(Polsky(), inputs.mean(), inputs.std(), Polsky().knots)
+    assert_allclose(average.value, 0.4, rtol=1e-11)
+    assert_allclose(inputs.var(), 0.21 * point.Q, rtol=1e-13)
 
 
 def test_too_large_a_load_names_the_capacity():
