@@ -7,7 +7,18 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from dendrocap import Custom, Linear, NeuronSpec, Polsky, ReLU, SaturatingReLU, Step, Tabulated, TaskSpec
+from dendrocap import (
+    Custom,
+    Linear,
+    NeuronSpec,
+    Polsky,
+    ReLU,
+    SaturatingReLU,
+    Step,
+    Tabulated,
+    TaskSpec,
+    critical_capacity,
+)
 from dendrocap.theory.free_entropy import OrderParameters, free_entropy, free_entropy_gradient
 from dendrocap.theory.saddle_point import saddle_point
 
@@ -87,6 +98,27 @@ def test_load_derivative_of_the_free_entropy_is_the_energetic_term(neuron, task)
         phi = [saddle_point(neuron, task, alpha + sign * k * h).free_entropy for sign in (1.0, -1.0)]
         slope += weight * (phi[0] - phi[1])
     assert_allclose(slope / (60.0 * h), saddle_point(neuron, task, alpha).energetic_term, rtol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("neuron", "task"),
+    [
+        (NeuronSpec(Polsky(), 0.5, 0.5), TASKS[0]),
+        (NeuronSpec(Polsky(0.33, 200.0), 1e3, 0.5), TaskSpec(0.4, 0.3, 0.0)),
+        (NeuronSpec(ReLU(), 1e-3, 0.5), TaskSpec(0.5, 0.2, 1.0)),
+    ],
+    ids=["polsky", "steep and wide", "narrow with margin"],
+)
+def test_the_same_close_to_capacity(neuron, task):
+    # Terms of order 1/dq^2, up to 1e32 here, have to cancel in the free entropy.
+    alpha_c = critical_capacity(neuron, task).alpha_c
+    for part, h in ((0.99, 4e-5), (0.999, 4e-6)):
+        slope = 0.0
+        for k, weight in ((1, 45.0), (2, -9.0), (3, 1.0)):
+            phi = [saddle_point(neuron, task, (part + sign * k * h) * alpha_c).free_entropy for sign in (1.0, -1.0)]
+            slope += weight * (phi[0] - phi[1])
+        expected = saddle_point(neuron, task, part * alpha_c).energetic_term
+        assert_allclose(slope / (60.0 * h * alpha_c), expected, rtol=1e-7)
 
 
 def test_free_entropy_at_load_zero():
