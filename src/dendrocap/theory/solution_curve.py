@@ -28,7 +28,7 @@ __all__ = ["CurvePoint", "CurveSolution", "Equations", "solve_on_curve"]
 Floats = NDArray[np.float64]
 
 ACCEPTED = 1e-9  # largest estimated relative error of a solution
-COARSE, CHECK = 8, 16  # nodes per panel while following the curve, and for the numbers that are returned
+COARSE, CHECK = 7, 16  # nodes per panel while following the curve, and for the numbers that are returned
 LONGEST_STEP, SHORTEST_STEP = 3.0, 1e-3  # along the curve
 STRAIGHT = 0.9  # smallest cosine of the angle between two steps
 LARGEST = 1e10  # mean square of the weights, in units of W_bar^2, beyond which nobody wants to know
@@ -184,7 +184,7 @@ def solve_on_curve(
     first_load : float
         Load at which the condition is certainly negative.
     coarsely : bool
-        Whether the curve may be followed with four digits only. Not where the condition comes close to zero
+        Whether the curve may be followed with three digits only. Not where the condition comes close to zero
         without crossing it; it is then followed with nine digits, up to dq / Q = 1e-13.
 
     Returns
@@ -332,7 +332,7 @@ def _onto_curve(
 
 def _crossing(equations: Equations, condition: Condition, end: _End, coarsely: bool) -> Floats | None:
     """x = (ln A, ln xi) where the condition first changes its sign, to about two digits; None if it never does."""
-    tolerance, closest = (1e-4, CLOSEST) if coarsely else (1e-9, CLOSEST_DISTINCT)
+    tolerance, closest = (1e-3, CLOSEST) if coarsely else (1e-9, CLOSEST_DISTINCT)
     before: tuple[_Place, float] | None = None
     for place, point in _curve(equations, end, tolerance, closest):
         after = (place, condition(point))
