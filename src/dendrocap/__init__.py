@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         capacity_curve,
         critical_capacity,
         saddle_point,
+        saddle_point_curve,
     )
 
 __version__ = "0.1.0"
@@ -50,6 +51,7 @@ _ON_USE = {
     "capacity_curve": "dendrocap.theory",
     "critical_capacity": "dendrocap.theory",
     "saddle_point": "dendrocap.theory",
+    "saddle_point_curve": "dendrocap.theory",
 }
 
 __all__ = [
@@ -82,6 +84,7 @@ __all__ = [
     "pack_patterns",
     "random_patterns",
     "saddle_point",
+    "saddle_point_curve",
 ]
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from dendrocap import InvalidParameter, NeuronSpec, Polsky, critical_capacity
+from dendrocap import InvalidParameter, NeuronSpec, Polsky, TaskSpec, critical_capacity, saddle_point
 from dendrocap.cli import app
 from dendrocap.cli.ranges import values
 
@@ -67,6 +67,22 @@ def test_plot_of_one_parameter(tmp_path):
     outcome = run("capacity", "-g", "polsky,linear", "--theta-d", "0.01:1:5", "--log", "--plot", target)
     assert outcome.exit_code == 0
     assert target.stat().st_size > 5000
+
+
+def test_saddle_points_along_the_load(tmp_path):
+    target = tmp_path / "entropy.svg"
+    outcome = run("saddle-point", "--alpha", "0:1:3", "--theta-d", 0.1, "--json", "--plot", target)
+    rows = json.loads(outcome.stdout)
+    assert [row["alpha"] for row in rows] == [0.0, 0.5, 1.0]
+    exact = saddle_point(NeuronSpec(Polsky(), 0.1, 0.5), TaskSpec(), 0.5)
+    for name in ("Q", "q", "M_hat", "free_entropy", "stability", "error", "iterations"):
+        assert rows[1][name] == getattr(exact, name)
+    assert target.stat().st_size > 5000
+    beyond = run("saddle-point", "--alpha", 9, "--theta-d", 0.1)
+    assert beyond.exit_code == 1
+    assert "alpha_c = 1.5714" in beyond.stderr
+    assert run("saddle-point", "--alpha", -1).exit_code == 2
+    assert run("saddle-point", "--quantity", "M").exit_code == 2
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dendrocap import InvalidParameter, NeuronSpec, Polsky, ReLU, TaskSpec
-from dendrocap.theory import capacity_curve, critical_capacity
+from dendrocap.theory import capacity_curve, critical_capacity, saddle_point, saddle_point_curve
 
 NEURON = NeuronSpec(Polsky(), 0.5, 0.5)
 
@@ -42,6 +42,17 @@ def test_failures_are_nan_with_a_reason():
     assert np.isfinite(curve.alpha_c.sel(theta_s=1.2, nonlinearity="relu"))
     shaped = capacity_curve(NeuronSpec(ReLU(), 0.5, 0.5), gamma=[3.0])
     assert "Polsky only" in str(shaped.reason.item(0))
+
+
+def test_saddle_points_over_load_and_threshold():
+    curve = saddle_point_curve(NEURON, alpha=[0.0, 0.6, 1.8], theta_d=[0.1, 0.5])
+    single = saddle_point(NeuronSpec(Polsky(), 0.5, 0.5), TaskSpec(), 1.8)
+    assert curve.Q.sel(alpha=1.8, theta_d=0.5).item() == single.Q
+    assert curve.free_entropy.sel(alpha=1.8, theta_d=0.5).item() == single.free_entropy
+    assert np.isnan(curve.Q.sel(alpha=1.8, theta_d=0.1))
+    assert "alpha_c = 1.5714" in str(curve.reason.sel(alpha=1.8, theta_d=0.1).item())
+    with pytest.raises(InvalidParameter, match="alpha is missing"):
+        saddle_point_curve(NEURON, theta_d=[0.1])
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from typer.core import TyperGroup
 from dendrocap import __version__
 from dendrocap.cli.capacity import capacity
 from dendrocap.cli.nonlinearity import nonlinearity
+from dendrocap.cli.saddle_point import saddle_point
 from dendrocap.errors import DendrocapError, InvalidParameter
 
 __all__ = ["app"]
@@ -83,3 +84,4 @@ def root(
 
 app.command()(capacity)
 app.command()(nonlinearity)
+app.command()(saddle_point)

@@ -1,7 +1,7 @@
 """Replica theory: what the neuron can store, and what its synapses look like when it does."""
 
 from dendrocap.theory.capacity import CapacitySolution, OtherSolution, critical_capacity
-from dendrocap.theory.curves import capacity_curve
+from dendrocap.theory.curves import capacity_curve, saddle_point_curve
 from dendrocap.theory.finite_load_weights import FiniteLoadWeights
 from dendrocap.theory.gaussian import Estimate, Moments, gaussian_expectation, moments
 from dendrocap.theory.limits import (
@@ -37,5 +37,6 @@ __all__ = [
     "perceptron_limit",
     "relu_large_threshold_capacity",
     "saddle_point",
+    "saddle_point_curve",
     "zero_load",
 ]

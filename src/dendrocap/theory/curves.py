@@ -16,12 +16,22 @@ import numpy as np
 from dendrocap.errors import DendrocapError, InvalidParameter
 from dendrocap.model import NeuronSpec, Nonlinearity, Polsky, TaskSpec
 from dendrocap.theory.capacity import critical_capacity
-from dendrocap.validation import refuse
+from dendrocap.theory.saddle_point import saddle_point
+from dendrocap.validation import real_number, refuse
 
 if TYPE_CHECKING:
     import xarray
 
-__all__ = ["CAPACITY_FIELDS", "Point", "capacity_curve", "capacity_points", "specified"]
+__all__ = [
+    "CAPACITY_FIELDS",
+    "SADDLE_POINT_FIELDS",
+    "Point",
+    "capacity_curve",
+    "capacity_points",
+    "saddle_point_curve",
+    "saddle_point_points",
+    "specified",
+]
 
 # What is kept of each solution, with its unit.
 CAPACITY_FIELDS = {
@@ -40,6 +50,24 @@ CAPACITY_FIELDS = {
     "Gamma0": "somatic input squared",
     "Gamma1": "1",
     "residual": "1",
+    "iterations": "count",
+}
+SADDLE_POINT_FIELDS = {
+    "Q": "model weight squared",
+    "q": "model weight squared",
+    "dq": "model weight squared",
+    "mean_shift": "somatic input",
+    "dM": "model weight",
+    "M_bar": "model weight",
+    "Q_hat": "1 / model weight squared",
+    "q_hat": "1 / model weight squared",
+    "M_hat": "1 / model weight",
+    "free_entropy": "nats per synapse",
+    "entropic_term": "nats per synapse",
+    "energetic_term": "nats per pattern",
+    "stability": "1",
+    "residual": "1",
+    "error": "1",
     "iterations": "count",
 }
 PARAMETER_UNITS = {
@@ -103,11 +131,48 @@ def capacity_points(neuron: NeuronSpec, task: TaskSpec | None = None, **paramete
     return _points(solve, parameters)
 
 
+def saddle_point_curve(neuron: NeuronSpec, task: TaskSpec | None = None, **parameters: Any) -> xarray.Dataset:
+    """Order parameters and free entropy over a grid of parameters, ``alpha`` among them.
+
+    Parameters
+    ----------
+    neuron, task : NeuronSpec, TaskSpec
+        Everything that is not varied.
+    **parameters : sequence
+        ``alpha`` and any of the parameters of `capacity_curve`.
+
+    Returns
+    -------
+    xarray.Dataset
+        The numbers of `SaddlePoint` and ``reason``, empty where there is an answer.
+
+    Examples
+    --------
+    >>> from dendrocap import Linear, NeuronSpec
+    >>> curve = saddle_point_curve(NeuronSpec(Linear(), 0.5, 0.5), alpha=[0.0, 0.5, 1.5])
+    >>> curve.Q.round(6).values.tolist()
+    [2.0, 2.543081, nan]
+    """
+    return _dataset(saddle_point_points(neuron, task, **parameters), SADDLE_POINT_FIELDS, parameters)
+
+
+def saddle_point_points(neuron: NeuronSpec, task: TaskSpec | None = None, **parameters: Any) -> Iterator[Point]:
+    """The points of `saddle_point_curve` one by one, as they are solved."""
+    if "alpha" not in parameters:
+        raise InvalidParameter("alpha is missing: a saddle point belongs to a load alpha >= 0")
+
+    def solve(case: Case) -> Any:
+        return saddle_point(*specified(neuron, task or TaskSpec(), case), case["alpha"])
+
+    return _points(solve, parameters)
+
+
 def specified(neuron: NeuronSpec, task: TaskSpec, case: Mapping[str, Any]) -> tuple[NeuronSpec, TaskSpec]:
     """The neuron and task with the parameters of one case put in."""
     unknown = set(case) - set(PARAMETER_UNITS)
     if unknown:
         raise refuse("parameter", sorted(unknown)[0], "one of " + ", ".join(PARAMETER_UNITS))
+    real_number("alpha", case.get("alpha", 0.0), 0.0)  # belongs to neither, but is refused alike
     shape = {name: case[name] for name in ("x_min", "gamma") if name in case}
     g = case.get("nonlinearity", neuron.nonlinearity)
     if shape:

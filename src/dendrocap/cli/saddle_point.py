@@ -1,0 +1,75 @@
+"""``dendrocap saddle-point``: the typical solutions at a load, at a point or over a grid."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from dendrocap.cli.output import CsvFlag, JsonFlag, PlotPath
+from dendrocap.cli.theory_grid import (
+    Gamma,
+    Grid,
+    InputLevel,
+    Kappa,
+    LogFlag,
+    Names,
+    OutputLevel,
+    ThetaD,
+    ThetaS,
+    XMin,
+    run,
+)
+
+__all__ = ["saddle_point"]
+
+# What --plot can show, with its axis label.
+QUANTITIES = {
+    "free_entropy": r"free entropy $\varphi$ (nats per synapse)",
+    "Q": r"mean squared weight $Q$",
+    "q": r"overlap of two solutions $q$",
+    "stability": r"replicon $1 - \alpha \gamma_S \gamma_E$",
+}
+
+
+def saddle_point(
+    alpha: Annotated[str, typer.Option(help="Load P / N, from 0 up to the capacity.", metavar="VALUES")] = "0.5",
+    nonlinearity: Names = "polsky",
+    theta_d: ThetaD = "0.5",
+    theta_s: ThetaS = "0.5",
+    x_min: XMin = "0.33",
+    gamma: Gamma = "15",
+    f_in: InputLevel = "0.5",
+    f_out: OutputLevel = "0.5",
+    kappa: Kappa = "0",
+    log: LogFlag = False,
+    quantity: Annotated[str, typer.Option(help="What --plot shows: free_entropy, Q, q or stability.")] = "free_entropy",
+    plot: PlotPath = None,
+    as_json: JsonFlag = False,
+    as_csv: CsvFlag = False,
+) -> None:
+    """Order parameters, free entropy and stability of the typical solutions (replica symmetric).
+
+    Every parameter takes a number, a list 0.1,0.2,0.5 or a range start:stop:count.
+
+    Example: dendrocap saddle-point --alpha 0:4.9:40 --theta-d 0.5 --plot entropy.png
+    """
+    from dendrocap.theory.curves import SADDLE_POINT_FIELDS, saddle_point_points
+    from dendrocap.validation import choice
+
+    texts = {
+        "alpha": alpha, "theta_d": theta_d, "theta_s": theta_s, "x_min": x_min, "gamma": gamma,
+        "f_in": f_in, "f_out": f_out, "kappa": kappa,
+    }  # fmt: skip
+    y = choice("--quantity", quantity, tuple(QUANTITIES))
+    run(
+        Grid(nonlinearity, texts, log),
+        saddle_point_points,
+        list(SADDLE_POINT_FIELDS),
+        ["Q", "q", "M_bar", "Q_hat", "q_hat", "M_hat", "free_entropy", "stability"],
+        as_json=as_json,
+        as_csv=as_csv,
+        plot=plot,
+        y=y,
+        y_label=QUANTITIES[y],
+    )
