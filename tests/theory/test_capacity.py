@@ -40,6 +40,12 @@ def test_linear_neuron_has_capacity_one_and_half_its_synapses_silent(theta_d, f_
     assert_allclose(solution.Q, np.pi * solution.W_bar**2, rtol=1e-12)
 
 
+def test_a_root_on_the_grid_of_B_is_found_whatever_rounding_makes_of_its_sign():
+    # B = 0 is the exact root for every one of these, and a point of the grid.
+    for theta_d in np.geomspace(0.01, 1, 200):
+        assert_allclose(capacity(Linear(), theta_d).alpha_c, 1.0, rtol=1e-13)
+
+
 # Sign-constrained perceptron with margin, rho = kappa f_in / (theta_d sqrt(f_in (1 - f_in))): an independent
 # solution of the one-layer equations, to five digits.
 ONE_LAYER = [

@@ -231,15 +231,18 @@ class _Problem:
 
     def stationary(self, one: _Point, other: _Point) -> _Point:
         """The state between two others at which the load is stationary."""
+        # The ends are not computed again: rounding might give them the same sign if one of them is the root.
+        met = {one.B: one, other.B: other}
         latest = one
 
         def stationarity(B: float) -> float:
             nonlocal latest
-            latest = self._near(B, latest)
-            return latest.stationarity
+            if B not in met:
+                met[B] = latest = self._near(B, latest)
+            return met[B].stationarity
 
         root = bracketed_root(stationarity, one.B, other.B).at
-        return latest if root == latest.B else self._near(root, latest)
+        return met[root] if root in met else self._near(root, latest)
 
     def _near(self, B: float, point: _Point) -> _Point:
         Q = self.Q(B)
