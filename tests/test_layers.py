@@ -23,7 +23,7 @@ MAY_IMPORT = {
     "cli": {"errors", "validation", "model", "theory", "learning", "datasets", "experiments", "estimator", "figures"},
 }
 ONLY_IN = {
-    "numba": ("_compiled.py", "_kernels.py"),
+    "numba": ("_compiled.py", "_kernels.py", "learning/_simd.py"),
     "dask": ("experiments/executors.py",),
     "distributed": ("experiments/executors.py",),
     "matplotlib": ("figures/",),

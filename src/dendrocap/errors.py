@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["ConvergenceError", "DendrocapError", "InvalidParameter", "NoSolution"]
+__all__ = ["ConvergenceError", "DendrocapError", "InvalidParameter", "NoSolution", "TrainingFailed"]
 
 
 class DendrocapError(Exception):
@@ -33,3 +33,19 @@ class ConvergenceError(DendrocapError):
     def __init__(self, message: str, last_iterate: Any = None) -> None:
         super().__init__(message)
         self.last_iterate = last_iterate
+
+
+class TrainingFailed(DendrocapError):
+    """Weights stopped being finite, or all branches died; the message says when and why.
+
+    Parameters
+    ----------
+    message : str
+        What happened.
+    result : object
+        The run up to that point, with the best weights met.
+    """
+
+    def __init__(self, message: str, result: Any = None) -> None:
+        super().__init__(message)
+        self.result = result

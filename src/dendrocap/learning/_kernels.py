@@ -1,0 +1,220 @@
+"""The training step, compiled. Only this module and its vector type need Numba.
+
+Sixteen branches sit side by side in the lanes of a vector (`dendrocap.learning.lanes` lays them out), so
+one pass over the synapses of a branch is a pass over sixteen branches, and the bits of a pattern tell which
+lanes take part. Arrays are assumed to fit together; nothing is checked here.
+
+Both kernels take the neuron in the same form::
+
+    constants    per lane: 1 / sqrt(n_l), -sqrt(n_l) theta_d, the weight at the soma, 1 / sqrt(n_l K)
+    soma_offset  sqrt(K) theta_s
+    copies       lanes over which one branch is spread
+    g            code of the non-linearity, with its parameters
+    rule         code of what stands for g' in the update, with its parameters
+    limit        exponents are held to +-limit; 30 in float32 keeps all products out of the slow subnormals
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import njit
+
+from dendrocap.learning._simd import (
+    exponential,
+    fma,
+    load,
+    pointer,
+    rotate,
+    spread,
+    store,
+    total,
+    where,
+    where_less,
+)
+from dendrocap.learning.lanes import LANES
+from dendrocap.learning.surrogates import FLOORED, LORENTZIAN, OTHER_SLOPE, TRUE_SLOPE
+from dendrocap.model._compiled import slope, value
+from dendrocap.model.nonlinearities import LINEAR, POLSKY, RELU, SATURATING_RELU
+
+__all__ = ["epoch", "margins"]
+
+
+@njit(forceinline=True)
+def _branch_sums(weights: Any, start: int, bits: Any, row: int, size: int, copies: int, zero: Any) -> Any:
+    """Sum of the weights of the active synapses, one branch per lane."""
+    # Four sums at once: an addition takes four cycles, but one can start in each.
+    a, b, c, d = zero, zero, zero, zero
+    quads = size // 4
+    for quad in range(quads):
+        i, at = row + 4 * quad, start + 4 * LANES * quad
+        a = where(bits[i], a + load(weights, at), a)
+        b = where(bits[i + 1], b + load(weights, at + LANES), b)
+        c = where(bits[i + 2], c + load(weights, at + 2 * LANES), c)
+        d = where(bits[i + 3], d + load(weights, at + 3 * LANES), d)
+    for i in range(4 * quads, size):
+        a = where(bits[row + i], a + load(weights, start + LANES * i), a)
+    sums = (a + b) + (c + d)
+    # Where a branch is spread over several lanes, each of them ends up with the whole sum.
+    if copies >= 2:
+        sums = sums + rotate(sums, 8)
+    if copies >= 4:
+        sums = sums + rotate(sums, 4)
+    if copies >= 8:
+        sums = sums + rotate(sums, 2)
+    if copies >= 16:
+        sums = sums + rotate(sums, 1)
+    return sums
+
+
+@njit(forceinline=True)
+def _polsky(x: Any, x_min: Any, gamma: Any, zero: Any, one: Any, limit: Any) -> Any:
+    u = gamma * (x - x_min)
+    u = where_less(u, zero, zero, where_less(limit, u, limit, u))
+    decay = exponential(zero - u)
+    share = one / (one + decay)
+    height = (one - x_min) + (one - x_min)
+    below = where_less(zero, x, x, zero)
+    output = where_less(x, x_min, below, fma(height, share, x_min + x_min - one))
+    rise = height * gamma * (decay * share * share)
+    return output, where_less(x, x_min, where_less(zero, x, one, zero), rise)
+
+
+@njit(forceinline=True)
+def _one_by_one(x: Any, g: int, g_numbers: Any, other: int, other_numbers: Any, scratch: Any) -> Any:
+    """g and a slope for codes without a vector form, lane after lane in float64."""
+    store(scratch, 0, x)
+    for lane in range(LANES):
+        branch_input = float(scratch[lane])
+        scratch[lane] = value(g, g_numbers, branch_input)
+        scratch[LANES + lane] = slope(other, other_numbers, branch_input)
+    return load(scratch, 0), load(scratch, LANES)
+
+
+@njit(forceinline=True)
+def _branch_outputs(
+    x: Any,
+    g: int,
+    g_numbers: Any,
+    rule: int,
+    rule_numbers: Any,
+    scratch: Any,
+    zero: Any,
+    one: Any,
+    limit: Any,
+    kind: Any,
+) -> Any:
+    """g(x), and what stands for g'(x) in the update, of sixteen branches."""
+    if rule >= OTHER_SLOPE:
+        output, signal = _one_by_one(x, g, g_numbers, rule - OTHER_SLOPE, rule_numbers, scratch)
+    elif g == POLSKY:
+        output, signal = _polsky(x, spread(kind(g_numbers[0])), spread(kind(g_numbers[1])), zero, one, limit)
+    elif g == LINEAR:
+        output, signal = x, one
+    elif g == RELU:
+        output, signal = where_less(zero, x, x, zero), where_less(zero, x, one, zero)
+    elif g == SATURATING_RELU:
+        output = where_less(zero, x, where_less(x, one, x, one), zero)
+        signal = where_less(zero, x, where_less(x, one, one, zero), zero)
+    else:
+        output, signal = _one_by_one(x, g, g_numbers, g, g_numbers, scratch)
+    if rule == LORENTZIAN:
+        distance = (x - spread(kind(rule_numbers[0]))) / spread(kind(rule_numbers[1]))
+        signal = one / fma(distance, distance, one)
+    elif rule == FLOORED:
+        floor = spread(kind(rule_numbers[0]))
+        signal = where_less(signal, floor, floor, signal)
+    return output, signal
+
+
+@njit(cache=True, nogil=True)
+def epoch(
+    weights: Any,
+    bits: Any,
+    signs: Any,
+    order: Any,
+    constants: Any,
+    soma_offset: Any,
+    copies: int,
+    g: int,
+    g_parameters: Any,
+    rule: int,
+    rule_parameters: Any,
+    rate: Any,
+    gamma_ce: Any,
+    limit: Any,
+    scratch: Any,
+) -> float:
+    """Present every pattern once, in the given order, changing the weights after each.
+
+    Returns the largest factor g'(lambda_l) / sqrt(n_l K) met: where it is zero, no weight can change any more.
+    """
+    kind = weights.dtype.type
+    zero, one, top = spread(kind(0.0)), spread(kind(1.0)), spread(limit)
+    n_blocks, size, _ = weights.shape
+    lanes = n_blocks * LANES
+    constant, g_numbers, rule_numbers = pointer(constants), pointer(g_parameters), pointer(rule_parameters)
+    w, words, spare = pointer(weights), pointer(bits), pointer(scratch)
+    # The first two vectors of the scratch space belong to _one_by_one.
+    signals = 2 * LANES
+    largest = zero
+    for presented in range(order.shape[0]):
+        pattern = order[presented]
+        collected = zero
+        for block in range(n_blocks):
+            lane, row = block * LANES, (pattern * n_blocks + block) * size
+            sums = _branch_sums(w, lane * size, words, row, size, copies, zero)
+            x = fma(sums, load(constant, lane), load(constant, lanes + lane))
+            output, signal = _branch_outputs(x, g, g_numbers, rule, rule_numbers, spare, zero, one, top, kind)
+            collected = fma(load(constant, 2 * lanes + lane), output, collected)
+            signal = signal * load(constant, 3 * lanes + lane)
+            largest = where_less(largest, signal, signal, largest)
+            store(spare, signals + lane, signal)
+        # The soft error of [local-rule]: sign / (1 + exp(2 gamma_ce sign Delta)).
+        sign = signs[pattern]
+        exponent = (gamma_ce + gamma_ce) * sign * (total(collected) - soma_offset)
+        exponent = min(max(exponent, -limit), limit)
+        soft_error = spread(rate * sign) / (one + exponential(spread(exponent)))
+        for block in range(n_blocks):
+            change = soft_error * load(spare, signals + block * LANES)
+            row, start = (pattern * n_blocks + block) * size, block * size * LANES
+            for i in range(size):
+                at = start + LANES * i
+                weight = load(w, at)
+                weight = where(words[row + i], weight + change, weight)
+                # Written so that a NaN stays visible: it is not below zero.
+                store(w, at, where_less(weight, zero, zero, weight))
+    store(spare, 0, largest)
+    return float(scratch[:LANES].max())
+
+
+@njit(cache=True, nogil=True)
+def margins(
+    weights: Any,
+    bits: Any,
+    signs: Any,
+    constants: Any,
+    soma_offset: Any,
+    copies: int,
+    g: int,
+    g_parameters: Any,
+    limit: Any,
+    scratch: Any,
+    result: Any,
+) -> None:
+    """sign * Delta of every pattern, positive where the neuron is right."""
+    kind = weights.dtype.type
+    zero, one, top = spread(kind(0.0)), spread(kind(1.0)), spread(limit)
+    n_blocks, size, _ = weights.shape
+    lanes = n_blocks * LANES
+    constant, g_numbers = pointer(constants), pointer(g_parameters)
+    w, words, spare = pointer(weights), pointer(bits), pointer(scratch)
+    for pattern in range(bits.shape[0]):
+        collected = zero
+        for block in range(n_blocks):
+            lane, row = block * LANES, (pattern * n_blocks + block) * size
+            sums = _branch_sums(w, lane * size, words, row, size, copies, zero)
+            x = fma(sums, load(constant, lane), load(constant, lanes + lane))
+            output, _ = _branch_outputs(x, g, g_numbers, TRUE_SLOPE, g_numbers, spare, zero, one, top, kind)
+            collected = fma(load(constant, 2 * lanes + lane), output, collected)
+        result[pattern] = signs[pattern] * (total(collected) - soma_offset)

@@ -1,0 +1,116 @@
+"""One neuron, its patterns and its weights, ready for compiled training."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dendrocap.learning.lanes import LANES, LaneLayout, aligned_zeros
+from dendrocap.learning.surrogates import Surrogate
+from dendrocap.model.neuron import DendriticNeuron
+from dendrocap.model.patterns import PackedPatterns
+
+__all__ = ["CompiledEngine", "Engine"]
+
+# Exponents beyond these make no difference to a weight of order one.
+LARGEST_EXPONENT = {"float32": 30.0, "float64": 700.0}
+
+
+class Engine(Protocol):
+    """What a training run needs of an algorithm at work."""
+
+    def weights(self) -> NDArray[Any]:
+        """A copy of the weights, in the order of the inputs and in the precision used."""
+
+    def set_weights(self, flat: NDArray[Any]) -> None:
+        """Go on from these weights."""
+
+    def epoch(self, order: NDArray[np.int64], learning_rate: float) -> float:
+        """Present the patterns in this order; returns the largest dendritic signal met."""
+
+    def margins(self) -> NDArray[Any]:
+        """sign * Delta of every pattern."""
+
+
+class CompiledEngine:
+    """SGD on weights laid out in lanes.
+
+    Parameters
+    ----------
+    neuron : DendriticNeuron
+        The neuron to train.
+    inputs : array of uint8 or PackedPatterns
+        Binary inputs, kept at one bit each.
+    labels : array of uint8
+        0 or 1.
+    gamma_ce : float
+        Steepness of the loss.
+    surrogate : Surrogate
+        The dendritic signal.
+    dtype : {"float32", "float64"}
+        Precision of weights and arithmetic.
+    """
+
+    def __init__(
+        self,
+        neuron: DendriticNeuron,
+        inputs: NDArray[np.uint8] | PackedPatterns,
+        labels: NDArray[np.uint8],
+        *,
+        gamma_ce: float,
+        surrogate: Surrogate,
+        dtype: str,
+    ) -> None:
+        from dendrocap.learning import _kernels
+
+        self._kernels = _kernels
+        self._kind = np.dtype(dtype).type
+        self._layout = LaneLayout(neuron)
+        self._bits = self._layout.pack(inputs)
+        self._signs = np.where(labels, 1, -1).astype(dtype)
+        self._weights = aligned_zeros(self._layout.shape, dtype)
+        self._scratch = aligned_zeros(((2 + self._layout.n_blocks) * LANES,), dtype)
+        self._neuron = (
+            self._layout.constants(dtype),
+            self._kind(np.sqrt(neuron.n_branches) * neuron.spec.theta_s),
+            self._layout.copies,
+            *neuron.nonlinearity.kernel(),
+        )
+        self._rule = surrogate.kernel()
+        self._gamma_ce = self._kind(gamma_ce)
+        self._limit = self._kind(LARGEST_EXPONENT[dtype])
+        # The kernel reports g' / sqrt(n_l K); this gives back a bound on g' itself.
+        self._signal_unit = float(np.sqrt(neuron.branch_size * neuron.n_branches))
+
+    @property
+    def pattern_bytes(self) -> int:
+        """Memory taken by the patterns."""
+        return self._bits.nbytes
+
+    def weights(self) -> NDArray[Any]:
+        return self._layout.gather_weights(self._weights)
+
+    def set_weights(self, flat: NDArray[Any]) -> None:
+        self._weights[:] = self._layout.spread_weights(flat, self._weights.dtype)
+
+    def epoch(self, order: NDArray[np.int64], learning_rate: float) -> float:
+        signal: float = self._kernels.epoch(
+            self._weights,
+            self._bits,
+            self._signs,
+            order,
+            *self._neuron,
+            *self._rule,
+            self._kind(learning_rate),
+            self._gamma_ce,
+            self._limit,
+            self._scratch,
+        )
+        return signal * self._signal_unit
+
+    def margins(self) -> NDArray[Any]:
+        result = np.empty(len(self._signs), dtype=self._weights.dtype)
+        self._kernels.margins(self._weights, self._bits, self._signs, *self._neuron, self._limit, self._scratch, result)
+        return result

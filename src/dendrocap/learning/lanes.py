@@ -1,0 +1,120 @@
+"""How weights and patterns lie in memory while a neuron learns.
+
+Branch l takes lane ``l % 16`` of block ``l // 16``; row i of a block holds synapse i of its sixteen branches.
+Few branches would leave lanes idle, so a neuron with eight branches or fewer spreads each over 2, 4, 8 or 16
+lanes: synapse i of branch l then sits in lane ``l + (i % copies) * 16 / copies``, row ``i // copies``.
+The one-layer neuron is the case of one branch in sixteen lanes.
+
+A pattern is one bit per place: ``bits[pattern, block, row]`` is a 16-bit word, one bit per lane.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dendrocap.model.neuron import DendriticNeuron
+from dendrocap.model.patterns import PackedPatterns
+
+__all__ = ["LANES", "LaneLayout", "aligned_zeros"]
+
+LANES = 16
+# Patterns are rearranged a block at a time: 16 MB whatever their number.
+BLOCK = 16_000_000
+CACHE_LINE = 64
+
+
+@dataclass(frozen=True)
+class LaneLayout:
+    """Where the synapses of a neuron sit in blocks of sixteen lanes."""
+
+    neuron: DendriticNeuron
+
+    @cached_property
+    def copies(self) -> int:
+        """Number of lanes that share one branch."""
+        copies = 1
+        while 2 * copies * self.neuron.n_branches <= LANES:
+            copies *= 2
+        return copies
+
+    @cached_property
+    def n_blocks(self) -> int:
+        """Number of groups of sixteen lanes."""
+        return -(-self.neuron.n_branches * self.copies // LANES)
+
+    @cached_property
+    def shape(self) -> tuple[int, int, int]:
+        """Shape of the weights in lanes: blocks, rows, lanes."""
+        return (self.n_blocks, -(-self.neuron.branch_size // self.copies), LANES)
+
+    @cached_property
+    def places(self) -> NDArray[np.int64]:
+        """Flat place of every synapse, in the order of the inputs."""
+        sizes = self.neuron.branch_sizes
+        branch = np.repeat(np.arange(self.neuron.n_branches), sizes)
+        synapse = np.arange(self.neuron.n_inputs) - np.repeat(self.neuron.branch_starts, sizes)
+        copy, row = synapse % self.copies, synapse // self.copies
+        column = branch + copy * (LANES // self.copies)
+        _, rows, lanes = self.shape
+        return (column // lanes * rows + row) * lanes + column % lanes
+
+    def spread_weights(self, flat: NDArray[Any], dtype: Any) -> NDArray[Any]:
+        """Weights given in the order of the inputs, laid out in lanes."""
+        lanes = aligned_zeros(self.shape, dtype)
+        lanes.reshape(-1)[self.places] = flat
+        return lanes
+
+    def gather_weights(self, lanes: NDArray[Any]) -> NDArray[Any]:
+        """Weights in lanes, back in the order of the inputs."""
+        return lanes.reshape(-1)[self.places]
+
+    def constants(self, dtype: Any) -> NDArray[Any]:
+        """What the kernels need to know of each lane, in four rows; idle lanes have zeros.
+
+        1 / sqrt(n_l) and -sqrt(n_l) theta_d turn a sum of weights into a branch input, the third row
+        weighs the branch's output at the soma, and 1 / sqrt(n_l K) is the gradient's prefactor.
+        """
+        n_branches, per_copy = self.neuron.n_branches, LANES // self.copies
+        table = np.zeros((4, self.n_blocks * LANES))
+        roots = np.sqrt(self.neuron.branch_sizes)
+        for copy in range(self.copies):
+            lanes = slice(copy * per_copy, copy * per_copy + n_branches)
+            # Each copy of a branch reports the same output, so each speaks with its share of the voice.
+            table[0, lanes] = 1.0 / roots
+            table[1, lanes] = -roots * self.neuron.theta_d
+            table[2, lanes] = 1.0 / np.sqrt(n_branches) / self.copies
+            table[3, lanes] = 1.0 / (roots * np.sqrt(n_branches))
+        result = aligned_zeros((4, self.n_blocks, LANES), dtype)
+        result[:] = table.reshape(result.shape)
+        return result
+
+    def pack(self, inputs: NDArray[np.uint8] | PackedPatterns) -> NDArray[np.uint16]:
+        """Patterns in lanes, one bit per synapse."""
+        n_patterns = len(inputs)
+        n_places = int(np.prod(self.shape))
+        source = np.full(n_places, self.neuron.n_inputs)
+        source[self.places] = np.arange(self.neuron.n_inputs)
+        words = np.empty((n_patterns, n_places // LANES), dtype=np.uint16)
+        step = max(1, BLOCK // n_places)
+        for first in range(0, n_patterns, step):
+            rows = slice(first, min(first + step, n_patterns))
+            dense = inputs.unpack(rows) if isinstance(inputs, PackedPatterns) else inputs[rows]
+            # One column of zeros serves all the idle places.
+            padded = np.concatenate([dense, np.zeros((len(dense), 1), dtype=np.uint8)], axis=1)
+            words[rows] = np.packbits(padded.take(source, axis=1), axis=1, bitorder="little").view("<u2")
+        return words.reshape(n_patterns, *self.shape[:2])
+
+
+def aligned_zeros(shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
+    """Zeros that start at a cache line, so that no vector straddles two."""
+    kind = np.dtype(dtype)
+    n_bytes = int(np.prod(shape)) * kind.itemsize
+    buffer = np.zeros(n_bytes + CACHE_LINE, dtype=np.uint8)
+    start = -buffer.ctypes.data % CACHE_LINE
+    result: NDArray[Any] = buffer[start : start + n_bytes].view(kind).reshape(shape)
+    return result

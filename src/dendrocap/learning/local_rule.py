@@ -1,0 +1,235 @@
+"""The learning rule as three factors, each of which can be replaced.
+
+A synapse changes by the product of what the whole neuron knows (the soft error), what its branch knows (the
+dendritic signal) and what the synapse itself knows (the presynaptic activity) [local-rule]::
+
+    delta W_li = learning_rate * sign * soft_error(sign Delta) * g'(lambda_l) * xi_li / sqrt(n_l K)
+
+`SGD` is this rule at full speed, with a choice of dendritic signals. `LocalRule` takes any Python function
+for any factor and runs in NumPy, some hundred times slower: a place to try ideas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dendrocap.learning.engine import CompiledEngine, Engine
+from dendrocap.learning.loss import soft_error
+from dendrocap.learning.surrogates import Surrogate, TrueSlope
+from dendrocap.model.neuron import DendriticNeuron
+from dendrocap.model.nonlinearities import Step
+from dendrocap.model.patterns import PackedPatterns, binary_inputs
+from dendrocap.validation import choice, real_number, refuse
+
+__all__ = ["SGD", "Algorithm", "LocalRule", "ThreeFactors", "three_factors"]
+
+Floats = NDArray[np.float64]
+Bits = NDArray[np.uint8]
+
+
+class Algorithm(Protocol):
+    """A learning rule with a first learning rate."""
+
+    @property
+    def learning_rate(self) -> float:
+        """zeta of the first epoch."""
+
+    def engine(self, neuron: DendriticNeuron, inputs: Bits | PackedPatterns, labels: Bits) -> Engine:
+        """The rule set to work on a task."""
+
+
+@dataclass(frozen=True)
+class ThreeFactors:
+    """The factors of one update, and their product.
+
+    Parameters
+    ----------
+    error : float
+        Sign of the label times the soft error: known to the whole neuron.
+    dendritic_signal : array, shape (n_branches,)
+        g'(lambda_l) / sqrt(n_l K), or its surrogate: known to a branch.
+    presynaptic : array, shape (n_inputs,)
+        Activity of the inputs: known to a synapse.
+    branch_sizes : array, shape (n_branches,)
+        Synapses of each branch.
+    """
+
+    error: float
+    dendritic_signal: Floats
+    presynaptic: Floats
+    branch_sizes: NDArray[np.int64]
+
+    @property
+    def product(self) -> Floats:
+        """The direction in which every weight moves, in the order of the inputs: minus the gradient."""
+        return self.error * np.repeat(self.dendritic_signal, self.branch_sizes) * self.presynaptic
+
+
+def three_factors(
+    neuron: DendriticNeuron,
+    weights: ArrayLike,
+    pattern: ArrayLike,
+    label: int,
+    *,
+    gamma_ce: float,
+    surrogate: Surrogate | None = None,
+) -> ThreeFactors:
+    """The three factors by which one pattern changes the weights.
+
+    Parameters
+    ----------
+    neuron : DendriticNeuron
+        The neuron that learns.
+    weights : array
+        Its present weights.
+    pattern : array of 0 and 1, shape (n_inputs,)
+        Its input.
+    label : {0, 1}
+        The wanted answer.
+    gamma_ce : float
+        Steepness of the loss.
+    surrogate : Surrogate, optional
+        What stands for g'.
+
+    Examples
+    --------
+    >>> from dendrocap import LinearNeuron
+    >>> factors = three_factors(LinearNeuron(0.5, 4), [1, 1, 1, 1], [1, 1, 0, 0], 1, gamma_ce=10.0)
+    >>> factors.error, factors.product.tolist()
+    (0.5, [0.25, 0.25, 0.0, 0.0])
+    """
+    sign = 2.0 * choice("label", label, (0, 1)) - 1.0
+    inputs = binary_inputs(np.atleast_2d(np.asarray(pattern)), neuron.n_inputs)
+    branch_input = neuron.branch_input(weights, inputs)[0]
+    margin = sign * neuron.somatic_input(weights, inputs)[0]
+    signal = (surrogate or TrueSlope()).signal(neuron.nonlinearity, branch_input)
+    return ThreeFactors(
+        error=float(sign * soft_error(margin, gamma_ce)),
+        dendritic_signal=signal / np.sqrt(neuron.branch_sizes * neuron.n_branches),
+        presynaptic=np.asarray(inputs, dtype=np.float64)[0],
+        branch_sizes=neuron.branch_sizes,
+    )
+
+
+@dataclass(frozen=True)
+class SGD:
+    """Stochastic gradient descent on the cross-entropy, one pattern at a time, weights clipped at zero.
+
+    Algorithm 1 of the paper, compiled.
+
+    Parameters
+    ----------
+    learning_rate : float
+        zeta of the first epoch.
+    gamma_ce : float
+        Steepness of the loss: patterns with margins beyond 1 / gamma_ce are left in peace.
+    surrogate : Surrogate, optional
+        What stands for g' in the update. None is g' itself, the rule of the paper.
+    precision : {"float32", "float64"}
+        Of weights and arithmetic.
+    """
+
+    learning_rate: float = 0.01
+    gamma_ce: float = 100.0
+    surrogate: Surrogate | None = None
+    precision: str = "float32"
+
+    def __post_init__(self) -> None:
+        choice("precision", self.precision, ("float32", "float64"))
+        largest = float(np.finfo(self.precision).max)
+        for name in ("learning_rate", "gamma_ce"):
+            number = real_number(name, getattr(self, name), 0.0, largest, low_open=True)
+            object.__setattr__(self, name, number)
+        if self.surrogate is not None and not isinstance(self.surrogate, Surrogate):
+            raise refuse("surrogate", self.surrogate, "a Surrogate or None")
+
+    def engine(self, neuron: DendriticNeuron, inputs: Bits | PackedPatterns, labels: Bits) -> Engine:
+        if self.surrogate is None and isinstance(neuron.nonlinearity, Step):
+            raise refuse(
+                "surrogate", None, "a Surrogate when the non-linearity is Step, whose slope is zero wherever it exists"
+            )
+        return CompiledEngine(
+            neuron,
+            inputs,
+            labels,
+            gamma_ce=self.gamma_ce,
+            surrogate=self.surrogate or TrueSlope(),
+            dtype=self.precision,
+        )
+
+
+@dataclass(frozen=True)
+class LocalRule:
+    """The three-factor rule with factors of the user's own, in NumPy.
+
+    Parameters
+    ----------
+    learning_rate : float
+        zeta of the first epoch.
+    error : callable, optional
+        Margin ``sign * Delta`` in, size of the error signal out; by default the soft error of ``gamma_ce``.
+    dendritic_signal : callable, optional
+        Branch inputs in, one signal per branch out; by default g'.
+    presynaptic : callable, optional
+        A pattern in, one number per synapse out; by default the pattern itself.
+    gamma_ce : float
+        Used by the default error only.
+    """
+
+    learning_rate: float = 0.01
+    error: Callable[[float], float] | None = None
+    dendritic_signal: Callable[[Floats], ArrayLike] | None = None
+    presynaptic: Callable[[Floats], ArrayLike] | None = None
+    gamma_ce: float = 100.0
+
+    def __post_init__(self) -> None:
+        for name in ("learning_rate", "gamma_ce"):
+            object.__setattr__(self, name, real_number(name, getattr(self, name), 0.0, low_open=True))
+        for name in ("error", "dendritic_signal", "presynaptic"):
+            if getattr(self, name) is not None and not callable(getattr(self, name)):
+                raise refuse(name, getattr(self, name), "callable or None")
+
+    def engine(self, neuron: DendriticNeuron, inputs: Bits | PackedPatterns, labels: Bits) -> Engine:
+        dense = inputs.unpack() if isinstance(inputs, PackedPatterns) else inputs
+        return _PythonEngine(self, neuron, dense, np.where(labels, 1.0, -1.0))
+
+
+@dataclass
+class _PythonEngine:
+    rule: LocalRule
+    neuron: DendriticNeuron
+    inputs: Bits
+    signs: Floats
+    flat: Floats = field(init=False)
+
+    def weights(self) -> Floats:
+        return self.flat.copy()
+
+    def set_weights(self, flat: NDArray[Any]) -> None:
+        self.flat = np.array(flat, dtype=np.float64)
+
+    def margins(self) -> Floats:
+        return self.signs * self.neuron.somatic_input(self.flat, self.inputs)
+
+    def epoch(self, order: NDArray[np.int64], learning_rate: float) -> float:
+        neuron, rule = self.neuron, self.rule
+        sizes, starts = neuron.branch_sizes, neuron.branch_starts
+        roots, soma_root = np.sqrt(sizes), np.sqrt(neuron.n_branches)
+        error = rule.error or (lambda margin: float(soft_error(margin, rule.gamma_ce)))
+        dendritic_signal = rule.dendritic_signal or neuron.nonlinearity.derivative
+        largest = 0.0
+        for pattern in order:
+            activity, sign = self.inputs[pattern].astype(np.float64), self.signs[pattern]
+            branch_input = np.add.reduceat(self.flat * activity, starts) / roots - roots * neuron.theta_d
+            margin = sign * (neuron.nonlinearity(branch_input).sum() / soma_root - soma_root * neuron.spec.theta_s)
+            signal = np.asarray(dendritic_signal(branch_input), dtype=np.float64)
+            trace = activity if rule.presynaptic is None else np.asarray(rule.presynaptic(activity))
+            change = learning_rate * sign * error(margin) * np.repeat(signal / (roots * soma_root), sizes) * trace
+            self.flat = np.maximum(self.flat + change, 0.0)
+            largest = max(largest, float(np.abs(signal).max()))
+        return largest

@@ -1,0 +1,133 @@
+"""What may stand for the slope g' in the learning rule.
+
+Where g is flat, g' = 0 and gradient descent learns nothing: a pattern whose branches are all silent or all
+saturated is never corrected. A surrogate keeps the neuron's answers as they are and replaces g' in the update
+alone. It is then no longer gradient descent on any loss; that is the point.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dendrocap.model.nonlinearities import Kernel, Nonlinearity
+from dendrocap.validation import real_number, refuse
+
+__all__ = ["FlooredSlope", "Lorentzian", "SlopeOf", "Surrogate", "TrueSlope"]
+
+Floats = NDArray[np.float64]
+
+# What compiled loops switch on. From OTHER_SLOPE on, the rest of the code names a non-linearity.
+TRUE_SLOPE, LORENTZIAN, FLOORED = range(3)
+OTHER_SLOPE = 100
+
+
+class Surrogate(ABC):
+    """The dendritic signal: the second of the three factors of the local rule."""
+
+    @abstractmethod
+    def signal(self, nonlinearity: Nonlinearity, branch_input: ArrayLike) -> Any:
+        """What the update uses in place of g' at these branch inputs."""
+
+    @abstractmethod
+    def kernel(self) -> Kernel:
+        """Code and parameters for compiled loops."""
+
+
+@dataclass(frozen=True)
+class TrueSlope(Surrogate):
+    """g' itself: the rule of the paper."""
+
+    def signal(self, nonlinearity: Nonlinearity, branch_input: ArrayLike) -> Any:
+        return nonlinearity.derivative(branch_input)
+
+    def kernel(self) -> Kernel:
+        return Kernel(TRUE_SLOPE, np.empty(0))
+
+
+@dataclass(frozen=True)
+class Lorentzian(Surrogate):
+    """A broad bump, 1 / (1 + ((x - center) / width)^2), that vanishes nowhere.
+
+    Parameters
+    ----------
+    center : float
+        Where a branch learns most; for `Polsky`, near ``x_min``, where g is steep.
+    width : float
+        Half width at half height, positive. Of the widths tried, 0.6 solved the most (docs/results).
+
+    Examples
+    --------
+    >>> from dendrocap import Polsky
+    >>> Lorentzian(center=0.25, width=0.5).signal(Polsky(), [0.25, 0.75]).tolist()
+    [1.0, 0.5]
+    """
+
+    center: float = 0.3
+    width: float = 0.6
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "center", real_number("center", self.center))
+        object.__setattr__(self, "width", real_number("width", self.width, 0.0, low_open=True))
+
+    def signal(self, nonlinearity: Nonlinearity, branch_input: ArrayLike) -> Any:
+        return 1.0 / (1.0 + ((np.asarray(branch_input, dtype=np.float64) - self.center) / self.width) ** 2)
+
+    def kernel(self) -> Kernel:
+        return Kernel(LORENTZIAN, np.array([self.center, self.width]))
+
+
+@dataclass(frozen=True)
+class FlooredSlope(Surrogate):
+    """g', but never less than ``floor``.
+
+    Parameters
+    ----------
+    floor : float
+        Smallest signal, positive.
+    """
+
+    floor: float = 0.3
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "floor", real_number("floor", self.floor, 0.0, low_open=True))
+
+    def signal(self, nonlinearity: Nonlinearity, branch_input: ArrayLike) -> Any:
+        return np.maximum(nonlinearity.derivative(branch_input), self.floor)
+
+    def kernel(self) -> Kernel:
+        return Kernel(FLOORED, np.array([self.floor]))
+
+
+@dataclass(frozen=True)
+class SlopeOf(Surrogate):
+    """The slope of another non-linearity, which may be a user's own (`Custom`, `Tabulated`).
+
+    Parameters
+    ----------
+    nonlinearity : Nonlinearity
+        Its derivative becomes the dendritic signal.
+
+    Examples
+    --------
+    >>> from dendrocap import ReLU, Step
+    >>> SlopeOf(ReLU()).signal(Step(), [-1.0, 1.0]).tolist()
+    [0.0, 1.0]
+    """
+
+    nonlinearity: Nonlinearity
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.nonlinearity, Nonlinearity):
+            raise refuse("nonlinearity", self.nonlinearity, "a Nonlinearity")
+
+    def signal(self, nonlinearity: Nonlinearity, branch_input: ArrayLike) -> Any:
+        return self.nonlinearity.derivative(branch_input)
+
+    def kernel(self) -> Kernel:
+        code, parameters = self.nonlinearity.kernel()
+        return Kernel(OTHER_SLOPE + code, parameters)

@@ -1,0 +1,225 @@
+"""Whole runs: what stops them, what they keep, and that they can be repeated and resumed."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from dendrocap import (
+    Custom,
+    DendriticNeuron,
+    InvalidParameter,
+    LinearNeuron,
+    NeuronSpec,
+    Polsky,
+    ReLU,
+    Step,
+    pack_patterns,
+    random_patterns,
+)
+from dendrocap.errors import TrainingFailed
+from dendrocap.learning import (
+    SGD,
+    Constant,
+    ExponentialAnnealing,
+    HalveOnPlateau,
+    LocalRule,
+    Lorentzian,
+    Training,
+    train,
+)
+from tests.naive.learning import naive_epoch
+
+SMALL = DendriticNeuron(NeuronSpec(Polsky(), theta_d=0.1, theta_s=0.5), n_inputs=100, n_branches=7)
+
+
+def task(n_patterns=60, n_inputs=100, seed=3):
+    return random_patterns(n_patterns, n_inputs, rng=seed)
+
+
+@pytest.mark.parametrize("schedule", [Constant(), ExponentialAnnealing(0.1), HalveOnPlateau(1)], ids=repr)
+def test_a_run_equals_naive_epochs_with_the_rates_of_its_schedule(schedule):
+    inputs, labels = task(20)
+    first = SMALL.initial_weights(0.5, 1)
+    run = Training(
+        SMALL, inputs, labels, algorithm=SGD(0.2, 5.0, precision="float64"), schedule=schedule, weights=first, seed=8
+    )
+    shuffles = np.random.default_rng(8)
+    flat, errors = SMALL.flat_weights(first), []
+    for record in run:
+        flat = naive_epoch(SMALL, flat, inputs, labels, shuffles.permutation(20), record.learning_rate, 5.0)
+        wrong = int(np.count_nonzero(SMALL.predict(flat, inputs) != labels))
+        errors.append(wrong)
+        assert record.errors == wrong
+        assert_allclose(run.state().weights, flat, rtol=0, atol=1e-12)
+        if record.epoch == 6:
+            break
+    assert_array_equal(run.result().error_history, errors)
+
+
+def test_same_seed_same_weights_whatever_form_the_patterns_have():
+    inputs, labels = task()
+    one = train(SMALL, inputs, labels, seed=5, max_epochs=20)
+    assert_array_equal(train(SMALL, inputs, labels, seed=5, max_epochs=20).weights, one.weights)
+    assert_array_equal(train(SMALL, pack_patterns(inputs), labels, seed=5, max_epochs=20).weights, one.weights)
+    assert np.any(train(SMALL, inputs, labels, seed=6, max_epochs=20).weights != one.weights)
+
+
+@pytest.mark.parametrize("schedule", [ExponentialAnnealing(0.01), HalveOnPlateau(3)], ids=repr)
+def test_a_resumed_run_is_the_uninterrupted_run(schedule):
+    inputs, labels = task(130)
+    options = {"algorithm": SGD(0.05, 100.0), "schedule": schedule}
+    whole = train(SMALL, inputs, labels, seed=5, max_epochs=40, **options)
+    half = train(SMALL, inputs, labels, seed=5, max_epochs=17, **options)
+    rest = train(SMALL, inputs, labels, seed=99, max_epochs=40, resume=half.state, **options)
+    assert_array_equal(rest.state.weights, whole.state.weights)
+    assert_array_equal(rest.weights, whole.weights)
+    assert_array_equal(rest.error_history, whole.error_history)
+    assert_array_equal(rest.rate_history, whole.rate_history)
+    assert (rest.best_epoch, rest.errors) == (whole.best_epoch, whole.errors)
+
+
+def test_the_best_weights_are_kept_not_the_last():
+    inputs, labels = task(250)
+    result = train(SMALL, inputs, labels, algorithm=SGD(0.1, 100.0), seed=2, max_epochs=60)
+    assert not result.solved
+    assert result.error_history[-1] > result.errors
+    assert result.errors == result.error_history.min() == result.error_history[result.best_epoch - 1]
+    assert np.count_nonzero(SMALL.predict(result.weights, inputs) != labels) == result.errors
+    assert result.error == result.errors / 250
+
+
+def test_a_solved_task_stops_and_going_on_widens_the_margins():
+    inputs, labels = task()
+    signs = np.where(labels, 1.0, -1.0)
+    result = train(SMALL, inputs, labels, algorithm=SGD(0.1), seed=2)
+    assert (result.solved, result.stopped, result.epochs) == (True, "solved", result.best_epoch)
+    longer = train(SMALL, inputs, labels, algorithm=SGD(0.1), seed=2, stop_when_solved=False, max_epochs=400)
+    assert (longer.solved, longer.epochs, longer.stopped) == (True, 400, "max_epochs reached")
+    narrow, wide = (np.min(signs * SMALL.somatic_input(r.weights, inputs)) for r in (result, longer))
+    assert wide > narrow > 0.0
+
+
+def test_weights_that_solve_the_task_need_no_epoch():
+    inputs, labels = task()
+    weights = train(SMALL, inputs, labels, algorithm=SGD(0.1), seed=2).weights
+    again = train(SMALL, inputs, labels, weights=weights)
+    assert (again.epochs, again.solved) == (0, True)
+
+
+def test_the_halving_schedule_ends_a_hopeless_run():
+    inputs, labels = task(300)
+    result = train(SMALL, inputs, labels, schedule=HalveOnPlateau(1), seed=0, max_epochs=10_000)
+    assert result.stopped == "learning rate below its floor"
+    assert result.rate_history[-1] / 2.0 < 1.0 / (4096 * 100) <= result.rate_history[-1]
+
+
+def test_the_callback_sees_every_epoch_and_may_stop_the_run():
+    inputs, labels = task(200)
+    seen = []
+
+    def callback(record):
+        seen.append(record)
+        return record.epoch == 7
+
+    result = train(SMALL, inputs, labels, seed=0, callback=callback)
+    assert (result.stopped, result.epochs) == ("asked to stop", 7)
+    assert [record.errors for record in seen] == result.error_history.tolist()
+    assert [record.best_errors for record in seen] == np.minimum.accumulate(result.error_history).tolist()
+
+
+def test_a_rate_that_overflows_is_named():
+    # So flat a loss calls every pattern half wrong: each adds 1e38 to the weights of its active inputs.
+    neuron, labels = LinearNeuron(0.5, 2), np.ones(16, dtype=np.uint8)
+    options = {"algorithm": SGD(3e38, 1e-38), "schedule": Constant(), "weights": [0.0, 0.0], "stop_when_solved": False}
+    for inputs, what in (([[1, 1]] * 16, "somatic inputs"), ([[1, 0], [0, 1]] * 8, "weights")):
+        with pytest.raises(
+            TrainingFailed, match=rf"{what} stopped being finite in epoch \d+ at learning_rate = 3e\+38"
+        ):
+            train(neuron, inputs, labels, **options)
+    with pytest.raises(InvalidParameter, match=r"learning_rate = 1e\+39 is not allowed: .*3.40282e\+38"):
+        SGD(1e39)
+    assert SGD(1e39, precision="float64").learning_rate == 1e39
+
+
+def test_a_neuron_whose_branches_all_died_is_noticed():
+    inputs, labels = task()
+    with pytest.raises(TrainingFailed, match=r"all branches are dead .*learning_rate = 1000, theta_d = 0.1") as caught:
+        train(SMALL, inputs, labels, algorithm=SGD(1e3), schedule=Constant(), seed=0)
+    assert caught.value.result.stopped == "dead"
+    result = train(SMALL, inputs, labels, algorithm=SGD(1e3), schedule=Constant(), seed=0, on_failure="return")
+    assert "dead" in result.failure
+    # Weights of zero keep every branch silent: lambda = -sqrt(n) theta_d.
+    with pytest.raises(TrainingFailed, match="epoch 1: all branches are dead"):
+        train(SMALL, inputs, labels, weights=np.zeros(100), seed=0)
+    rescued = train(SMALL, inputs, labels, weights=np.zeros(100), seed=0, algorithm=SGD(0.2, 10.0, Lorentzian()))
+    assert rescued.solved
+
+
+def test_the_step_needs_a_surrogate():
+    neuron = DendriticNeuron(NeuronSpec(Step(), 0.1, 0.5), 100, 7)
+    inputs, labels = task(30)
+    with pytest.raises(InvalidParameter, match=r"surrogate = None .* Step"):
+        train(neuron, inputs, labels)
+    assert train(neuron, inputs, labels, algorithm=SGD(0.2, 10.0, Lorentzian(0.0, 0.5)), seed=0).solved
+
+
+def test_zero_errors_are_checked_with_the_neurons_own_formula():
+    # A margin that float32 sees as positive and float64 as negative must not count as solved.
+    neuron = LinearNeuron(theta_d=1.0, n_inputs=4)
+    weights = np.array([1.0 - 1e-9, 1.0, 1.0, 1.0])
+    run = Training(neuron, [[1, 1, 1, 1]], [1], weights=weights)
+    assert run._engine.weights().astype(np.float64)[0] == 1.0  # rounded up on the way in
+    assert run.stopped is None
+    assert run.result().errors == 1  # Delta = 0 exactly is an error, too
+
+
+@pytest.mark.parametrize("neuron", [LinearNeuron(0.5, 100), DendriticNeuron(NeuronSpec(ReLU(), 0.3, 0.4), 100, 10)])
+def test_other_neurons_learn_too(neuron):
+    inputs, labels = task(40)
+    assert train(neuron, inputs, labels, algorithm=SGD(0.5), seed=1).solved
+
+
+def test_a_function_of_ones_own_is_trained_through_its_table():
+    softplus = Custom(lambda x: np.logaddexp(0.0, 4.0 * x) / 4.0, lambda x: 0.5 * (1.0 + np.tanh(2.0 * x)))
+    neuron = DendriticNeuron(NeuronSpec(softplus, 0.1, 0.3), 100, 7)
+    inputs, labels = task(40)
+    compiled = train(neuron, inputs, labels, algorithm=SGD(0.1, 10.0, precision="float64"), seed=1, max_epochs=5)
+    direct = train(neuron, inputs, labels, algorithm=LocalRule(0.1, gamma_ce=10.0), seed=1, max_epochs=5)
+    # The table follows g to 1e-10 and g' to some 1e-8; 200 steps of size 0.01 carry that into the weights.
+    assert_allclose(compiled.state.weights, direct.state.weights, rtol=0, atol=2e-8)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"max_epochs": -1}, "max_epochs = -1"),
+        ({"on_failure": "ignore"}, "on_failure = 'ignore'"),
+        ({"weights": np.full(100, -1.0)}, "weights"),
+        ({"algorithm": "sgd"}, "algorithm = 'sgd'"),
+        ({"schedule": 3}, "schedule = 3"),
+    ],
+)
+def test_bad_options_are_named(options, said):
+    with pytest.raises(InvalidParameter, match=said):
+        train(SMALL, *task(), **options)
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: SGD(0.0), "learning_rate = 0.0"),
+        (lambda: SGD(gamma_ce=-1.0), "gamma_ce = -1.0"),
+        (lambda: SGD(precision="float16"), "precision = 'float16'"),
+        (lambda: SGD(surrogate=0.3), "surrogate = 0.3"),
+        (lambda: LocalRule(error=3), "error = 3"),
+        (lambda: Lorentzian(width=0.0), "width = 0.0"),
+    ],
+)
+def test_bad_hyper_parameters_are_named(make, said):
+    with pytest.raises(InvalidParameter, match=said):
+        make()
+
+
+def test_an_empty_task_is_refused():
+    with pytest.raises(InvalidParameter, match="at least one pattern"):
+        train(SMALL, np.empty((0, 100), dtype=np.uint8), [])
