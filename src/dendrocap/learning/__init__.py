@@ -1,21 +1,41 @@
 """Learning: the paper's stochastic gradient descent, its variants, and what can be measured with them."""
 
+from dendrocap.learning.capacity import (
+    AlgorithmicCapacity,
+    ErrorCurve,
+    LoadPoint,
+    algorithmic_capacity,
+    training_error_curve,
+)
+from dendrocap.learning.linear_oracle import LinearFeasibility, linear_feasibility
 from dendrocap.learning.local_rule import SGD, Algorithm, LocalRule, ThreeFactors, three_factors
 from dendrocap.learning.loss import cross_entropy, soft_error
+from dendrocap.learning.many import train_many
+from dendrocap.learning.robustness import NoisePoint, NoiseRobustness, noise_robustness
 from dendrocap.learning.schedules import Constant, ExponentialAnnealing, HalveOnPlateau, Pace, Schedule
+from dendrocap.learning.speed import LearningSpeed, learning_speed
 from dendrocap.learning.surrogates import FlooredSlope, Lorentzian, SlopeOf, Surrogate, TrueSlope
+from dendrocap.learning.tasks import Trial, random_task
 from dendrocap.learning.training import EpochRecord, Training, TrainingResult, TrainingState, train
+from dendrocap.learning.weights import WeightComparison, WeightDistribution, WeightStatistics, weight_statistics
 
 __all__ = [
     "SGD",
     "Algorithm",
+    "AlgorithmicCapacity",
     "Constant",
     "EpochRecord",
+    "ErrorCurve",
     "ExponentialAnnealing",
     "FlooredSlope",
     "HalveOnPlateau",
+    "LearningSpeed",
+    "LinearFeasibility",
+    "LoadPoint",
     "LocalRule",
     "Lorentzian",
+    "NoisePoint",
+    "NoiseRobustness",
     "Pace",
     "Schedule",
     "SlopeOf",
@@ -24,9 +44,21 @@ __all__ = [
     "Training",
     "TrainingResult",
     "TrainingState",
+    "Trial",
     "TrueSlope",
+    "WeightComparison",
+    "WeightDistribution",
+    "WeightStatistics",
+    "algorithmic_capacity",
     "cross_entropy",
+    "learning_speed",
+    "linear_feasibility",
+    "noise_robustness",
+    "random_task",
     "soft_error",
     "three_factors",
     "train",
+    "train_many",
+    "training_error_curve",
+    "weight_statistics",
 ]

@@ -1,0 +1,326 @@
+"""How much a neuron learns: training error against load, and the algorithmic capacity.
+
+The load is alpha = P / N. What is measured here is a property of neuron, algorithm, schedule *and patience*, not of
+the neuron alone: `HalveOnPlateau` explains. Every result carries all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dendrocap.learning.local_rule import Algorithm
+from dendrocap.learning.many import StopRequest, in_parallel
+from dendrocap.learning.schedules import Schedule
+from dendrocap.learning.tasks import Trial, checked_seeds, train_on_random_task, trial_of
+from dendrocap.model.neuron import DendriticNeuron, TaskSpec
+from dendrocap.validation import choice, real_number
+
+__all__ = [
+    "AlgorithmicCapacity",
+    "ErrorCurve",
+    "LoadPoint",
+    "algorithmic_capacity",
+    "success_interval",
+    "training_error_curve",
+]
+
+NORMAL_975 = 1.959963984540054
+
+
+@dataclass(frozen=True)
+class LoadPoint:
+    """All trials at one load.
+
+    Parameters
+    ----------
+    alpha : float
+        Load.
+    trials : tuple of Trial
+        One per seed.
+    tolerance : float
+        Largest error at which a trial counts as solved.
+    """
+
+    alpha: float
+    trials: tuple[Trial, ...]
+    tolerance: float
+
+    @property
+    def mean_error(self) -> float:
+        """Best training error, averaged over seeds."""
+        return float(np.mean([trial.error for trial in self.trials]))
+
+    @property
+    def error_of_mean(self) -> float:
+        """Standard error of `mean_error`; NaN for a single seed."""
+        errors = [trial.error for trial in self.trials]
+        return float(np.std(errors, ddof=1) / np.sqrt(len(errors))) if len(errors) > 1 else float("nan")
+
+    @property
+    def solved(self) -> int:
+        """Trials with an error of at most the tolerance."""
+        return sum(trial.error <= self.tolerance for trial in self.trials)
+
+    @property
+    def success_rate(self) -> float:
+        """Fraction of trials solved."""
+        return self.solved / len(self.trials)
+
+    @property
+    def success_interval(self) -> tuple[float, float]:
+        """95 % confidence interval of the success rate (Wilson)."""
+        return success_interval(self.solved, len(self.trials))
+
+
+@dataclass(frozen=True)
+class ErrorCurve:
+    """Training error against load, and how it was measured."""
+
+    neuron: DendriticNeuron
+    task: TaskSpec
+    algorithm: Algorithm
+    schedule: Schedule
+    max_epochs: int
+    points: tuple[LoadPoint, ...]
+
+    @property
+    def alphas(self) -> NDArray[np.float64]:
+        """The loads."""
+        return np.array([point.alpha for point in self.points])
+
+    @property
+    def mean_errors(self) -> NDArray[np.float64]:
+        """Best training error at each load, averaged over seeds."""
+        return np.array([point.mean_error for point in self.points])
+
+
+@dataclass(frozen=True)
+class AlgorithmicCapacity:
+    """The largest load that training solves, seed by seed.
+
+    Parameters
+    ----------
+    neuron, task, algorithm, schedule, max_epochs, tolerance
+        What was measured, and how.
+    resolution : float
+        Distance of the loads tried.
+    limits : (float, float)
+        Smallest and largest load considered.
+    seeds : tuple of int
+        One independent measurement each.
+    largest_solved : tuple of float
+        Per seed the largest load solved, all smaller loads tried being solved too; 0 where even the smallest
+        load failed.
+    points : tuple of LoadPoint
+        Everything tried, by load. Seeds need not have visited the same loads.
+    """
+
+    neuron: DendriticNeuron
+    task: TaskSpec
+    algorithm: Algorithm
+    schedule: Schedule
+    max_epochs: int
+    tolerance: float
+    resolution: float
+    limits: tuple[float, float]
+    seeds: tuple[int, ...]
+    largest_solved: tuple[float, ...]
+    points: tuple[LoadPoint, ...]
+
+    @property
+    def alpha(self) -> float:
+        """Mean over seeds of the largest load solved."""
+        return float(np.mean(self.largest_solved))
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """95 % confidence interval of `alpha` over seeds (Student); infinite for a single seed."""
+        n = len(self.largest_solved)
+        if n == 1:
+            return (-float("inf"), float("inf"))
+        from scipy.stats import t
+
+        half = float(t.ppf(0.975, n - 1)) * float(np.std(self.largest_solved, ddof=1)) / np.sqrt(n)
+        return (self.alpha - half, self.alpha + half)
+
+    @property
+    def all_solved(self) -> float:
+        """Largest load that every seed solved."""
+        return min(self.largest_solved)
+
+    @property
+    def reaches_limit(self) -> bool:
+        """Whether some seed solved even the largest load considered, so that `alpha` is only a lower bound."""
+        return max(self.largest_solved) >= self.points[-1].alpha and self.points[-1].alpha + 1e-9 >= self.limits[1]
+
+
+def training_error_curve(
+    neuron: DendriticNeuron,
+    alphas: Iterable[float],
+    *,
+    schedule: Schedule,
+    algorithm: Algorithm,
+    max_epochs: int,
+    seeds: Sequence[int] = (0, 1, 2),
+    tolerance: float = 0.0,
+    task: TaskSpec | None = None,
+    workers: int | None = None,
+    done: Callable[[Trial], Any] | None = None,
+) -> ErrorCurve:
+    """Best training error on random patterns, against the load.
+
+    Parameters
+    ----------
+    neuron : DendriticNeuron
+        What to train.
+    alphas : iterable of float
+        Loads P / N.
+    schedule, algorithm, max_epochs
+        How to train; none has a default, because all of them decide the outcome.
+    seeds : sequence of int
+        One random task and one run for each, at each load.
+    tolerance : float
+        Largest error at which a run counts as solved.
+    task : TaskSpec, optional
+        Coding levels; by default 1/2.
+    workers : int, optional
+        Runs at a time.
+    done : callable, optional
+        Told every trial.
+    """
+    task, several_seeds = task or TaskSpec(), checked_seeds(seeds)
+    tolerance = real_number("tolerance", tolerance, 0.0, 1.0)
+    runs = [(float(alpha), seed) for alpha in alphas for seed in several_seeds]
+
+    def run(of: tuple[float, int], stop: StopRequest) -> Trial:
+        return trial_of(of[0], of[1], train_on_random_task(neuron, *of, task, algorithm, schedule, max_epochs, stop))
+
+    trials = in_parallel(run, runs, workers=workers, done=done)
+    return ErrorCurve(neuron, task, algorithm, schedule, max_epochs, _points(trials, tolerance))
+
+
+def algorithmic_capacity(
+    neuron: DendriticNeuron,
+    *,
+    schedule: Schedule,
+    algorithm: Algorithm,
+    max_epochs: int,
+    limits: tuple[float, float] = (0.1, 2.0),
+    resolution: float = 0.1,
+    method: str = "bisection",
+    seeds: Sequence[int] = (0, 1, 2),
+    tolerance: float = 0.0,
+    task: TaskSpec | None = None,
+    workers: int | None = None,
+    done: Callable[[tuple[Trial, ...]], Any] | None = None,
+) -> AlgorithmicCapacity:
+    """Largest load at which training reaches an error of at most ``tolerance``.
+
+    Each seed is measured on its own, on loads that are multiples of ``resolution`` above the lower limit.
+
+    Parameters
+    ----------
+    neuron : DendriticNeuron
+        What to train.
+    schedule, algorithm, max_epochs
+        How to train; none has a default, because all of them decide the outcome.
+    limits : (float, float)
+        Smallest and largest load to consider.
+    resolution : float
+        Distance of the loads tried.
+    method : {"bisection", "scan"}
+        Bisection takes for granted that a seed fails at every load above one that it failed at. A scan climbs
+        from the smallest load to the first failure, and takes nothing for granted.
+    seeds : sequence of int
+        Independent measurements.
+    tolerance : float
+        Largest error at which a load counts as solved, 0 by default.
+    task : TaskSpec, optional
+        Coding levels; by default 1/2.
+    workers : int, optional
+        Seeds measured at a time.
+    done : callable, optional
+        Told the trials of every seed.
+    """
+    task, several_seeds = task or TaskSpec(), checked_seeds(seeds)
+    choice("method", method, ("bisection", "scan"))
+    tolerance = real_number("tolerance", tolerance, 0.0, 1.0)
+    low = real_number("limits[0]", limits[0], 0.0, low_open=True)
+    high = real_number("limits[1]", limits[1], low)
+    resolution = real_number("resolution", resolution, 0.0, low_open=True)
+    loads = [round(low + i * resolution, 12) for i in range(int((high - low) / resolution + 1e-9) + 1)]
+
+    def measure(seed: int, stop: StopRequest) -> tuple[Trial, ...]:
+        trials: list[Trial] = []
+
+        def solves(index: int) -> bool:
+            alpha = loads[index]
+            result = train_on_random_task(neuron, alpha, seed, task, algorithm, schedule, max_epochs, stop)
+            trials.append(trial_of(alpha, seed, result))
+            return trials[-1].error <= tolerance
+
+        (_bisect if method == "bisection" else _scan)(solves, len(loads))
+        return tuple(trials)
+
+    per_seed = in_parallel(measure, several_seeds, workers=workers, done=done)
+    return AlgorithmicCapacity(
+        neuron=neuron,
+        task=task,
+        algorithm=algorithm,
+        schedule=schedule,
+        max_epochs=max_epochs,
+        tolerance=tolerance,
+        resolution=resolution,
+        limits=(low, high),
+        seeds=tuple(several_seeds),
+        largest_solved=tuple(_largest_solved(trials, tolerance) for trials in per_seed),
+        points=_points([trial for trials in per_seed for trial in trials], tolerance),
+    )
+
+
+def success_interval(successes: int, trials: int) -> tuple[float, float]:
+    """Wilson's 95 % confidence interval of a success rate.
+
+    Examples
+    --------
+    >>> tuple(round(end, 3) for end in success_interval(3, 3))
+    (0.439, 1.0)
+    """
+    rate, z2 = successes / trials, NORMAL_975**2
+    middle = (rate + z2 / (2 * trials)) / (1 + z2 / trials)
+    half = NORMAL_975 * np.sqrt(rate * (1 - rate) / trials + z2 / (4 * trials**2)) / (1 + z2 / trials)
+    return (max(0.0, float(middle - half)), min(1.0, float(middle + half)))
+
+
+def _bisect(solves: Callable[[int], bool], n_loads: int) -> None:
+    solved, failed = -1, n_loads
+    while failed - solved > 1:
+        middle = (solved + failed) // 2
+        if solves(middle):
+            solved = middle
+        else:
+            failed = middle
+
+
+def _scan(solves: Callable[[int], bool], n_loads: int) -> None:
+    for index in range(n_loads):
+        if not solves(index):
+            return
+
+
+def _largest_solved(trials: Sequence[Trial], tolerance: float) -> float:
+    """The largest load solved below the smallest that failed."""
+    failed = min((trial.alpha for trial in trials if trial.error > tolerance), default=float("inf"))
+    return max((trial.alpha for trial in trials if trial.error <= tolerance and trial.alpha < failed), default=0.0)
+
+
+def _points(trials: Sequence[Trial], tolerance: float) -> tuple[LoadPoint, ...]:
+    loads = sorted({trial.alpha for trial in trials})
+    return tuple(
+        LoadPoint(alpha, tuple(trial for trial in trials if trial.alpha == alpha), tolerance) for alpha in loads
+    )

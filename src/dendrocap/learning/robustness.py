@@ -1,0 +1,135 @@
+"""What noise does to a trained neuron.
+
+Two kinds [noise]: inputs that flip with a probability, and synapses perturbed in proportion to their strength,
+``max(W (1 + amplitude z), 0)`` with normal z. The mean increase in error under the second is the local energy, a
+measure of how flat the surroundings of a solution are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dendrocap.model.neuron import DendriticNeuron
+from dendrocap.model.patterns import PackedPatterns, binary_inputs, binary_labels
+from dendrocap.validation import real_number, whole_number
+
+__all__ = ["NoisePoint", "NoiseRobustness", "noise_robustness"]
+
+
+@dataclass(frozen=True)
+class NoisePoint:
+    """Errors at one strength of noise.
+
+    Parameters
+    ----------
+    level : float
+        Flip probability, or amplitude of the synaptic noise.
+    error : float
+        Fraction of patterns wrong, averaged over samples of the noise.
+    standard_error : float
+        Of that average.
+    increase : float
+        ``error`` minus the error without noise: for synapses the local energy.
+    """
+
+    level: float
+    error: float
+    standard_error: float
+    increase: float
+
+
+@dataclass(frozen=True)
+class NoiseRobustness:
+    """Errors with and without noise.
+
+    Parameters
+    ----------
+    baseline : float
+        Error without noise.
+    input_flips, synaptic_noise : tuple of NoisePoint
+        Errors with it.
+    samples : int
+        Samples of the noise behind each point.
+    """
+
+    baseline: float
+    input_flips: tuple[NoisePoint, ...]
+    synaptic_noise: tuple[NoisePoint, ...]
+    samples: int
+
+
+def noise_robustness(
+    neuron: DendriticNeuron,
+    weights: ArrayLike,
+    inputs: ArrayLike | PackedPatterns,
+    labels: ArrayLike,
+    *,
+    flip_probabilities: Iterable[float] = (0.01, 0.05, 0.1),
+    noise_amplitudes: Iterable[float] = (0.2, 0.5, 1.0),
+    samples: int = 20,
+    seed: int | np.random.Generator | None = None,
+) -> NoiseRobustness:
+    """Training error of given weights under input noise and under synaptic noise.
+
+    Parameters
+    ----------
+    neuron : DendriticNeuron
+        The neuron.
+    weights : array
+        Its weights, usually a solution.
+    inputs, labels : arrays
+        The patterns that it learned.
+    flip_probabilities : iterable of float
+        Each input is flipped with this probability, independently; labels stay.
+    noise_amplitudes : iterable of float
+        Each weight is multiplied by 1 + amplitude z and cut at zero.
+    samples : int
+        Samples of the noise to average over, at least 2.
+    seed : int, Generator or None
+        Source of the noise.
+
+    Examples
+    --------
+    >>> from dendrocap import LinearNeuron, random_patterns
+    >>> from dendrocap.learning import SGD, train
+    >>> neuron, task = LinearNeuron(0.5, 99), random_patterns(30, 99, rng=1)
+    >>> result = train(neuron, *task, algorithm=SGD(1.0), seed=1)
+    >>> noise = noise_robustness(neuron, result.weights, *task, seed=1)
+    >>> noise.baseline, noise.input_flips[0].error < noise.input_flips[-1].error
+    (0.0, True)
+    """
+    samples = whole_number("samples", samples, 2)
+    patterns = binary_inputs(inputs, neuron.n_inputs)
+    dense = patterns.unpack() if isinstance(patterns, PackedPatterns) else patterns
+    signs = np.where(binary_labels(labels, len(dense)), 1.0, -1.0)
+    flat = neuron.flat_weights(weights)
+    rng = np.random.default_rng(seed)
+
+    def error(perturbed_weights: NDArray[np.float64], perturbed_inputs: NDArray[np.uint8]) -> float:
+        return float(np.mean(~(signs * neuron.somatic_input(perturbed_weights, perturbed_inputs) > 0.0)))
+
+    def flipped(probability: float) -> float:
+        flips = rng.random(dense.shape, dtype=np.float32) < probability
+        return error(flat, dense ^ flips.astype(np.uint8))
+
+    def shaken(amplitude: float) -> float:
+        return error(np.maximum(flat * (1.0 + amplitude * rng.standard_normal(flat.size)), 0.0), dense)
+
+    baseline = error(flat, dense)
+    probabilities = [real_number("flip_probabilities", p, 0.0, 1.0) for p in flip_probabilities]
+    amplitudes = [real_number("noise_amplitudes", a, 0.0) for a in noise_amplitudes]
+    return NoiseRobustness(
+        baseline=baseline,
+        input_flips=tuple(_point(p, [flipped(p) for _ in range(samples)], baseline) for p in probabilities),
+        synaptic_noise=tuple(_point(a, [shaken(a) for _ in range(samples)], baseline) for a in amplitudes),
+        samples=samples,
+    )
+
+
+def _point(level: float, errors: list[float], baseline: float) -> NoisePoint:
+    mean = float(np.mean(errors))
+    return NoisePoint(level, mean, float(np.std(errors, ddof=1) / np.sqrt(len(errors))), mean - baseline)

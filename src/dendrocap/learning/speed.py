@@ -1,0 +1,117 @@
+"""How fast a neuron learns: epochs to zero error.
+
+At a learning rate shared by two neurons one asks which is faster *at that rate*; at rates tuned for each one asks
+which can be faster. The answers differ, and the first is arbitrary: the linear neuron's rate scales with its
+threshold. State which one you report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dendrocap.learning.local_rule import Algorithm
+from dendrocap.learning.many import StopRequest, in_parallel
+from dendrocap.learning.schedules import Schedule
+from dendrocap.learning.tasks import checked_seeds, train_on_random_task
+from dendrocap.learning.training import TrainingResult
+from dendrocap.model.neuron import DendriticNeuron, TaskSpec
+
+__all__ = ["LearningSpeed", "learning_speed"]
+
+
+@dataclass(frozen=True, eq=False)
+class LearningSpeed:
+    """Epochs to zero error over several seeds.
+
+    Parameters
+    ----------
+    neuron, alpha, task, algorithm, schedule, max_epochs
+        What was measured, and how.
+    seeds : tuple of int
+        One run each.
+    epochs : array
+        Epochs to zero error per seed; infinity where it was not reached.
+    mean_error : array, shape (max epochs run,)
+        Training error after each epoch, averaged over seeds; a run that has ended keeps its last error.
+    """
+
+    neuron: DendriticNeuron
+    alpha: float
+    task: TaskSpec
+    algorithm: Algorithm
+    schedule: Schedule
+    max_epochs: int
+    seeds: tuple[int, ...]
+    epochs: NDArray[np.float64]
+    mean_error: NDArray[np.float64]
+
+    @property
+    def median_epochs(self) -> float:
+        """Median over seeds, infinite if half of them or more never got there."""
+        ordered = np.sort(self.epochs)
+        low, high = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]
+        return float(low if low == high else 0.5 * (low + high))
+
+    @property
+    def solved(self) -> int:
+        """Runs that reached zero error."""
+        return int(np.count_nonzero(np.isfinite(self.epochs)))
+
+
+def learning_speed(
+    neuron: DendriticNeuron,
+    *,
+    algorithm: Algorithm,
+    schedule: Schedule,
+    max_epochs: int,
+    alpha: float = 0.5,
+    seeds: Sequence[int] = range(5),
+    task: TaskSpec | None = None,
+    workers: int | None = None,
+) -> LearningSpeed:
+    """Number of epochs until every pattern of a random task is right.
+
+    Parameters
+    ----------
+    neuron : DendriticNeuron
+        What to train.
+    algorithm, schedule, max_epochs
+        How to train.
+    alpha : float
+        Load.
+    seeds : sequence of int
+        One random task and one run for each.
+    task : TaskSpec, optional
+        Coding levels; by default 1/2.
+    workers : int, optional
+        Runs at a time.
+
+    Examples
+    --------
+    >>> from dendrocap import LinearNeuron
+    >>> from dendrocap.learning import SGD, Constant
+    >>> speed = learning_speed(LinearNeuron(0.5, 99), algorithm=SGD(1.0), schedule=Constant(), max_epochs=200)
+    >>> speed.solved
+    5
+    """
+    task, several_seeds = task or TaskSpec(), checked_seeds(seeds)
+
+    def run(seed: int, stop: StopRequest) -> TrainingResult:
+        return train_on_random_task(neuron, alpha, seed, task, algorithm, schedule, max_epochs, stop)
+
+    results = in_parallel(run, several_seeds, workers=workers)
+    epochs = np.array([result.epochs if result.solved else np.inf for result in results], dtype=np.float64)
+    longest = max(len(result.error_history) for result in results)
+    histories = [_continued(result, longest) for result in results]
+    mean_error = np.mean(histories, axis=0)
+    return LearningSpeed(neuron, alpha, task, algorithm, schedule, max_epochs, tuple(several_seeds), epochs, mean_error)
+
+
+def _continued(result: TrainingResult, length: int) -> NDArray[np.float64]:
+    history = result.error_history / result.n_patterns
+    last = history[-1] if len(history) else float(result.error)
+    return np.concatenate([history, np.full(length - len(history), last)])

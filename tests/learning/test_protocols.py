@@ -1,0 +1,197 @@
+"""Protocols: capacity, speed, noise and weights, on tasks small enough to check by hand or by another way."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from dendrocap import DendriticNeuron, InvalidParameter, LinearNeuron, NeuronSpec, Polsky, TaskSpec, random_patterns
+from dendrocap.learning import (
+    SGD,
+    Constant,
+    HalveOnPlateau,
+    algorithmic_capacity,
+    learning_speed,
+    linear_feasibility,
+    noise_robustness,
+    random_task,
+    train,
+    training_error_curve,
+    weight_statistics,
+)
+from dendrocap.learning.capacity import _bisect, _largest_solved, _scan, success_interval
+from dendrocap.learning.tasks import Trial
+
+LINEAR = LinearNeuron(0.5, 199)
+HOW = {"algorithm": SGD(0.2, 100.0), "schedule": HalveOnPlateau(20), "max_epochs": 2000}
+
+
+def trial(alpha, errors):
+    return Trial(alpha, 0, 100, errors, 10, 10, "solved" if errors == 0 else "max_epochs reached")
+
+
+def test_error_curve_rises_with_the_load_and_repeats():
+    curve = training_error_curve(LINEAR, [0.3, 1.6], seeds=[1, 2, 3], **HOW)
+    low, high = curve.points
+    assert (low.solved, high.solved) == (3, 0)
+    assert low.mean_error == 0.0 < high.mean_error
+    assert high.error_of_mean > 0.0
+    assert_array_equal(curve.alphas, [0.3, 1.6])
+    assert_array_equal(curve.mean_errors, [low.mean_error, high.mean_error])
+    again = training_error_curve(LINEAR, [1.6], seeds=[1, 2, 3], workers=1, **HOW)
+    assert again.points[0].trials == high.trials
+
+
+def test_a_trial_is_the_run_one_gets_by_hand():
+    inputs, labels = random_task(LINEAR, 0.5, seed=4, task=TaskSpec(f_in=0.3, f_out=0.2))
+    assert inputs.shape == (100, 199)
+    curve = training_error_curve(LINEAR, [0.5], seeds=[4], task=TaskSpec(f_in=0.3, f_out=0.2), **HOW)
+    run = np.random.SeedSequence(4).spawn(2)[1]
+    result = train(LINEAR, inputs, labels, seed=run, f_in=0.3, **HOW)
+    assert curve.points[0].trials[0].epochs == result.epochs
+    assert curve.points[0].trials[0].errors == result.errors
+    assert np.isnan(curve.points[0].error_of_mean)
+
+
+@pytest.mark.parametrize("method", ["bisection", "scan"])
+def test_capacity_of_the_linear_neuron_is_below_what_linear_programming_allows(method):
+    neuron = LinearNeuron(0.5, 99)
+    found = algorithmic_capacity(
+        neuron, limits=(0.2, 1.6), resolution=0.2, method=method, seeds=[0, 1, 2], workers=2, **HOW
+    )
+    assert found.all_solved <= found.alpha <= max(found.largest_solved)
+    assert found.interval[0] <= found.alpha <= found.interval[1]
+    assert not found.reaches_limit
+    assert found.alpha >= 0.4
+    for point in found.points:
+        for one in point.trials:
+            if one.error == 0.0:
+                assert linear_feasibility(neuron, *random_task(neuron, one.alpha, one.seed)).feasible
+
+
+def test_capacity_counts_tolerance_and_ends():
+    always = algorithmic_capacity(LINEAR, limits=(0.2, 0.4), resolution=0.1, seeds=[0], tolerance=1.0, **HOW)
+    assert always.largest_solved == (0.4,)
+    assert always.reaches_limit
+    assert always.interval == (-np.inf, np.inf)
+    never = algorithmic_capacity(LINEAR, limits=(3.0, 3.2), resolution=0.1, seeds=[0], **{**HOW, "max_epochs": 3})
+    assert never.largest_solved == (0.0,)
+    assert not never.reaches_limit
+
+
+def test_bisection_and_scan_find_the_threshold_of_a_monotone_test():
+    for n_loads in range(1, 12):
+        for threshold in range(n_loads + 1):
+            for method in (_bisect, _scan):
+                tried = {}
+
+                def solves(index, threshold=threshold, tried=tried):
+                    tried[index] = index < threshold
+                    return tried[index]
+
+                method(solves, n_loads)
+                trials = [trial(1.0 + index, 0 if good else 1) for index, good in tried.items()]
+                assert _largest_solved(trials, 0.0) == (threshold if threshold else 0.0)
+
+
+def test_a_load_solved_above_a_failure_does_not_count():
+    assert _largest_solved([trial(1.0, 0), trial(2.0, 3), trial(3.0, 0)], 0.0) == 1.0
+    assert _largest_solved([trial(1.0, 0), trial(2.0, 3), trial(3.0, 0)], 0.03) == 3.0
+
+
+def test_wilson_interval_solves_its_defining_equation():
+    for successes, trials in [(1, 3), (5, 9), (40, 100)]:
+        for end in success_interval(successes, trials):
+            assert_allclose(abs(successes / trials - end), 1.959964 * np.sqrt(end * (1 - end) / trials), rtol=1e-6)
+    assert success_interval(0, 5)[0] == 0.0
+
+
+def test_learning_speed_is_the_length_of_its_runs():
+    speed = learning_speed(LINEAR, algorithm=SGD(1.0), schedule=Constant(), max_epochs=300, alpha=0.3, seeds=range(4))
+    assert speed.solved == 4
+    assert speed.median_epochs == np.median(speed.epochs)
+    assert len(speed.mean_error) == speed.epochs.max()
+    assert speed.mean_error[-1] == 0.0 < speed.mean_error[0]
+    hopeless = learning_speed(LINEAR, algorithm=SGD(1.0), schedule=Constant(), max_epochs=2, alpha=2.0, seeds=[0])
+    assert (hopeless.solved, hopeless.median_epochs) == (0, np.inf)
+
+
+def test_noise_of_no_strength_changes_nothing_and_strong_noise_ruins():
+    inputs, labels = random_patterns(60, 100, rng=1)
+    neuron = DendriticNeuron(NeuronSpec(Polsky(), 0.1, 0.5), 100, 7)
+    result = train(neuron, inputs, labels, algorithm=SGD(0.1), seed=0)
+    noise = noise_robustness(
+        neuron, result.weights, inputs, labels, flip_probabilities=[0, 0.02, 0.5], noise_amplitudes=[0, 0.3, 3], seed=0
+    )
+    assert noise.baseline == result.error == 0.0
+    for points in (noise.input_flips, noise.synaptic_noise):
+        assert points[0].error == points[0].increase == points[0].standard_error == 0.0
+        assert points[0].error < points[1].error < points[2].error
+    # Inputs flipped with probability 1/2 are new random patterns: half of them are wrong, up to the bias of the
+    # neuron's answers; 20 samples of 60 patterns have a standard deviation of 0.015.
+    assert noise.input_flips[2].error == pytest.approx(0.5, abs=0.06)
+
+
+def test_flipping_every_input_is_the_complement():
+    neuron, inputs, labels = LinearNeuron(0.5, 30), *random_patterns(40, 30, rng=2)
+    weights = neuron.initial_weights(0.5, 3)
+    noise = noise_robustness(
+        neuron, weights, inputs, labels, flip_probabilities=[1.0], noise_amplitudes=[], samples=2, seed=0
+    )
+    assert noise.input_flips[0].error == np.mean(neuron.predict(weights, 1 - inputs) != labels)
+
+
+def test_synaptic_noise_is_multiplicative_and_clipped():
+    # One synapse that must exceed 1: W = 2 fails when 1 + amplitude z < 1/2, so with probability H(1/2) at amplitude 1.
+    neuron = LinearNeuron(theta_d=1.0, n_inputs=1)
+    noise = noise_robustness(
+        neuron, [2.0], [[1]], [1], flip_probabilities=[], noise_amplitudes=[1.0], samples=20_000, seed=0
+    )
+    # H(1/2) = 0.308538; the standard deviation of the mean is 0.0033.
+    assert noise.synaptic_noise[0].error == pytest.approx(0.308538, abs=0.014)
+    assert noise.synaptic_noise[0].standard_error == pytest.approx(0.0033, rel=0.05)
+    silent = noise_robustness(neuron, [0.0], [[1]], [0], noise_amplitudes=[5.0], flip_probabilities=[], seed=0)
+    assert silent.synaptic_noise[0].error == 0.0
+
+
+def test_weight_statistics_count_both_kinds_of_silence(rng):
+    weights = np.concatenate([np.zeros(10), np.full(20, 1e-5), rng.exponential(size=70)])
+    statistics = weight_statistics(weights, bins=7)
+    assert statistics.exact_zeros == 0.1
+    assert statistics.near_zeros == pytest.approx(np.mean(weights < 1e-3 * weights.mean()), abs=0)
+    assert np.sum(statistics.density * np.diff(statistics.edges)) == pytest.approx(1.0 - statistics.near_zeros)
+    assert statistics.second_moment == pytest.approx(statistics.mean**2 + statistics.standard_deviation**2)
+    assert weight_statistics([0.0, 0.0]).exact_zeros == 1.0
+
+
+def test_weights_are_compared_with_a_distribution_of_half_silent_synapses(rng):
+    weights = np.where(rng.random(4000) < 0.5, 0.0, rng.exponential(size=4000))
+    right = SimpleNamespace(cdf=lambda w: 1.0 - 0.5 * np.exp(-np.asarray(w)))
+    wrong = SimpleNamespace(cdf=lambda w: 1.0 - 0.5 * np.exp(-2.0 * np.asarray(w)))
+    comparison = weight_statistics(weights).compare(right)
+    # Kolmogorov's 99.9 % point is 1.95 / sqrt(n).
+    assert comparison.largest_distance < 1.95 / np.sqrt(4000)
+    assert comparison.silent_theory == 0.5
+    assert comparison.silent_learned == pytest.approx(0.5, abs=4 * 0.5 / np.sqrt(4000))
+    # sup |exp(-w) - exp(-2 w)| / 2 = 1/8, at w = ln 2.
+    assert weight_statistics(weights).compare(wrong).largest_distance == pytest.approx(0.125, abs=0.04)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: training_error_curve(LINEAR, [0.5], seeds=[], **HOW), "seeds"),
+        (lambda: training_error_curve(LINEAR, [0.0], **HOW), "alpha = 0.0"),
+        (lambda: algorithmic_capacity(LINEAR, method="guess", **HOW), "method = 'guess'"),
+        (lambda: algorithmic_capacity(LINEAR, limits=(1.0, 0.5), **HOW), r"limits\[1\] = 0.5"),
+        (lambda: algorithmic_capacity(LINEAR, resolution=0.0, **HOW), "resolution = 0.0"),
+        (lambda: algorithmic_capacity(LINEAR, tolerance=2.0, **HOW), "tolerance = 2.0"),
+        (lambda: noise_robustness(LINEAR, np.ones(199), np.ones((1, 199)), [1], samples=1), "samples = 1"),
+        (lambda: weight_statistics([-1.0]), "finite numbers >= 0"),
+        (lambda: weight_statistics([1.0], bins=0), "bins = 0"),
+    ],
+)
+def test_bad_requests_are_named(call, said):
+    with pytest.raises(InvalidParameter, match=said):
+        call()
