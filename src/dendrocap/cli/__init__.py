@@ -18,9 +18,12 @@ import typer
 from typer.core import TyperGroup
 
 from dendrocap import __version__
+from dendrocap.cli.algorithmic_capacity import algorithmic_capacity
 from dendrocap.cli.capacity import capacity
 from dendrocap.cli.nonlinearity import nonlinearity
+from dendrocap.cli.robustness import robustness
 from dendrocap.cli.saddle_point import saddle_point
+from dendrocap.cli.train import train
 from dendrocap.errors import DendrocapError, InvalidParameter
 
 __all__ = ["app"]
@@ -85,3 +88,6 @@ def root(
 app.command()(capacity)
 app.command()(nonlinearity)
 app.command()(saddle_point)
+app.command()(train)
+app.command()(algorithmic_capacity)
+app.command()(robustness)

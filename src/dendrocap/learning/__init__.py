@@ -14,6 +14,7 @@ from dendrocap.learning.many import train_many
 from dendrocap.learning.robustness import NoisePoint, NoiseRobustness, noise_robustness
 from dendrocap.learning.schedules import Constant, ExponentialAnnealing, HalveOnPlateau, Pace, Schedule
 from dendrocap.learning.speed import LearningSpeed, learning_speed
+from dendrocap.learning.storage import SavedRun, load_run, save_run
 from dendrocap.learning.surrogates import FlooredSlope, Lorentzian, SlopeOf, Surrogate, TrueSlope
 from dendrocap.learning.tasks import Trial, random_task
 from dendrocap.learning.training import EpochRecord, Training, TrainingResult, TrainingState, train
@@ -37,6 +38,7 @@ __all__ = [
     "NoisePoint",
     "NoiseRobustness",
     "Pace",
+    "SavedRun",
     "Schedule",
     "SlopeOf",
     "Surrogate",
@@ -53,8 +55,10 @@ __all__ = [
     "cross_entropy",
     "learning_speed",
     "linear_feasibility",
+    "load_run",
     "noise_robustness",
     "random_task",
+    "save_run",
     "soft_error",
     "three_factors",
     "train",

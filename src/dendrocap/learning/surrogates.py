@@ -56,9 +56,10 @@ class Lorentzian(Surrogate):
     Parameters
     ----------
     center : float
-        Where a branch learns most; for `Polsky`, near ``x_min``, where g is steep.
+        Where a branch learns most; for `Polsky`, a little above ``x_min``, where g is steep.
     width : float
-        Half width at half height, positive. Of the widths tried, 0.6 solved the most (docs/results).
+        Half width at half height, positive. The defaults suit `Polsky` with ``theta_d`` from 0.3 to 1; at smaller
+        thresholds, where branch inputs vary less, narrower is better (docs/results/learning.md).
 
     Examples
     --------
@@ -67,8 +68,8 @@ class Lorentzian(Surrogate):
     [1.0, 0.5]
     """
 
-    center: float = 0.3
-    width: float = 0.6
+    center: float = 0.4
+    width: float = 0.3
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "center", real_number("center", self.center))

@@ -189,8 +189,7 @@ class Training:
             weights = self.neuron.initial_weights(self._activity() if f_in is None else f_in, self._rng)
         self._engine.set_weights(self.neuron.flat_weights(weights))
         self._pace = self.schedule.start(self.algorithm.learning_rate, self.neuron.n_inputs)
-        self._errors: list[int] = []
-        self._rates: list[float] = []
+        self._history: list[tuple[int, float]] = []
         self._best_weights, self._best_epoch = self._engine.weights(), 0
         self._best_errors = self._count_errors(self._engine.margins())
         if self._best_errors == 0 and self.stop_when_solved:
@@ -201,7 +200,7 @@ class Training:
         self._rng = np.random.default_rng()
         self._rng.bit_generator.state = copy.deepcopy(state.random_state)
         self._pace = state.pace
-        self._errors, self._rates = list(state.error_history), list(state.rate_history)
+        self._history = list(zip(state.error_history, state.rate_history, strict=True))
         self._best_weights, self._best_epoch = state.best_weights, state.best_epoch
         self._best_errors = state.best_errors
         if self._best_errors == 0 and self.stop_when_solved:
@@ -217,9 +216,14 @@ class Training:
         return active / (len(inputs) * self.neuron.n_inputs)
 
     @property
+    def n_patterns(self) -> int:
+        """Patterns in the task."""
+        return len(self._labels)
+
+    @property
     def epochs(self) -> int:
         """Epochs done."""
-        return len(self._errors)
+        return len(self._history)
 
     def _count_errors(self, margins: NDArray[Any]) -> int:
         errors = int(np.count_nonzero(~(margins > 0.0)))
@@ -250,10 +254,9 @@ class Training:
                     "it must be smaller",
                 )
         errors = self._count_errors(margins)
-        self._errors.append(errors)
-        self._rates.append(rate)
         if errors <= self._best_errors:
-            self._best_weights, self._best_errors, self._best_epoch = flat, errors, self.epochs
+            self._best_weights, self._best_errors, self._best_epoch = flat, errors, self.epochs + 1
+        self._history.append((errors, rate))
         self._pace = self.schedule.after_epoch(self._pace, self.epochs, errors / len(self._labels))
         self._seconds += time.perf_counter() - began
         if errors == 0 and self.stop_when_solved:
@@ -286,8 +289,8 @@ class Training:
             best_epoch=self._best_epoch,
             pace=self._pace,
             random_state=copy.deepcopy(dict(self._rng.bit_generator.state)),
-            error_history=tuple(self._errors),
-            rate_history=tuple(self._rates),
+            error_history=tuple(errors for errors, _ in self._history),
+            rate_history=tuple(rate for _, rate in self._history),
         )
 
     def result(self) -> TrainingResult:
@@ -301,8 +304,8 @@ class Training:
             epochs=self.epochs,
             stopped=self.stopped or "unfinished",
             failure=self.failure,
-            error_history=np.array(self._errors, dtype=np.int64),
-            rate_history=np.array(self._rates, dtype=np.float64),
+            error_history=np.array([errors for errors, _ in self._history], dtype=np.int64),
+            rate_history=np.array([rate for _, rate in self._history], dtype=np.float64),
             seconds=self._seconds,
             algorithm=self.algorithm,
             schedule=self.schedule,

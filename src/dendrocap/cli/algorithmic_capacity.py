@@ -1,0 +1,125 @@
+"""``dendrocap algorithmic-capacity``: the largest load that training solves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dendrocap.cli import learning_options as options
+from dendrocap.cli.output import JsonFlag, PlotPath, emit, message, plot_target
+
+if TYPE_CHECKING:
+    from dendrocap.learning import LoadPoint
+
+__all__ = ["algorithmic_capacity"]
+
+
+def algorithmic_capacity(
+    patience: Annotated[
+        int, typer.Option(help="Epochs without a new minimum before the rate is halved. It decides the outcome.")
+    ],
+    nonlinearity: options.NonlinearityName = "polsky",
+    x_min: options.XMin = None,
+    gamma: options.Gamma = None,
+    theta_d: options.ThetaD = 0.05,
+    theta_s: options.ThetaS = 0.5,
+    inputs: options.Inputs = 999,
+    branches: options.Branches = 27,
+    linear: options.LinearFlag = False,
+    rate: options.Rate = 0.01,
+    gamma_ce: options.GammaCe = 100.0,
+    surrogate_width: options.SurrogateWidth = None,
+    surrogate_center: options.SurrogateCenter = 0.4,
+    precision: options.Precision = "float32",
+    epochs: options.Epochs = 20_000,
+    start: Annotated[float, typer.Option("--from", help="Smallest load.")] = 0.1,
+    stop: Annotated[float, typer.Option("--to", help="Largest load.")] = 2.0,
+    resolution: Annotated[float, typer.Option(help="Distance of the loads tried.")] = 0.1,
+    method: Annotated[
+        str, typer.Option(help="bisection; scan, up to the first failure; or curve, all loads from --from to --to.")
+    ] = "bisection",
+    tolerance: Annotated[float, typer.Option(help="Largest error that counts as solved.")] = 0.0,
+    seeds: Annotated[int, typer.Option(help="Independent measurements.")] = 3,
+    workers: options.Workers = None,
+    plot: PlotPath = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Measure the largest load P / N that training solves, with everything that was tried on the way.
+
+    One row per load. The capacity itself goes to the table's title, or to stderr with --json.
+
+    Example: dendrocap algorithmic-capacity --theta-d 0.05 --patience 1000 --from 0.8 --to 1.6
+    """
+    import numpy as np
+
+    from dendrocap import learning
+    from dendrocap.validation import choice, whole_number
+
+    target = plot_target(plot) if plot else None
+    choice("--method", method, ("bisection", "scan", "curve"))
+    several = range(whole_number("--seeds", seeds, 1))
+    neuron = options.neuron_from(nonlinearity, x_min, gamma, theta_d, theta_s, inputs, branches, linear)
+    how: dict[str, Any] = {
+        "algorithm": options.algorithm_from(rate, gamma_ce, surrogate_width, surrogate_center, precision),
+        "schedule": options.schedule_from(patience, 0.0),
+        "max_epochs": epochs,
+        "seeds": several,
+        "tolerance": tolerance,
+        "workers": workers,
+    }
+    with options.progress_bar() as progress:
+        if method == "curve":
+            alphas = np.round(np.arange(start, stop + 1e-9, resolution), 12)
+            task = progress.add_task("run", total=len(alphas) * seeds)
+            curve = learning.training_error_curve(neuron, alphas, done=lambda trial: progress.advance(task), **how)
+            points, verdict = curve.points, ""
+        else:
+            task = progress.add_task("seed", total=seeds)
+            found = learning.algorithmic_capacity(
+                neuron,
+                limits=(start, stop),
+                resolution=resolution,
+                method=method,
+                done=lambda trials: progress.advance(task),
+                **how,
+            )
+            low, high = found.interval
+            points, verdict = found.points, (
+                f"algorithmic capacity {found.alpha:.3g} ({low:.3g} to {high:.3g} at 95 %), all {seeds} seeds up to "
+                f"{found.all_solved:.3g}, tolerance {tolerance:g}, patience {patience}"
+                + (": the largest load tried, so a lower bound" if found.reaches_limit else "")
+            )  # fmt: skip
+    emit([_row(point, as_json) for point in points], as_json=as_json, title=verdict)
+    if as_json and verdict:
+        message(verdict)
+    if target:
+        from dendrocap.figures.style import save
+        from dendrocap.figures.training import draw_error_curve
+
+        save(draw_error_curve(points, neuron.nonlinearity.name), target)
+        message(f"figure: {target}")
+
+
+def _row(point: LoadPoint, complete: bool) -> dict[str, Any]:
+    """A load for machines, or the part of it that fits a terminal."""
+    epochs = sum(trial.epochs for trial in point.trials) / len(point.trials)
+    if not complete:
+        return {
+            "alpha": point.alpha,
+            "solved": f"{point.solved} of {len(point.trials)}",
+            "mean error": point.mean_error,
+            "epochs": round(epochs),
+        }
+    low, high = point.success_interval
+    return {
+        "alpha": point.alpha,
+        "solved": point.solved,
+        "seeds": len(point.trials),
+        "success_rate": point.success_rate,
+        "success_low": low,
+        "success_high": high,
+        "mean_error": point.mean_error,
+        "error_of_mean": point.error_of_mean,
+        "epochs": epochs,
+    }

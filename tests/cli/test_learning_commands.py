@@ -1,0 +1,148 @@
+"""The learning commands, from the terminal's side."""
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from dendrocap import LinearNeuron, random_patterns
+from dendrocap.cli import app
+from dendrocap.learning import SGD, Training, load_run, random_task
+from dendrocap.learning import train as train_directly
+
+runner = CliRunner()
+SMALL = ("-N", 100, "-K", 7, "--theta-d", 0.1)
+
+
+def run(*arguments):
+    return runner.invoke(app, [str(argument) for argument in arguments])
+
+
+def rows_of(outcome):
+    assert outcome.exit_code == 0, outcome.stderr
+    return json.loads(outcome.stdout)
+
+
+def test_train_reports_what_python_would():
+    (row,) = rows_of(run("train", "--linear", "-N", 100, "--theta-d", 0.5, "--alpha", 0.4, "--rate", 1, "--json"))
+    neuron = LinearNeuron(0.5, 100)
+    result = train_directly(neuron, *random_task(neuron, 0.4, 0), algorithm=SGD(1.0), seed=0)
+    assert (row["solved"], row["errors"], row["epochs"]) == (True, 0, result.epochs)
+    assert (row["n_patterns"], row["alpha"], row["stopped"]) == (40, 0.4, "solved")
+
+
+def test_train_for_people_and_with_every_option(tmp_path):
+    figure, file = tmp_path / "run.png", tmp_path / "run.npz"
+    outcome = run(
+        "train", *SMALL, "--alpha", 1.5, "--x-min", 0.2, "--gamma", 20, "--patience", 3, "--surrogate-width", 0.3,
+        "--precision", "float64", "--epochs", 15, "--seed", 4, "--save", file, "--plot", figure,
+    )  # fmt: skip
+    assert outcome.exit_code == 0
+    assert "max_epochs reached" in outcome.stdout
+    assert figure.stat().st_size > 1000
+    assert str(file) in outcome.stderr
+    stored = load_run(file)
+    assert stored.neuron.nonlinearity.gamma == 20.0
+    assert stored.state.weights.dtype == np.float64
+    assert len(stored.state.error_history) == 15
+    wrong = np.count_nonzero(stored.neuron.predict(stored.weights, stored.inputs) != stored.labels)
+    assert wrong == stored.errors
+
+
+def test_a_saved_run_goes_on_as_if_it_had_never_stopped(tmp_path):
+    options = ("train", *SMALL, "--alpha", 1.2, "--json")
+    whole, half, rest = (tmp_path / name for name in ("whole.npz", "half.npz", "rest.npz"))
+    run(*options, "--epochs", 30, "--save", whole)
+    run(*options, "--epochs", 11, "--save", half)
+    rows_of(run("train", "--resume", half, "--epochs", 30, "--save", rest, "--json"))
+    one, other = load_run(whole), load_run(rest)
+    np.testing.assert_array_equal(one.state.weights, other.state.weights)
+    np.testing.assert_array_equal(one.weights, other.weights)
+    assert one.state.error_history == other.state.error_history
+
+
+def test_train_on_data_from_a_file(tmp_path):
+    inputs, labels = random_patterns(20, 60, rng=0)
+    np.savez(tmp_path / "task.npz", inputs=inputs, labels=labels)
+    (row,) = rows_of(run("train", "--linear", "--rate", 1, "--data", tmp_path / "task.npz", "--json"))
+    assert (row["n_patterns"], row["solved"]) == (20, True)
+
+
+def test_capacity_lists_the_loads_tried_and_states_tolerance_and_patience(tmp_path):
+    options = ("algorithmic-capacity", *SMALL, "--patience", 20, "--epochs", 300, "--rate", 0.1, "--seeds", 2)
+    loads = ("--from", 0.2, "--to", 1.8, "--resolution", 0.4)
+    outcome = run(*options, *loads, "--json", "--plot", tmp_path / "curve.pdf")
+    rows = rows_of(outcome)
+    assert set(rows[0]) >= {"alpha", "solved", "seeds", "success_low", "success_high", "mean_error"}
+    assert "algorithmic capacity" in outcome.stderr
+    assert "tolerance 0, patience 20" in outcome.stderr
+    assert (tmp_path / "curve.pdf").stat().st_size > 1000
+    scan = rows_of(run(*options, *loads, "--method", "scan", "--json"))
+    assert scan[0]["alpha"] == 0.2
+    curve = rows_of(run(*options, *loads, "--method", "curve", "--workers", 1, "--json"))
+    assert [row["alpha"] for row in curve] == [0.2, 0.6, 1.0, 1.4, 1.8]
+    assert all(row["seeds"] == 2 for row in curve)
+    assert "of 2" in run(*options, *loads).stdout
+
+
+def test_robustness_of_a_saved_run_and_of_a_fresh_one(tmp_path):
+    file = tmp_path / "run.npz"
+    rows_of(run("train", *SMALL, "--alpha", 0.4, "--rate", 0.1, "--save", file, "--json"))
+    options = ("--flips", "0,0.2", "--noise", "0.5", "--samples", 5, "--json")
+    rows = rows_of(run("robustness", file, *options, "--plot", tmp_path / "noise.svg"))
+    assert [(row["kind"], row["level"]) for row in rows] == [
+        ("input flips", 0.0), ("input flips", 0.2), ("synaptic noise", 0.5),
+    ]  # fmt: skip
+    assert rows[0]["error"] == 0.0 < rows[1]["error"]
+    assert (tmp_path / "noise.svg").stat().st_size > 1000
+    fresh = run("robustness", *SMALL, "--alpha", 0.3, "--epochs", 60, "--beyond-zero", *options)
+    assert len(rows_of(fresh)) == 3
+    assert "after 60 epochs" in fresh.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("train", "--theta-d", -1), 2, "theta_d = -1.0"),
+        (("train", "--alpha", 0), 2, "alpha = 0.0"),
+        (("train", "--nonlinearity", "cubic"), 2, "cubic"),
+        (("train", "--linear", "--gamma", 3), 2, "--linear has no dendrites"),
+        (("train", "--save", "run.txt"), 2, "must end in .npz"),
+        (("train", "--save", "nowhere/run.npz"), 2, "does not exist"),
+        (("train", "--nonlinearity", "step"), 2, "surrogate = None"),
+        (("train", "--resume", "pyproject.toml"), 2, "is not a run saved by dendrocap"),
+        (("train", "--data", "pyproject.toml"), 2, "is not a .npz file"),
+        (("train", "--data", "missing.npz"), 1, "missing.npz"),
+        (("train", *SMALL, "--rate", 1e4), 1, "all branches are dead"),
+        (("algorithmic-capacity",), 2, "--patience"),
+        (("algorithmic-capacity", "--patience", 5, "--method", "guess"), 2, "guess"),
+        (("algorithmic-capacity", "--patience", 5, "--seeds", 0), 2, "--seeds = 0"),
+        (("robustness", "--flips", "a,b"), 2, "--flips = 'a,b'"),
+        (("robustness", *SMALL, "--alpha", 0.2, "--flips", "2"), 2, "flip_probabilities = 2.0"),
+    ],
+)
+def test_mistakes_end_in_one_line_and_the_right_code(arguments, code, said):
+    outcome = run(*arguments)
+    assert outcome.exit_code == code
+    assert outcome.stderr.splitlines()[-1].startswith("error: ")
+    assert said in outcome.stderr
+    assert "Traceback" not in outcome.stderr
+
+
+def test_ctrl_c_keeps_the_best_weights_found_so_far(tmp_path, monkeypatch):
+    file, epoch = tmp_path / "run.npz", Training.__next__
+
+    def interrupted(self):
+        if self.epochs == 20:
+            raise KeyboardInterrupt  # as Python does when the compiled epoch returns
+        return epoch(self)
+
+    monkeypatch.setattr(Training, "__next__", interrupted)
+    outcome = run("train", *SMALL, "--alpha", 3, "--rate", 0.1, "--epochs", 1000, "--json", "--save", file)
+    assert outcome.exit_code == 130
+    (row,) = json.loads(outcome.stdout)
+    stored = load_run(file)
+    assert (row["stopped"], row["epochs"]) == ("asked to stop", 20)
+    assert stored.errors == row["errors"] == min(stored.state.error_history)
+    assert np.count_nonzero(stored.neuron.predict(stored.weights, stored.inputs) != stored.labels) == row["errors"]
