@@ -7,7 +7,7 @@ are loaded when first used.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from dendrocap.errors import ConvergenceError, DendrocapError, InvalidParameter, NoSolution
+from dendrocap.errors import ConvergenceError, DendrocapError, InvalidParameter, NoSolution, TrainingFailed
 from dendrocap.model import (
     Custom,
     DendriticNeuron,
@@ -29,6 +29,22 @@ from dendrocap.model import (
 )
 
 if TYPE_CHECKING:
+    from dendrocap.learning import (
+        SGD,
+        ExponentialAnnealing,
+        HalveOnPlateau,
+        Lorentzian,
+        Training,
+        TrainingResult,
+        algorithmic_capacity,
+        learning_speed,
+        linear_feasibility,
+        noise_robustness,
+        train,
+        train_many,
+        training_error_curve,
+        weight_statistics,
+    )
     from dendrocap.theory import (
         CapacitySolution,
         SaddlePoint,
@@ -45,13 +61,27 @@ __version__ = "0.1.0"
 # Where names live whose modules load on use.
 _ON_USE = {
     "CapacitySolution": "dendrocap.theory",
+    "ExponentialAnnealing": "dendrocap.learning",
+    "HalveOnPlateau": "dendrocap.learning",
+    "Lorentzian": "dendrocap.learning",
+    "SGD": "dendrocap.learning",
     "SaddlePoint": "dendrocap.theory",
     "StabilityLimit": "dendrocap.theory",
+    "Training": "dendrocap.learning",
+    "TrainingResult": "dendrocap.learning",
+    "algorithmic_capacity": "dendrocap.learning",
     "at_load": "dendrocap.theory",
     "capacity_curve": "dendrocap.theory",
     "critical_capacity": "dendrocap.theory",
+    "learning_speed": "dendrocap.learning",
+    "linear_feasibility": "dendrocap.learning",
+    "noise_robustness": "dendrocap.learning",
     "saddle_point": "dendrocap.theory",
     "saddle_point_curve": "dendrocap.theory",
+    "train": "dendrocap.learning",
+    "train_many": "dendrocap.learning",
+    "training_error_curve": "dendrocap.learning",
+    "weight_statistics": "dendrocap.learning",
 }
 
 __all__ = [
@@ -60,9 +90,12 @@ __all__ = [
     "Custom",
     "DendriticNeuron",
     "DendrocapError",
+    "ExponentialAnnealing",
+    "HalveOnPlateau",
     "InvalidParameter",
     "Linear",
     "LinearNeuron",
+    "Lorentzian",
     "NeuronSpec",
     "NoSolution",
     "Nonlinearity",
@@ -70,21 +103,33 @@ __all__ = [
     "Patterns",
     "Polsky",
     "ReLU",
+    "SGD",
     "SaddlePoint",
     "SaturatingReLU",
     "StabilityLimit",
     "Step",
     "Tabulated",
     "TaskSpec",
+    "Training",
+    "TrainingFailed",
+    "TrainingResult",
     "__version__",
+    "algorithmic_capacity",
     "at_load",
     "capacity_curve",
     "critical_capacity",
+    "learning_speed",
+    "linear_feasibility",
     "named_nonlinearity",
+    "noise_robustness",
     "pack_patterns",
     "random_patterns",
     "saddle_point",
     "saddle_point_curve",
+    "train",
+    "train_many",
+    "training_error_curve",
+    "weight_statistics",
 ]
 
 

@@ -107,6 +107,7 @@ def test_robustness_of_a_saved_run_and_of_a_fresh_one(tmp_path):
         (("train", "--theta-d", -1), 2, "theta_d = -1.0"),
         (("train", "--alpha", 0), 2, "alpha = 0.0"),
         (("train", "--nonlinearity", "cubic"), 2, "cubic"),
+        (("train", "--seed", -1), 2, "seed = -1"),
         (("train", "--linear", "--gamma", 3), 2, "--linear has no dendrites"),
         (("train", "--save", "run.txt"), 2, "must end in .npz"),
         (("train", "--save", "nowhere/run.npz"), 2, "does not exist"),

@@ -1,6 +1,9 @@
 """Many runs at once are the same runs."""
 
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,8 +13,13 @@ from dendrocap import DendriticNeuron, InvalidParameter, LinearNeuron, NeuronSpe
 from dendrocap.learning import SGD, HalveOnPlateau, Lorentzian, train, train_many
 from dendrocap.learning.many import available_cores, in_parallel
 
+ROOT = Path(__file__).parents[2]
 NEURONS = [LinearNeuron(0.5, 100), DendriticNeuron(NeuronSpec(Polsky(), 0.1, 0.5), 100, 7)]
 ALGORITHMS = [SGD(0.1, 10.0), SGD(0.2, 10.0, Lorentzian())]
+
+
+def weights_of(neuron):
+    return train(neuron, *random_patterns(90, 100, rng=0), algorithm=SGD(0.1), seed=3, max_epochs=20).weights
 
 
 @pytest.mark.parametrize("workers", [1, 2, 5])
@@ -74,7 +82,25 @@ def test_results_are_told_in_order():
     assert available_cores() >= 1
 
 
-@pytest.mark.parametrize("options", [{"seeds": []}, {"seeds": [0], "workers": 0}, {"seeds": [0], "algorithms": []}])
+def test_another_process_computes_the_same_bits():
+    code = (
+        "from tests.learning.test_many import NEURONS, weights_of\n"
+        "print([weights_of(neuron).tobytes().hex() for neuron in NEURONS])"
+    )
+    outcome = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert outcome.stdout.strip() == str([weights_of(neuron).tobytes().hex() for neuron in NEURONS])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"seeds": []},
+        {"seeds": [0], "workers": 0},
+        {"seeds": [0], "algorithms": []},
+        {"seeds": [-1]},
+        {"seeds": [np.random.default_rng(0)]},
+    ],
+)
 def test_bad_requests_are_refused(options):
     with pytest.raises(InvalidParameter):
         train_many(NEURONS[0], np.ones((2, 100)), [0, 1], **options)

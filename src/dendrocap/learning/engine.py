@@ -30,6 +30,9 @@ class Engine(Protocol):
     def epoch(self, order: NDArray[np.int64], learning_rate: float) -> float:
         """Present the patterns in this order; returns the largest dendritic signal met."""
 
+    def tested_epoch(self, order: NDArray[np.int64], learning_rate: float) -> tuple[float, NDArray[Any]]:
+        """An epoch and the margins after it."""
+
     def margins(self) -> NDArray[Any]:
         """sign * Delta of every pattern."""
 
@@ -65,7 +68,7 @@ class CompiledEngine:
     ) -> None:
         from dendrocap.learning import _kernels
 
-        self._kernels = _kernels
+        self._kernels: Any = _kernels
         self._kind = np.dtype(dtype).type
         self._layout = LaneLayout(neuron)
         self._bits = self._layout.pack(inputs)
@@ -96,7 +99,15 @@ class CompiledEngine:
         self._weights[:] = self._layout.spread_weights(flat, self._weights.dtype)
 
     def epoch(self, order: NDArray[np.int64], learning_rate: float) -> float:
-        signal: float = self._kernels.epoch(
+        return self._signal_unit * self._kernels.epoch(*self._arguments(order, learning_rate))
+
+    def tested_epoch(self, order: NDArray[np.int64], learning_rate: float) -> tuple[float, NDArray[Any]]:
+        result = np.empty(len(self._signs), dtype=self._weights.dtype)
+        signal = self._kernels.tested_epoch(*self._arguments(order, learning_rate), result)
+        return self._signal_unit * signal, result
+
+    def _arguments(self, order: NDArray[np.int64], learning_rate: float) -> tuple[Any, ...]:
+        return (
             self._weights,
             self._bits,
             self._signs,
@@ -108,7 +119,6 @@ class CompiledEngine:
             self._limit,
             self._scratch,
         )
-        return signal * self._signal_unit
 
     def margins(self) -> NDArray[Any]:
         result = np.empty(len(self._signs), dtype=self._weights.dtype)

@@ -216,6 +216,9 @@ class _PythonEngine:
     def margins(self) -> Floats:
         return self.signs * self.neuron.somatic_input(self.flat, self.inputs)
 
+    def tested_epoch(self, order: NDArray[np.int64], learning_rate: float) -> tuple[float, Floats]:
+        return self.epoch(order, learning_rate), self.margins()
+
     def epoch(self, order: NDArray[np.int64], learning_rate: float) -> float:
         neuron, rule = self.neuron, self.rule
         sizes, starts = neuron.branch_sizes, neuron.branch_starts

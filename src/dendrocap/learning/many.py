@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from dendrocap.learning.local_rule import Algorithm
@@ -53,8 +54,8 @@ def train_many(
         The task, as for `train`.
     algorithms : Algorithm, or a sequence of them
         How to train.
-    seeds : iterable of seeds
-        One run for each.
+    seeds : iterable of int or SeedSequence
+        One run for each. A Generator would be used up by the first run and is refused.
     schedule, max_epochs, f_in, stop_when_solved
         As for `train`.
     workers : int, optional
@@ -78,6 +79,9 @@ def train_many(
     several_neurons = [neurons] if isinstance(neurons, DendriticNeuron) else list(neurons)
     several_algorithms = list(algorithms) if isinstance(algorithms, Sequence) else [algorithms]
     several_seeds = list(seeds)
+    for seed in several_seeds:
+        if isinstance(seed, np.random.Generator):
+            raise refuse("seeds", seed, "whole numbers or SeedSequences")
     if not (several_neurons and several_algorithms and several_seeds):
         raise refuse("neurons, algorithms or seeds", [], "non-empty")
     runs = [(n, a, s) for n in several_neurons for a in several_algorithms for s in several_seeds]

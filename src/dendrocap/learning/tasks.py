@@ -102,7 +102,7 @@ def train_on_random_task(
 
 def _streams(seed: int) -> list[np.random.SeedSequence]:
     """Independent randomness for the patterns and for the run."""
-    return np.random.SeedSequence(seed).spawn(2)
+    return np.random.SeedSequence(whole_number("seed", seed, 0)).spawn(2)
 
 
 def checked_seeds(seeds: Sequence[int]) -> list[int]:

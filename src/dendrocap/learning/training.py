@@ -177,6 +177,8 @@ class Training:
             raise refuse("inputs.shape", self._inputs.shape, "at least one pattern")
         self._labels = binary_labels(labels, len(self._inputs))
         self._engine = self.algorithm.engine(neuron, self._inputs, self._labels)
+        if isinstance(seed, int):
+            whole_number("seed", seed, 0)
         self._rng = np.random.default_rng(seed)
         self._seconds = 0.0
         if resume is not None:
@@ -244,8 +246,8 @@ class Training:
             raise StopIteration
         began = time.perf_counter()
         rate = self._pace.learning_rate
-        signal = self._engine.epoch(self._rng.permutation(len(self._labels)), rate)
-        flat, margins = self._engine.weights(), self._engine.margins()
+        signal, margins = self._engine.tested_epoch(self._rng.permutation(len(self._labels)), rate)
+        flat = self._engine.weights()
         for name, numbers in (("weights", flat), ("somatic inputs", margins)):
             if not np.all(np.isfinite(numbers)):
                 self._fail(
