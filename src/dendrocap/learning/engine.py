@@ -99,7 +99,7 @@ class CompiledEngine:
         self._weights[:] = self._layout.spread_weights(flat, self._weights.dtype)
 
     def epoch(self, order: NDArray[np.int64], learning_rate: float) -> float:
-        return self._signal_unit * self._kernels.epoch(*self._arguments(order, learning_rate))
+        return self._signal_unit * float(self._kernels.epoch(*self._arguments(order, learning_rate)))
 
     def tested_epoch(self, order: NDArray[np.int64], learning_rate: float) -> tuple[float, NDArray[Any]]:
         result = np.empty(len(self._signs), dtype=self._weights.dtype)
