@@ -1,46 +1,53 @@
 /* The training step at N = 999, K = 27 in C, as fast as we could make it: the yardstick of benchmarks/learning.py.
  *
- * Same memory layout and arithmetic as the Numba kernel: sixteen branches per vector, weights (block, row, lane), one
- * bit per input. Everything is a compile-time constant here and only Polsky's function is known. With AVX-512 the
- * bits are mask registers; elsewhere the compiler's vector extensions expand them. */
+ * Same memory layout and arithmetic as the Numba kernel: weights (block, row, lane) with sixteen branches per block,
+ * one bit per input. Everything is a compile-time constant here and only Polsky's function is known. Vectors have
+ * sixteen lanes with AVX-512, where bits are mask registers, and eight elsewhere, where the bits are spread out. */
 #include <math.h>
 #include <stdint.h>
 
-#define LANES 16
 #define BLOCKS 2
 #define ROWS 37
+#ifdef __AVX512F__
+#include <immintrin.h>
+#define W 16
+#else
+#define W 8
+#endif
+#define PARTS (16 / W)
+#define GROUPS (BLOCKS * PARTS)
 
-typedef float vec __attribute__((vector_size(64), aligned(64)));
-typedef int32_t ivec __attribute__((vector_size(64), aligned(64)));
+typedef float vec __attribute__((vector_size(4 * W), aligned(4 * W)));
+typedef int32_t ivec __attribute__((vector_size(4 * W), aligned(4 * W)));
 
-static inline vec all(float x) { return (vec){x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x}; }
+static inline vec all(float x) { return (vec){0} + x; }
 static inline vec pick(ivec mask, vec a, vec b) { return (vec)((mask & (ivec)a) | (~mask & (ivec)b)); }
 
 #ifdef __AVX512F__
-#include <immintrin.h>
 static inline vec add_where(uint16_t bits, vec a, vec b) {
     return (vec)_mm512_mask_add_ps((__m512)a, bits, (__m512)a, (__m512)b);
 }
 static inline vec larger(vec a, vec b) { return (vec)_mm512_max_ps((__m512)a, (__m512)b); }
 static inline vec smaller(vec a, vec b) { return (vec)_mm512_min_ps((__m512)a, (__m512)b); }
-static inline float total(vec a) { return _mm512_reduce_add_ps((__m512)a); }
 static inline vec nearest(vec a) { return (vec)_mm512_roundscale_ps((__m512)a, 8); }
+static inline float total(vec a) { return _mm512_reduce_add_ps((__m512)a); }
 #else
-static const ivec lane_bit = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768};
 static inline vec add_where(uint16_t bits, vec a, vec b) {
+    const ivec lane_bit = {1, 2, 4, 8, 16, 32, 64, 128};
     ivec spread = (ivec){0} + (int32_t)bits;
-    return a + (vec)((ivec)b & ((spread & lane_bit) != 0));
+    return a + (vec)((ivec)b & ((spread & lane_bit) == lane_bit));
 }
+#ifdef __AVX2__
+#include <immintrin.h>
+static inline vec larger(vec a, vec b) { return (vec)_mm256_max_ps((__m256)a, (__m256)b); }
+static inline vec smaller(vec a, vec b) { return (vec)_mm256_min_ps((__m256)a, (__m256)b); }
+#else
 static inline vec larger(vec a, vec b) { return pick(a > b, a, b); }
 static inline vec smaller(vec a, vec b) { return pick(a < b, a, b); }
+#endif
+static inline vec nearest(vec a) { return (a + 12582912.0f) - 12582912.0f; }
 static inline float total(vec a) {
-    float sum[8];
-    for (int i = 0; i < 8; i++) sum[i] = a[i] + a[i + 8];
-    return ((sum[0] + sum[4]) + (sum[1] + sum[5])) + ((sum[2] + sum[6]) + (sum[3] + sum[7]));
-}
-static inline vec nearest(vec a) {
-    vec magic = all(12582912.0f);
-    return (a + magic) - magic;
+    return ((a[0] + a[4]) + (a[1] + a[5])) + ((a[2] + a[6]) + (a[3] + a[7]));
 }
 #endif
 
@@ -58,39 +65,43 @@ static inline vec exponential(vec x) {
 
 void epoch(float *weights, const uint16_t *bits, const float *signs, const int64_t *order, int64_t n_patterns,
            const float *constants, float soma_offset, float rate, float gamma_ce, float x_min, float gamma) {
-    const vec *constant = (const vec *)constants;
-    vec *w0 = (vec *)weights, *w1 = w0 + ROWS, zero = all(0.0f), one = all(1.0f);
+    const vec *constant = (const vec *)constants, zero = all(0.0f), one = all(1.0f);
+    vec *w = (vec *)weights;
     for (int64_t step = 0; step < n_patterns; step++) {
-        const uint16_t *b0 = bits + order[step] * BLOCKS * ROWS, *b1 = b0 + ROWS;
-        vec sum[BLOCKS], odd0 = zero, odd1 = zero, signal[BLOCKS], collected = zero;
-        sum[0] = sum[1] = zero;
-        for (int i = 0; i + 1 < ROWS; i += 2) {
-            sum[0] = add_where(b0[i], sum[0], w0[i]);
-            sum[1] = add_where(b1[i], sum[1], w1[i]);
-            odd0 = add_where(b0[i + 1], odd0, w0[i + 1]);
-            odd1 = add_where(b1[i + 1], odd1, w1[i + 1]);
-        }
-        sum[0] = add_where(b0[ROWS - 1], sum[0], w0[ROWS - 1]) + odd0;
-        sum[1] = add_where(b1[ROWS - 1], sum[1], w1[ROWS - 1]) + odd1;
-        for (int block = 0; block < BLOCKS; block++) {
-            vec x = sum[block] * constant[block] + constant[BLOCKS + block];
+        const uint16_t *pattern = bits + order[step] * BLOCKS * ROWS;
+        vec even[GROUPS], odd[GROUPS], signal[GROUPS], collected = zero;
+        for (int group = 0; group < GROUPS; group++) even[group] = odd[group] = zero;
+        for (int i = 0; i + 1 < ROWS; i += 2)
+            for (int block = 0; block < BLOCKS; block++)
+                for (int part = 0; part < PARTS; part++) {
+                    int row = block * ROWS + i, group = block * PARTS + part;
+                    even[group] = add_where(pattern[row] >> (W * part), even[group], w[row * PARTS + part]);
+                    odd[group] = add_where(pattern[row + 1] >> (W * part), odd[group], w[(row + 1) * PARTS + part]);
+                }
+        for (int group = 0; group < GROUPS; group++) {
+            int last = group / PARTS * ROWS + ROWS - 1, part = group % PARTS;
+            vec sum = add_where(pattern[last] >> (W * part), even[group], w[last * PARTS + part]) + odd[group];
+            vec x = sum * constant[group] + constant[GROUPS + group];
             vec u = smaller(larger(gamma * (x - x_min), zero), all(30.0f));
             vec decay = exponential(-u), share = one / (one + decay);
             vec rise = 2.0f * (1.0f - x_min) * gamma * (decay * share * share);
             ivec low = x < x_min;
             vec output = pick(low, larger(x, zero), 2.0f * (1.0f - x_min) * share + (2.0f * x_min - 1.0f));
             vec slope = pick(low, pick(x > zero, one, zero), rise);
-            collected += constant[2 * BLOCKS + block] * output;
-            signal[block] = slope * constant[3 * BLOCKS + block];
+            collected += constant[2 * GROUPS + group] * output;
+            signal[group] = slope * constant[3 * GROUPS + group];
         }
         float sign = signs[order[step]];
         float exponent = 2.0f * gamma_ce * sign * (total(collected) - soma_offset);
         exponent = fminf(fmaxf(exponent, -30.0f), 30.0f);
         vec soft_error = all(rate * sign) / (one + exponential(all(exponent)));
-        vec d0 = soft_error * signal[0], d1 = soft_error * signal[1];
-        for (int i = 0; i < ROWS; i++) {
-            w0[i] = larger(add_where(b0[i], w0[i], d0), zero);
-            w1[i] = larger(add_where(b1[i], w1[i], d1), zero);
-        }
+        for (int group = 0; group < GROUPS; group++) signal[group] *= soft_error;
+        for (int block = 0; block < BLOCKS; block++)
+            for (int i = 0; i < ROWS; i++)
+                for (int part = 0; part < PARTS; part++) {
+                    int row = block * ROWS + i;
+                    vec *at = w + row * PARTS + part;
+                    *at = larger(add_where(pattern[row] >> (W * part), *at, signal[block * PARTS + part]), zero);
+                }
     }
 }

@@ -124,10 +124,10 @@ def where_less(typing: Any, x: Any, y: Any, chosen: Any, otherwise: Any) -> tupl
 
 @intrinsic
 def fma(typing: Any, a: Any, b: Any, c: Any) -> tuple[Any, Codegen]:
-    """``a * b + c``, rounded once."""
+    """``a * b + c``, rounded once where the processor can."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return _llvm_function(builder, "fma", args)
+        return _llvm_function(builder, "fmuladd", args)
 
     return a(a, a, a), codegen
 
