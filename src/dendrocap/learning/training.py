@@ -179,6 +179,9 @@ class Training:
         self._engine = self.algorithm.engine(neuron, self._inputs, self._labels)
         if isinstance(seed, int):
             whole_number("seed", seed, 0)
+        # Rounding of a sum in float32 is below 1e-4 of its size even for 1e5 synapses; thresholds set that size.
+        sizes = np.sqrt(neuron.n_branches) * neuron.spec.theta_s + np.sqrt(neuron.n_inputs) * neuron.theta_d
+        self._beyond_rounding = 1e-3 * (1.0 + float(sizes))
         self._rng = np.random.default_rng(seed)
         self._seconds = 0.0
         if resume is not None:
@@ -229,8 +232,10 @@ class Training:
 
     def _count_errors(self, margins: NDArray[Any]) -> int:
         errors = int(np.count_nonzero(~(margins > 0.0)))
-        # Zero errors is a claim: it is checked in float64, by the neuron's own formula.
-        return errors if errors else self._exact_errors(self._engine.weights())
+        # Zero errors is a claim: unless it is beyond all rounding, the neuron's own formula checks it in float64.
+        if errors or float(margins.min()) > self._beyond_rounding:
+            return errors
+        return self._exact_errors(self._engine.weights())
 
     def _exact_errors(self, flat: NDArray[Any]) -> int:
         somatic_input = self.neuron.somatic_input(flat, self._inputs)
