@@ -139,12 +139,11 @@ def speed(seeds, workers):
         ]
         best = min(f.median_epochs for f in found)
         cells = [
-            f"{f.median_epochs:.0f}" + (f" ({f.solved}/{seeds})" if f.solved < seeds else "")
-            if f.solved
-            else f"never (0/{seeds})"
+            (f"{f.median_epochs:.0f}" if np.isfinite(f.median_epochs) else "> 3000")
+            + (f" ({f.solved}/{seeds})" if f.solved < seeds else "")
             for f in found
         ]
-        row(name, *cells, f"{best:.0f}" if np.isfinite(best) else "never")
+        row(name, *cells, f"{best:.0f}" if np.isfinite(best) else "> 3000")
 
 
 def noise(seeds, workers):
