@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from dendrocap import DendriticNeuron, InvalidParameter, LinearNeuron, NeuronSpec, Polsky, TaskSpec, random_patterns
+from dendrocap import (
+    DendriticNeuron,
+    InvalidParameter,
+    LinearNeuron,
+    NeuronSpec,
+    Polsky,
+    TaskSpec,
+    critical_capacity,
+    random_patterns,
+)
 from dendrocap.learning import (
     SGD,
     Constant,
@@ -176,6 +185,13 @@ def test_weights_are_compared_with_a_distribution_of_half_silent_synapses(rng):
     assert comparison.silent_learned == pytest.approx(0.5, abs=4 * 0.5 / np.sqrt(4000))
     # sup |exp(-w) - exp(-2 w)| / 2 = 1/8, at w = ln 2.
     assert weight_statistics(weights).compare(wrong).largest_distance == pytest.approx(0.125, abs=0.04)
+
+
+def test_weights_are_compared_with_the_distribution_of_the_theory(rng):
+    theory = critical_capacity(NeuronSpec(Polsky(), 0.5, 0.5), TaskSpec()).weights
+    comparison = weight_statistics(theory.rvs(4000, random_state=rng)).compare(theory)
+    assert comparison.largest_distance < 1.95 / np.sqrt(4000)
+    assert comparison.silent_theory == pytest.approx(theory.silent_fraction)
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 class WeightDistribution(Protocol):
     """What a theoretical P(W) must answer to be compared with: the probability of a weight of at most W."""
 
-    def cdf(self, weight: Any) -> Any:
+    def cdf(self, weight: Any, /) -> Any:
         """Probability of a weight of at most this one, the silent ones included."""
 
 
