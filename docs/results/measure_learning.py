@@ -179,17 +179,26 @@ def noise(seeds, workers):
 
 
 def weights(seeds, workers):
-    header("neuron, rule", "load", "errors", "exact zeros", "below 1e-3 of the mean", "mean", "standard deviation")
-    for (name, neuron, algorithm), load in zip(
-        cases(), (0.9, *(1.0, 1.0, 1.0, 0.6, 0.6, 0.6), *(1.0, 1.0, 1.1, 1.3, 1.4, 1.4)), strict=True
-    ):
-        inputs, labels = random_task(neuron, load, 0)
+    header("neuron, rule", "load", "weights", "errors", "rate", "exact zeros", "below 1e-3 of the mean", "mean", "std")
+    above = {"linear": 1.05, "0.05, g'": 1.4, "1, surrogate": 2.0}
+    below = (0.9, *(1.0, 1.0, 1.0, 0.6, 0.6, 0.6), *(1.0, 1.0, 1.1, 1.3, 1.4, 1.4))
+    tasks = [(case, load, "best") for case, load in zip(cases(), below, strict=True)]
+    tasks += [(case, above[case[0]], which) for case in cases() if case[0] in above for which in ("best", "last")]
+    for (name, neuron, algorithm), load, which in tasks:
         trained = train(
-            neuron, inputs, labels, algorithm=algorithm, schedule=HalveOnPlateau(1000), max_epochs=10_000, seed=0
+            neuron,
+            *random_task(neuron, load, 0),
+            algorithm=algorithm,
+            schedule=HalveOnPlateau(1000),
+            max_epochs=30_000,
+            seed=0,
         )
-        s = weight_statistics(neuron.flat_weights(trained.weights))
+        flat = trained.state.weights if which == "last" else trained.state.best_weights
+        epoch = trained.epochs if which == "last" else trained.best_epoch
+        s = weight_statistics(flat)
         cells = (s.exact_zeros, s.near_zeros, s.mean, s.standard_deviation)
-        row(name, load, trained.errors, *(f"{x:.3f}" for x in cells))
+        row(name, load, which, trained.error_history[epoch - 1], f"{trained.rate_history[epoch - 1]:.1g}",
+            *(f"{x:.3f}" for x in cells))  # fmt: skip
 
 
 def oracle(seeds, workers):

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import stats
 
 from dendrocap import (
     DendriticNeuron,
@@ -70,7 +71,8 @@ def test_capacity_of_the_linear_neuron_is_below_what_linear_programming_allows(m
         neuron, limits=(0.2, 1.6), resolution=0.2, method=method, seeds=[0, 1, 2], workers=2, **HOW
     )
     assert found.all_solved <= found.alpha <= max(found.largest_solved)
-    assert found.interval[0] <= found.alpha <= found.interval[1]
+    half = stats.t.ppf(0.975, 2) * stats.sem(found.largest_solved)
+    assert found.interval == pytest.approx((max(0.0, found.alpha - half), found.alpha + half))
     assert not found.reaches_limit
     assert found.alpha >= 0.4
     for point in found.points:
@@ -83,7 +85,7 @@ def test_capacity_counts_tolerance_and_ends():
     always = algorithmic_capacity(LINEAR, limits=(0.2, 0.4), resolution=0.1, seeds=[0], tolerance=1.0, **HOW)
     assert always.largest_solved == (0.4,)
     assert always.reaches_limit
-    assert always.interval == (-np.inf, np.inf)
+    assert always.interval == (0.0, np.inf)
     never = algorithmic_capacity(LINEAR, limits=(3.0, 3.2), resolution=0.1, seeds=[0], **{**HOW, "max_epochs": 3})
     assert never.largest_solved == (0.0,)
     assert not never.reaches_limit

@@ -139,14 +139,14 @@ class AlgorithmicCapacity:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """95 % confidence interval of `alpha` over seeds (Student); infinite for a single seed."""
+        """95 % confidence interval of `alpha` over seeds (Student), cut at zero; infinite for a single seed."""
         n = len(self.largest_solved)
         if n == 1:
-            return (-float("inf"), float("inf"))
+            return (0.0, float("inf"))
         from scipy.stats import t
 
         half = float(t.ppf(0.975, n - 1)) * float(np.std(self.largest_solved, ddof=1)) / np.sqrt(n)
-        return (self.alpha - half, self.alpha + half)
+        return (max(0.0, self.alpha - half), self.alpha + half)
 
     @property
     def all_solved(self) -> float:

@@ -97,8 +97,8 @@ class HalveOnPlateau:
 
     The error has stopped decreasing when ``patience`` epochs in a row brought no new minimum. The minimum is
     that of the whole run; the count starts again after every reduction. The paper does not say how long to
-    wait, and the wait decides the capacity one measures: at ``theta_d = 0.1`` the largest load solved is 0.5
-    with a patience of 20 and 1.1 with 1000. So there is no default.
+    wait, and the wait decides the capacity one measures: at ``theta_d = 0.1`` the largest load solved is 0.1
+    with a patience of 20, 0.8 with 100 and 1.1 with 1000 (docs/results/learning.md). So there is no default.
 
     Parameters
     ----------

@@ -1,8 +1,9 @@
 """Statistics of learned weights.
 
 How many synapses are silent depends on what one calls silent. After the last update a weight that was pushed to zero
-over and over usually carries a tiny positive kick, so exact zeros are few (0 to 5 %) where theory has half of all
-weights at zero. Weights below a thousandth of the mean are a better count; both are reported.
+over and over usually carries a small positive kick, so exact zeros are few (0 to 6 %) where theory has half of all
+weights at zero. Weights below a thousandth of the mean are a better count, once the learning rate, which sets the
+size of the kicks, has become small; both are reported.
 """
 
 from __future__ import annotations
