@@ -89,6 +89,13 @@ def test_unequal_branches_share_the_inputs_in_order():
     assert_array_equal(neuron.flat_weights(shaped), flat)
 
 
+def test_groups_of_inputs_stay_on_one_branch():
+    neuron = DendriticNeuron(NeuronSpec(ReLU(), 0.1, 0.1), 6144, 72, group_size=2)
+    assert sorted(set(neuron.branch_sizes.tolist())) == [84, 86]
+    assert neuron.branch_sizes.sum() == 6144
+    assert np.all(neuron.branch_starts % 2 == 0)
+
+
 def test_packed_patterns_and_small_blocks_give_the_same_answers(monkeypatch, rng):
     neuron = DendriticNeuron(NeuronSpec(Polsky(), 0.1, 0.5), 101, 7)
     inputs, _ = random_patterns(50, 101, rng=rng)
@@ -157,6 +164,8 @@ GOOD = NEURON.initial_weights(0.5, 0)
         (lambda: DendriticNeuron(SPEC, 0, 1), ["n_inputs = 0", ">= 1"]),
         (lambda: DendriticNeuron(SPEC, 10.0, 2), ["n_inputs = 10.0", "whole number"]),
         (lambda: DendriticNeuron(SPEC, True, 1), ["n_inputs = True"]),
+        (lambda: DendriticNeuron(SPEC, 10, 2, group_size=3), ["group_size = 3", "divisor of n_inputs = 10"]),
+        (lambda: DendriticNeuron(SPEC, 10, 6, group_size=2), ["n_branches = 6", "[1, 5]"]),
         (lambda: DendriticNeuron(Polsky(), 10, 2), ["spec", "NeuronSpec"]),
         (lambda: DendriticNeuron(NeuronSpec([ReLU()] * 2, [0.1] * 2, 0.5), 10, 2), ["n_levels = 2"]),
         (lambda: NEURON.predict(GOOD[:2], np.zeros((1, 10))), ["(2, 4)", "(3, 4)", "(10,)"]),

@@ -117,7 +117,7 @@ class DendriticNeuron:
         branch_input  lambda_l = sum_i W_li xi_li / sqrt(n_l) - sqrt(n_l) theta_d
         somatic_input Delta    = sum_l g(lambda_l) / sqrt(K) - sqrt(K) theta_s
 
-    The first ``n_inputs`` modulo ``n_branches`` branches carry one synapse more than the others, and
+    Where N is not divisible by K, the first branches carry one synapse more than the others, and
     each is scaled by its own size n_l; for equal branches this is the paper's N / K.
 
     Parameters
@@ -126,6 +126,9 @@ class DendriticNeuron:
         Non-linearity and thresholds, with one dendritic level.
     n_inputs, n_branches : int
         N and K, with 1 <= K <= N.
+    group_size : int
+        Neighbouring inputs come in groups of so many that stay on one branch together. Branches then differ by one
+        group, not by one synapse.
 
     Notes
     -----
@@ -147,6 +150,7 @@ class DendriticNeuron:
     spec: NeuronSpec
     n_inputs: int
     n_branches: int
+    group_size: int = 1
 
     def __post_init__(self) -> None:
         if not isinstance(self.spec, NeuronSpec):
@@ -154,7 +158,10 @@ class DendriticNeuron:
         if self.spec.n_levels != 1:
             raise refuse("spec.n_levels", self.spec.n_levels, "1: deeper trees exist in the theory only")
         object.__setattr__(self, "n_inputs", whole_number("n_inputs", self.n_inputs, 1))
-        branches = whole_number("n_branches", self.n_branches, 1, self.n_inputs)
+        group_size = whole_number("group_size", self.group_size, 1, self.n_inputs)
+        if self.n_inputs % group_size:
+            raise refuse("group_size", group_size, f"a divisor of n_inputs = {self.n_inputs}")
+        branches = whole_number("n_branches", self.n_branches, 1, self.n_inputs // group_size)
         object.__setattr__(self, "n_branches", branches)
 
     @property
@@ -170,8 +177,9 @@ class DendriticNeuron:
     @cached_property
     def branch_sizes(self) -> NDArray[np.int64]:
         """Number of synapses of each branch."""
-        small, extra = divmod(self.n_inputs, self.n_branches)
-        return np.where(np.arange(self.n_branches) < extra, small + 1, small).astype(np.int64)
+        small, extra = divmod(self.n_inputs // self.group_size, self.n_branches)
+        groups = np.where(np.arange(self.n_branches) < extra, small + 1, small)
+        return (self.group_size * groups).astype(np.int64)
 
     @cached_property
     def branch_starts(self) -> NDArray[np.int64]:
