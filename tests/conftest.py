@@ -5,6 +5,10 @@ import os
 import numpy as np
 import pytest
 
+from tests.image_fixtures import real_data, small_sets
+
+__all__ = ["real_data", "rng", "small_sets"]
+
 # Hypothesis stores its examples and Numba its compiled code beside the sources by default; both are ignored by git.
 
 

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["ConvergenceError", "DendrocapError", "InvalidParameter", "NoSolution", "TrainingFailed"]
+__all__ = [
+    "ConvergenceError",
+    "CorruptData",
+    "DendrocapError",
+    "InvalidParameter",
+    "MissingData",
+    "NoSolution",
+    "TrainingFailed",
+]
 
 
 class DendrocapError(Exception):
@@ -17,6 +25,14 @@ class InvalidParameter(DendrocapError, ValueError):
 
 class NoSolution(DendrocapError):
     """The equations exclude a solution, such as a somatic threshold that g never reaches."""
+
+
+class MissingData(DendrocapError):
+    """A data set that is not on this machine; the message says which file, and how to get it."""
+
+
+class CorruptData(DendrocapError):
+    """A file that is not what it should be; the message names the file and what was expected."""
 
 
 class ConvergenceError(DendrocapError):

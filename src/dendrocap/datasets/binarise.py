@@ -1,0 +1,169 @@
+"""From grey levels to binary inputs, as in the paper.
+
+Each image is compared with its own median, and every pixel gives two inputs: one that is active above the median and
+one that is active otherwise. So exactly half of the inputs are active whatever the image, and the two classes of a task
+cannot be told apart by how much is active. The two inputs of a pixel are neighbours, which keeps them on one branch
+(`DendriticNeuron` with ``group_size=2``); a permutation of the pixels, one for a whole experiment, scatters
+neighbouring pixels over the branches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dendrocap.datasets.images import ImageSet, load_images
+from dendrocap.errors import InvalidParameter
+from dendrocap.model.patterns import PackedPatterns, pack_patterns
+from dendrocap.validation import choice, refuse, whole_number
+
+__all__ = ["TASKS", "BinaryTask", "binarise", "image_task", "pixel_permutation"]
+
+Bits = NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class _TaskRule:
+    """Which images take part, and which of them are positive."""
+
+    data_set: str
+    takes_part: Callable[[ImageSet], NDArray[np.bool_]]
+    is_positive: Callable[[NDArray[np.uint8]], NDArray[np.bool_]]
+    meaning: str
+
+
+def _all(images: ImageSet) -> NDArray[np.bool_]:
+    return np.ones(len(images), dtype=bool)
+
+
+def _odd(labels: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    return np.asarray(labels % 2 == 1)
+
+
+TASKS: dict[str, _TaskRule] = {
+    "mnist": _TaskRule("mnist", _all, _odd, "odd digits against even ones"),
+    "fashion-mnist": _TaskRule(
+        "fashion-mnist",
+        # Mostly black images would have nearly all pixels at their median: one input pattern for all of them.
+        lambda images: np.median(images.images, axis=1) > 0,
+        _odd,
+        "odd classes against even ones, images with a median above zero",
+    ),
+    "cifar10": _TaskRule(
+        "cifar10", lambda images: np.isin(images.labels, (2, 8)), lambda labels: labels == 2, "birds against ships"
+    ),
+    "cifar10-odd-even": _TaskRule("cifar10", _all, _odd, "odd classes against even ones"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class BinaryTask:
+    """A binary classification of binarised images.
+
+    Parameters
+    ----------
+    name, meaning : str
+        Which task, in a word and in words.
+    inputs, labels : PackedPatterns, array
+        Training patterns.
+    test_inputs, test_labels : PackedPatterns, array
+        Test patterns.
+    """
+
+    name: str
+    meaning: str
+    inputs: PackedPatterns
+    labels: Bits
+    test_inputs: PackedPatterns
+    test_labels: Bits
+
+    @property
+    def n_inputs(self) -> int:
+        """Twice the number of pixels."""
+        return self.inputs.n_inputs
+
+
+def pixel_permutation(n_pixels: int, rng: np.random.Generator | int | None) -> NDArray[np.int64]:
+    """An order of the pixels, to be used for all images of an experiment."""
+    return np.random.default_rng(rng).permutation(whole_number("n_pixels", n_pixels, 1))
+
+
+def binarise(images: ArrayLike, permutation: ArrayLike | None = None) -> Bits:
+    """Binary inputs of grey images, two per pixel [binarise].
+
+    Parameters
+    ----------
+    images : array, shape (n_images, n_pixels)
+        Grey levels.
+    permutation : array of int, optional
+        Order of the pixels.
+
+    Returns
+    -------
+    array of uint8, shape (n_images, 2 n_pixels)
+        Input 2 i tells whether pixel i is above its image's median, input 2 i + 1 whether it is not.
+
+    Examples
+    --------
+    >>> binarise([[0, 5, 9]]).tolist()
+    [[0, 1, 0, 1, 1, 0]]
+    """
+    grey = np.asarray(images)
+    if grey.ndim != 2 or grey.shape[1] == 0 or grey.dtype.kind not in "uifb":
+        raise refuse("images", f"{grey.dtype} of shape {grey.shape}", "numbers of shape (n_images, n_pixels)")
+    if grey.dtype.kind == "f" and not np.all(np.isfinite(grey)):
+        raise InvalidParameter("images with NaN or infinite grey levels are not allowed: they must be finite")
+    if permutation is not None:
+        order = np.asarray(permutation)
+        if not np.array_equal(np.sort(order), np.arange(grey.shape[1])):
+            raise refuse("permutation", order, f"an order of the {grey.shape[1]} pixels")
+        grey = grey[:, order]
+    above = grey > np.median(grey, axis=1, keepdims=True)
+    return np.stack([above, ~above], axis=2).reshape(len(grey), -1).astype(np.uint8)
+
+
+def image_task(
+    name: str,
+    *,
+    n_train: int | None = None,
+    n_test: int | None = None,
+    rng: np.random.Generator | int | None = None,
+) -> BinaryTask:
+    """A binary classification task of the paper, ready for training.
+
+    Parameters
+    ----------
+    name : {"mnist", "fashion-mnist", "cifar10", "cifar10-odd-even"}
+        Odd against even classes, or for "cifar10" birds against ships.
+    n_train, n_test : int, optional
+        Images of each half, drawn with equal numbers of both classes; all that take part if not given.
+    rng : Generator, int or None
+        Source of the permutation and of the draws.
+    """
+    rule = TASKS[choice("task", name, tuple(TASKS))]
+    generator = np.random.default_rng(rng)
+    halves = []
+    permutation: NDArray[np.int64] | None = None
+    for split, size in (("train", n_train), ("test", n_test)):
+        images = load_images(rule.data_set, split)
+        if permutation is None:
+            permutation = pixel_permutation(images.images.shape[1], generator)
+        chosen = np.flatnonzero(rule.takes_part(images))
+        labels = rule.is_positive(images.labels[chosen]).astype(np.uint8)
+        if size is not None:
+            drawn = _balanced(labels, size, split, generator)
+            chosen, labels = chosen[drawn], labels[drawn]
+        halves.append((pack_patterns(binarise(images.images[chosen], permutation)), labels))
+    return BinaryTask(name, rule.meaning, *halves[0], *halves[1])
+
+
+def _balanced(labels: Bits, size: int, split: str, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Indices of ``size`` labels, half of them 1, in random order."""
+    ones, zeros = np.flatnonzero(labels == 1), np.flatnonzero(labels == 0)
+    most = 2 * min(len(ones), len(zeros))
+    size = whole_number(f"n_{split}", size, 2, most)
+    drawn = np.concatenate([rng.permutation(ones)[: size // 2], rng.permutation(zeros)[: size - size // 2]])
+    return rng.permutation(drawn)
