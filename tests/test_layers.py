@@ -14,11 +14,12 @@ MAY_IMPORT = {
     "errors": set(),
     "validation": {"errors"},
     "model": {"errors", "validation"},
+    "encoding": {"errors", "validation", "model"},
     "theory": {"errors", "validation", "model"},
     "learning": {"errors", "validation", "model"},
     "datasets": {"errors", "validation", "model"},
     "experiments": {"errors", "validation", "model", "theory", "learning", "datasets"},
-    "estimator": {"errors", "validation", "model", "learning"},
+    "estimator": {"errors", "validation", "model", "encoding", "learning"},
     "figures": {"errors", "validation", "model", "theory", "learning", "datasets", "experiments"},
     "cli": {"errors", "validation", "model", "theory", "learning", "datasets", "experiments", "estimator", "figures"},
 }

@@ -7,7 +7,15 @@ are loaded when first used.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from dendrocap.errors import ConvergenceError, DendrocapError, InvalidParameter, NoSolution, TrainingFailed
+from dendrocap.errors import (
+    ConvergenceError,
+    CorruptData,
+    DendrocapError,
+    InvalidParameter,
+    MissingData,
+    NoSolution,
+    TrainingFailed,
+)
 from dendrocap.model import (
     Custom,
     DendriticNeuron,
@@ -29,6 +37,7 @@ from dendrocap.model import (
 )
 
 if TYPE_CHECKING:
+    from dendrocap.estimator import DendriticClassifier
     from dendrocap.learning import (
         SGD,
         ExponentialAnnealing,
@@ -61,6 +70,7 @@ __version__ = "0.1.0"
 # Where names live whose modules load on use.
 _ON_USE = {
     "CapacitySolution": "dendrocap.theory",
+    "DendriticClassifier": "dendrocap.estimator",
     "ExponentialAnnealing": "dendrocap.learning",
     "HalveOnPlateau": "dendrocap.learning",
     "Lorentzian": "dendrocap.learning",
@@ -87,7 +97,9 @@ _ON_USE = {
 __all__ = [
     "CapacitySolution",
     "ConvergenceError",
+    "CorruptData",
     "Custom",
+    "DendriticClassifier",
     "DendriticNeuron",
     "DendrocapError",
     "ExponentialAnnealing",
@@ -96,6 +108,7 @@ __all__ = [
     "Linear",
     "LinearNeuron",
     "Lorentzian",
+    "MissingData",
     "NeuronSpec",
     "NoSolution",
     "Nonlinearity",

@@ -20,6 +20,8 @@ from typer.core import TyperGroup
 from dendrocap import __version__
 from dendrocap.cli.algorithmic_capacity import algorithmic_capacity
 from dendrocap.cli.capacity import capacity
+from dendrocap.cli.datasets import datasets
+from dendrocap.cli.generalise import generalise
 from dendrocap.cli.nonlinearity import nonlinearity
 from dendrocap.cli.robustness import robustness
 from dendrocap.cli.saddle_point import saddle_point
@@ -91,3 +93,5 @@ app.command()(saddle_point)
 app.command()(train)
 app.command()(algorithmic_capacity)
 app.command()(robustness)
+app.command()(generalise)
+app.add_typer(datasets, name="datasets")

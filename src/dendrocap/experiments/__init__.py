@@ -1,0 +1,1 @@
+"""Experiments: theory, learning and data put together."""

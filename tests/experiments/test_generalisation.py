@@ -1,0 +1,99 @@
+"""Generalisation runs: what is compared, and that the comparison comes out as in the paper."""
+
+import json
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from typer.testing import CliRunner
+
+from dendrocap import InvalidParameter
+from dendrocap.cli import app
+from dendrocap.datasets import image_task
+from dendrocap.experiments.generalisation import contenders, generalisation_curve, generalise
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def test_curves_follow_the_epochs_and_repeat_with_their_seed(small_sets):
+    task = image_task("mnist", rng=3)
+    dendritic, linear = contenders("mnist", task.n_inputs, n_branches=7)
+    assert dendritic.neuron.n_inputs == linear.neuron.n_inputs == 1568
+    for contender in (dendritic, linear):
+        curve = generalisation_curve(task, contender, max_epochs=7, seed=5, every=3)
+        again = generalisation_curve(task, contender, max_epochs=7, seed=5, every=3)
+        assert curve.epochs.tolist() == [3, 6, 7]
+        assert_array_equal(curve.test_error, again.test_error)
+        assert np.all((curve.train_error >= 0) & (curve.train_error <= 1))
+    curves = generalise("mnist", n_branches=7, seeds=[0, 1], max_epochs=2, workers=2)
+    assert [(curve.contender, curve.seed) for curve in curves] == [
+        ("dendritic, K = 7", 0), ("linear", 0), ("dendritic, K = 7", 1), ("linear", 1)
+    ]  # fmt: skip
+
+
+def test_balanced_error_counts_both_classes_alike(small_sets):
+    task = image_task("fashion-mnist", rng=0)
+    curve = generalisation_curve(task, contenders("fashion-mnist", 1568, n_branches=7)[1], max_epochs=1, seed=0)
+    assert 0.0 <= curve.balanced_test_error[0] <= 1.0
+    with pytest.raises(InvalidParameter, match="'svhn'"):
+        generalise("svhn", n_branches=7, seeds=[0], max_epochs=1)
+
+
+def test_command_prints_the_last_epoch_or_all_of_them(small_sets, tmp_path):
+    target = tmp_path / "curve.png"
+    arguments = ["generalise", "mnist", "--images", 40, "--epochs", 4, "--seeds", 2]
+    table = run(*arguments, "--plot", target)
+    assert table.exit_code == 0, table.stderr
+    assert "dendritic" in table.stdout
+    assert target.stat().st_size > 5000
+    rows = json.loads(run(*arguments, "--json").stdout)
+    assert [row["epoch"] for row in rows] == [1, 2, 3, 4] * 2
+    assert all(row["test_error_se"] is not None for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["svhn"], 2, ["svhn"]),
+        (["mnist", "--preset", "huge"], 2, ["huge", "quick"]),
+        (["mnist", "--images", 10_000], 2, ["n_train = 10000"]),
+        (["mnist", "--seeds", 0], 2, ["--seeds = 0"]),
+        (["mnist", "--theta-d", 0], 2, ["--theta-d"]),
+    ],
+)
+def test_bad_input_is_one_line(small_sets, arguments, code, words):
+    outcome = run("generalise", *arguments)
+    assert outcome.exit_code == code
+    assert len(outcome.stderr.strip().splitlines()) == 1
+    for word in words:
+        assert word in outcome.stderr
+
+
+def test_datasets_command(small_sets, monkeypatch, tmp_path):
+    rows = json.loads(run("datasets", "list", "--json").stdout)
+    assert {row["name"]: bool(row["found_in"]) for row in rows} == {
+        "mnist": True, "fashion-mnist": True, "cifar10": True
+    }  # fmt: skip
+    outcome = run("datasets", "verify", "mnist")
+    assert outcome.exit_code == 1
+    assert "not that of the original" in outcome.stderr
+    monkeypatch.setenv("DENDROCAP_DATA", str(tmp_path / "nowhere"))
+    missing = run("datasets", "verify", "cifar10")
+    assert missing.exit_code == 1
+    assert "dendrocap datasets fetch cifar10" in missing.stderr
+    assert run("datasets", "fetch", "svhn").exit_code == 2
+
+
+@pytest.mark.slow
+def test_dendrites_generalise_better_on_real_digits(real_data):
+    """The paper's Fig. 8 at 4,000 images and 30 epochs: five seeds, a difference beyond three standard errors.
+
+    For Fashion-MNIST and CIFAR-10, at full length, see docs/data.md.
+    """
+    how = {"n_branches": 7, "theta_d": 0.1, "learning_rate": 0.01, "linear_gamma_ce": 1.0}
+    curves = generalise("mnist", seeds=range(5), max_epochs=30, n_train=4000, every=30, **how)
+    last = {kind: [c.test_error[-1] for c in curves if c.contender.startswith(kind)] for kind in ("dend", "lin")}
+    gains = np.array(last["lin"]) - np.array(last["dend"])
+    assert gains.mean() > 3 * gains.std(ddof=1) / np.sqrt(len(gains)), last
