@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -108,8 +109,13 @@ def _follow(run: Training, epochs: int) -> tuple[TrainingFailed | None, bool]:
     columns = [TextColumn("error {task.fields[error]:.4f}, best {task.fields[best]:.4f}, rate {task.fields[rate]:.2g}")]
     with options.progress_bar(*columns) as progress:
         task = progress.add_task("epoch", total=epochs, completed=run.epochs, error=1.0, best=1.0, rate=0.0)
+        shown = 0.0
         try:
             for record in run:
+                # Drawing takes longer than an epoch: ten times a second is enough.
+                if time.monotonic() - shown < 0.1:
+                    continue
+                shown = time.monotonic()
                 progress.update(
                     task,
                     completed=record.epoch,

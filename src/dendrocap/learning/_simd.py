@@ -1,7 +1,7 @@
 """Sixteen numbers at a time: a vector type for Numba.
 
-Numba's own vectoriser loses half of the speed of the training step, because the sums over synapses have to
-stay in registers while the pattern's bits choose which branches take part (144 ns against 445 ns per step, see
+Numba's own vectoriser loses two thirds of the speed of the training step, because the sums over synapses have to
+stay in registers while the pattern's bits choose which branches take part (140 ns against 445 ns per step, see
 docs/results/learning_speed.md). Here a `Vector` is a value like any other in compiled code: ``a + b``,
 ``where(bits, a, b)`` or ``fma(a, b, c)`` act on sixteen lanes at once, in float32 or in float64. LLVM maps
 them to whatever the processor has, be it one register of 512 bits or four of 128.
