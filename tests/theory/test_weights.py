@@ -42,6 +42,9 @@ def test_quantiles_invert_the_distribution_function(B, W_star, p):
 
 
 def test_edges():
+    for B in np.linspace(-3, 3, 101):
+        silent = CapacityWeights(B, 2.0)
+        assert silent.ppf(silent.silent_fraction) == 0.0
     weights = CapacityWeights(0.5, 2.0)
     assert weights.cdf(-1e-9) == 0.0
     assert weights.cdf(0.0) == pytest.approx(weights.silent_fraction)

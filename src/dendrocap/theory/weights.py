@@ -76,6 +76,8 @@ class CapacityWeights:
         p = np.asarray(p, dtype=np.float64)
         inside = (p >= 0.0) & (p <= 1.0)
         quantile = np.maximum(self.W_star * (ndtri(np.where(inside, p, 0.5)) - self.B), 0.0)
+        # Said outright: at the silent fraction itself rounding would leave a weight of 1e-16.
+        quantile = np.where(p <= self.silent_fraction, 0.0, quantile)
         return np.where(inside, quantile, np.nan)[()]
 
     def mean(self) -> float:
