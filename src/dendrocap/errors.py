@@ -10,8 +10,11 @@ __all__ = [
     "DendrocapError",
     "InvalidParameter",
     "MissingData",
+    "MissingExtra",
     "NoSolution",
+    "StoreError",
     "TrainingFailed",
+    "WorkersLost",
 ]
 
 
@@ -65,3 +68,15 @@ class TrainingFailed(DendrocapError):
     def __init__(self, message: str, result: Any = None) -> None:
         super().__init__(message)
         self.result = result
+
+
+class MissingExtra(DendrocapError, ImportError):
+    """An optional library is not installed; the message names the extra that brings it."""
+
+
+class StoreError(DendrocapError):
+    """A store of results that cannot be read, written or shared; what it holds is left as it was."""
+
+
+class WorkersLost(DendrocapError):
+    """The processes that run a sweep cannot be started, or can no longer be reached."""

@@ -1,1 +1,5 @@
-"""Experiments: theory, learning and data put together."""
+"""Sweeps: the same task on a grid of parameters, on one machine or a cluster, resumable."""
+
+from dendrocap.experiments.sweep import Cell, Sweep, read_sweep
+
+__all__ = ["Cell", "Sweep", "read_sweep"]

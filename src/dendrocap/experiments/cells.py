@@ -1,0 +1,91 @@
+"""Running one cell, wherever that happens to be, and what comes back from it."""
+
+from __future__ import annotations
+
+import platform
+import sys
+import time
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from importlib.metadata import version
+from typing import Any
+
+from threadpoolctl import ThreadpoolController
+
+from dendrocap.experiments.sweep import Cell
+from dendrocap.experiments.tasks import task_named
+
+__all__ = ["DONE", "FAILED", "MOST_DEATHS", "Outcome", "killed", "package_version", "run_cell"]
+
+DONE, FAILED = "done", "failed"
+# A cell during which a worker process dies is tried again so often in all: a dead worker is usually the machine's
+# fault, three in a row are the cell's.
+MOST_DEATHS = 3
+
+
+@cache
+def package_version() -> str:
+    """Version of dendrocap in this process."""
+    return version("dendrocap")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a cell.
+
+    Parameters
+    ----------
+    cell : Cell
+        The cell.
+    status : {"done", "failed"}
+        Whether it returned.
+    metrics : mapping
+        What it returned, as plain data.
+    reason, traceback : str
+        Why it failed, in one line and in full.
+    seconds : float
+        Time it took.
+    host, version : str
+        Where it ran, under which version of dendrocap.
+    """
+
+    cell: Cell
+    status: str
+    metrics: Mapping[str, Any] = field(default_factory=dict)
+    reason: str = ""
+    traceback: str = ""
+    seconds: float = 0.0
+    host: str = field(default_factory=platform.node)
+    version: str = field(default_factory=package_version)
+
+
+def run_cell(cell: Cell) -> Outcome:
+    """Run a cell, in one thread; whatever it raises becomes part of the outcome, except Ctrl-C."""
+    began = time.perf_counter()
+    try:
+        task = task_named(cell.task)
+        with _thread_pools(len(sys.modules)).limit(limits=1):
+            metrics = task(cell)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # SystemExit too: no cell may end the sweep
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        return Outcome(cell, FAILED, {}, reason, traceback.format_exc(), time.perf_counter() - began)
+    return Outcome(cell, DONE, metrics, seconds=time.perf_counter() - began)
+
+
+@lru_cache(maxsize=1)
+def _thread_pools(modules: int) -> ThreadpoolController:
+    """The thread pools of BLAS and its like, looked for again when more modules have been loaded.
+
+    Sums that are split among threads depend on their number in the last digits. Workers that we start are bound to one
+    thread by their environment; the client itself and other people's Dask workers are not.
+    """
+    return ThreadpoolController()
+
+
+def killed(cell: Cell, how: str) -> Outcome:
+    """The outcome of a cell that takes its worker process down with it."""
+    return Outcome(cell, FAILED, reason=f"WorkerKilled: {how}")

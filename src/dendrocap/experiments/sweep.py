@@ -1,0 +1,254 @@
+"""A sweep is data: which task, on which grid of parameters, with which seeds.
+
+Nothing here runs anything. A sweep knows its cells, and a cell knows its name and its randomness: both follow from
+what the cell *is*, never from when or where it is run. So any executor gives the same results, and a sweep that is
+made larger later finds the cells it already has.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dendrocap.errors import InvalidParameter
+from dendrocap.validation import choice, real_number, refuse, whole_number
+
+__all__ = ["Cell", "Sweep", "read_sweep"]
+
+KEYS = ("task", "name", "seeds", "entropy", "parameters", "grid")
+RANGE_KEYS = ("from", "to", "points", "scale")
+# A sweep is held in memory cell by cell; beyond this it is a typing error or needs several files.
+MOST_CELLS = 10_000_000
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run of a sweep.
+
+    Parameters
+    ----------
+    task : str
+        What is run.
+    parameters : dict
+        With which arguments, the fixed ones included.
+    seed : int
+        Which of the independent repetitions this is.
+    entropy : int
+        Root of the sweep's randomness.
+    """
+
+    task: str
+    parameters: Mapping[str, Any]
+    seed: int
+    entropy: int
+
+    @cached_property
+    def key(self) -> str:
+        """Name of the result: equal cells of any two sweeps have the same."""
+        return _digest([self.task, self.parameters, self.seed, self.entropy])[:32]
+
+    @property
+    def seed_sequence(self) -> np.random.SeedSequence:
+        """The cell's own child of ``SeedSequence(entropy)``.
+
+        Children are told apart by their spawn key. NumPy numbers them in the order of their birth; here the key is
+        128 bits of a digest of parameters and seed, so that no order enters and children never coincide.
+        """
+        digest = _digest([self.parameters, self.seed])
+        words = tuple(int(digest[i : i + 8], 16) for i in range(0, 32, 8))
+        return np.random.SeedSequence(self.entropy, spawn_key=words)
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A task on a grid of parameters, several times each.
+
+    Parameters
+    ----------
+    task : str or function
+        A built-in task (see `dendrocap.experiments.tasks`), ``"package.module:function"``, or a function that can
+        be imported under its name.
+    grid : mapping of sequences
+        Values of each parameter that varies; cells are all combinations. Values are numbers, strings or booleans.
+    parameters : mapping
+        Parameters that stay fixed: numbers, strings, booleans or lists of them.
+    seeds : int or sequence of int
+        How many independent repetitions of each combination, or their numbers.
+    entropy : int
+        Root of all randomness.
+    name : str
+        For people; it does not enter the digest.
+
+    Examples
+    --------
+    >>> sweep = Sweep("capacity", grid={"theta_d": [0.1, 0.5]}, parameters={"nonlinearity": "linear", "theta_s": 0.5})
+    >>> len(sweep), sweep.digest
+    (2, 'fe3ecf6f')
+    >>> [dict(cell.parameters)["theta_d"] for cell in sweep]
+    [0.1, 0.5]
+    """
+
+    task: str
+    grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    seeds: Sequence[int] = (0,)
+    entropy: int = 0
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "task", _task_name(self.task))
+        object.__setattr__(self, "grid", {name: _axis(name, values) for name, values in _table("grid", self.grid)})
+        fixed = {name: _plain(name, value) for name, value in _table("parameters", self.parameters)}
+        object.__setattr__(self, "parameters", fixed)
+        twice = sorted(fixed.keys() & self.grid.keys())
+        if twice:
+            raise InvalidParameter(f"{twice[0]} is not allowed both in grid and in parameters")
+        object.__setattr__(self, "seeds", _seeds(self.seeds))
+        object.__setattr__(self, "entropy", whole_number("entropy", self.entropy, 0))
+        if not isinstance(self.name, str):
+            raise refuse("name", self.name, "a text")
+        if len(self) > MOST_CELLS:
+            raise refuse("number of cells", len(self), f"at most {MOST_CELLS}")
+
+    def __len__(self) -> int:
+        return math.prod(len(values) for values in self.grid.values()) * len(self.seeds)
+
+    def __iter__(self) -> Iterator[Cell]:
+        """The cells, the last axis of the grid and then the seed varying fastest."""
+        for values in product(*self.grid.values()):
+            parameters = {**self.parameters, **dict(zip(self.grid, values, strict=True))}
+            for seed in self.seeds:
+                yield Cell(self.task, parameters, seed, self.entropy)
+
+    @cached_property
+    def digest(self) -> str:
+        """Eight letters that name the sweep: same sweep, same digest, same results."""
+        return _digest({key: value for key, value in self.definition.items() if key != "name"})[:8]
+
+    @property
+    def definition(self) -> dict[str, Any]:
+        """The sweep as plain data, from which `from_definition` makes an equal one."""
+        return {
+            "task": self.task,
+            "grid": {name: list(values) for name, values in self.grid.items()},
+            "parameters": dict(self.parameters),
+            "seeds": list(self.seeds),
+            "entropy": self.entropy,
+            "name": self.name,
+        }
+
+    @classmethod
+    def from_definition(cls, definition: Mapping[str, Any]) -> Sweep:
+        """The sweep that a mapping, such as a parsed TOML file, describes."""
+        for key in definition:
+            choice("key in the sweep", key, KEYS)
+        if "task" not in definition:
+            raise InvalidParameter("a sweep needs a task, such as task = 'capacity'")
+        return cls(**definition)
+
+
+def read_sweep(path: str | Path) -> Sweep:
+    """The sweep in a TOML file; its name is that of the file unless it says another."""
+    path = Path(path)
+    try:
+        with path.open("rb") as file:
+            definition = tomllib.load(file)
+    except FileNotFoundError:
+        raise InvalidParameter(f"{path} does not exist: it should be a TOML file describing a sweep") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidParameter(f"{path} is not a TOML file: {error}") from None
+    try:
+        return Sweep.from_definition({"name": path.stem, **definition})
+    except InvalidParameter as error:
+        raise InvalidParameter(f"{path}: {error}") from None
+
+
+def canonical(value: Any) -> str:
+    """Plain data as JSON text in one possible way only; floats are written with all their digits."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(canonical(value).encode()).hexdigest()
+
+
+def _task_name(task: str | Callable[..., Any]) -> str:
+    if isinstance(task, str) and task:
+        return task
+    module, name = getattr(task, "__module__", None), getattr(task, "__qualname__", "<")
+    if not callable(task) or module in (None, "__main__") or "<" in name:
+        raise refuse("task", task, "a task's name, or a function that workers can import: put it in a module")
+    return f"{module}:{name}"
+
+
+def _table(name: str, table: Any) -> Iterator[tuple[str, Any]]:
+    if not isinstance(table, Mapping):
+        raise refuse(name, table, "a table of parameters")
+    for key, value in table.items():
+        if not isinstance(key, str) or not key.isidentifier():
+            raise refuse(f"name in {name}", key, "a Python name")
+        if key == "seed":
+            raise InvalidParameter(f"seed is not allowed in {name}: say seeds = 10, or list them")
+        yield key, value
+
+
+def _axis(name: str, values: Any) -> tuple[Any, ...]:
+    """The values of one axis: a list of them, or a range as a table."""
+    if isinstance(values, Mapping):
+        values = _range(name, values)
+    if isinstance(values, str | bytes) or not hasattr(values, "__iter__"):
+        raise refuse(f"grid.{name}", values, "a list of values, or a table with from, to and points")
+    axis = tuple(_plain(f"grid.{name}", value) for value in values)
+    if not axis or any(isinstance(value, list) for value in axis):
+        raise refuse(f"grid.{name}", list(axis), "a list of at least one number, text or boolean")
+    if len({canonical(value) for value in axis}) < len(axis):
+        raise refuse(f"grid.{name}", list(axis), "without repetitions: seeds repeat a cell")
+    return axis
+
+
+def _range(name: str, table: Mapping[str, Any]) -> list[float]:
+    for key in table:
+        choice(f"key in grid.{name}", key, RANGE_KEYS)
+    for key in RANGE_KEYS[:3]:
+        if key not in table:
+            raise InvalidParameter(f"grid.{name} lacks {key}: a range has from, to and points")
+    scale = choice(f"grid.{name}.scale", table.get("scale", "linear"), ("linear", "log"))
+    low = 0.0 if scale == "log" else -math.inf
+    start = real_number(f"grid.{name}.from", table["from"], low, low_open=True)
+    stop = real_number(f"grid.{name}.to", table["to"], low, low_open=True)
+    points = whole_number(f"grid.{name}.points", table["points"], 2, MOST_CELLS)
+    # Rounded to 12 digits so that 0.1 .. 1.0 in ten steps is what one would have typed.
+    spaced = np.geomspace(start, stop, points) if scale == "log" else np.linspace(start, stop, points)
+    return [float(f"{value:.12g}") for value in spaced]
+
+
+def _plain(name: str, value: Any) -> Any:
+    """A parameter as plain data: what JSON can hold without loss."""
+    if hasattr(value, "tolist"):  # NumPy's scalars and arrays
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return [_plain(name, item) for item in value]
+    if isinstance(value, bool | str | int):
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    raise refuse(name, value, "a finite number, a text, a boolean, or a list of these")
+
+
+def _seeds(seeds: Any) -> tuple[int, ...]:
+    if hasattr(seeds, "__iter__"):
+        several = tuple(whole_number("seeds", seed, 0) for seed in seeds)
+        if not several or len(set(several)) < len(several):
+            raise refuse("seeds", list(several), "at least one number, none of them twice")
+        return several
+    return tuple(range(whole_number("seeds", seeds, 1, MOST_CELLS)))

@@ -1,0 +1,149 @@
+"""From a cell's flat parameters to a function's arguments, and from its result to metrics."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from dendrocap import (
+    CapacitySolution,
+    DendriticNeuron,
+    LinearNeuron,
+    NeuronSpec,
+    Polsky,
+    TaskSpec,
+    critical_capacity,
+    saddle_point,
+)
+from dendrocap.errors import InvalidParameter
+from dendrocap.experiments import Sweep
+from dendrocap.experiments.cells import run_cell
+from dendrocap.experiments.tasks import BUILT_IN, check, metrics_of, task_named
+
+HERE = "tests.experiments.test_tasks"
+
+
+def spy(**parameters):
+    """What a function sees, as text."""
+    return {name: repr(value) for name, value in parameters.items()}
+
+
+def sees_neuron(neuron, task, alpha):
+    return {"neuron": repr(neuron), "task": repr(task), "alpha": alpha}
+
+
+def sees_randomness(seed, rng):
+    return {"seed": seed.generate_state(1)[0], "random": rng.random()}
+
+
+def only(sweep):
+    (cell,) = sweep
+    outcome = run_cell(cell)
+    assert outcome.status == "done", outcome.traceback
+    return outcome.metrics
+
+
+def test_capacity_is_the_theory_s():
+    sweep = Sweep("capacity", parameters={"theta_d": 0.1, "theta_s": 0.5, "gamma": 20.0, "f_out": 0.2, "kappa": 0.1})
+    solution = critical_capacity(NeuronSpec(Polsky(gamma=20.0), 0.1, 0.5), TaskSpec(f_out=0.2, kappa=0.1))
+    check(sweep)
+    metrics = only(sweep)
+    assert metrics["alpha_c"] == solution.alpha_c
+    assert metrics["silent_fraction"] == solution.silent_fraction
+    assert isinstance(solution, CapacitySolution)
+    assert "neuron" not in metrics
+
+
+def test_saddle_point_is_the_theory_s():
+    sweep = Sweep("saddle_point", parameters={"theta_d": 0.2, "theta_s": 0.5, "alpha": 0.5})
+    check(sweep)
+    assert only(sweep)["q"] == saddle_point(NeuronSpec(Polsky(), 0.2, 0.5), TaskSpec(), 0.5).q
+
+
+@pytest.mark.parametrize(
+    ("parameters", "neuron"),
+    [
+        ({"theta_d": 0.1, "theta_s": 0.5}, NeuronSpec(Polsky(), 0.1, 0.5)),
+        (
+            {"theta_d": 0.1, "theta_s": 0.5, "x_min": 0.2, "n_inputs": 99, "n_branches": 9},
+            DendriticNeuron(NeuronSpec(Polsky(0.2), 0.1, 0.5), 99, 9),
+        ),
+        ({"nonlinearity": "one-layer", "theta_d": 0.5, "n_inputs": 99}, LinearNeuron(0.5, 99)),
+    ],
+)
+def test_neuron_and_task_are_built_from_flat_parameters(parameters, neuron):
+    metrics = only(Sweep(f"{HERE}:sees_neuron", parameters={**parameters, "alpha": 0.3, "f_in": 0.25}))
+    assert metrics == {"neuron": repr(neuron), "task": repr(TaskSpec(f_in=0.25)), "alpha": 0.3}
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({"theta_s": 0.5}, "theta_d"),
+        ({"theta_d": 0.1, "theta_s": 0.5, "n_inputs": 9}, "n_branches"),
+        ({"nonlinearity": "one-layer", "theta_d": 0.1}, "one-layer"),
+        ({"nonlinearity": "one-layer", "theta_d": 0.1, "n_inputs": 9, "gamma": 2.0}, "gamma"),
+        ({"nonlinearity": "sigmoid", "theta_d": 0.1, "theta_s": 0.5}, "sigmoid"),
+    ],
+)
+def test_a_neuron_that_cannot_be_built_fails_its_cell(parameters, words):
+    (cell,) = Sweep(f"{HERE}:sees_neuron", parameters={**parameters, "alpha": 1.0})
+    outcome = run_cell(cell)
+    assert outcome.status == "failed"
+    assert outcome.reason.startswith("InvalidParameter: ")
+    assert words in outcome.reason
+
+
+def test_randomness_is_the_cell_s_own():
+    (cell,) = sweep = Sweep(f"{HERE}:sees_randomness")
+    metrics = only(sweep)
+    assert metrics["seed"] == cell.seed_sequence.generate_state(1)[0]
+    assert metrics["random"] == np.random.default_rng(cell.seed_sequence).random()
+
+
+def test_a_function_with_open_parameters_takes_all():
+    check(Sweep(f"{HERE}:spy", parameters={"anything": 1}))
+    assert only(Sweep(f"{HERE}:spy", parameters={"anything": [1, 2]})) == {"anything": "[1, 2]"}
+
+
+@pytest.mark.parametrize(
+    ("task", "parameters", "words"),
+    [
+        ("capacity", {"theta_x": 1.0}, "theta_x is not a parameter of the task capacity; it has f_in, f_out, gamma"),
+        (f"{HERE}:sees_neuron", {"theta_d": 1.0}, "needs a value for alpha"),
+        ("capcity", {}, "capacity, saddle_point"),
+        ("no.such.module:f", {}, "cannot be imported"),
+        (f"{HERE}:nothing", {}, "cannot be imported"),
+        (f"{HERE}:HERE", {}, "not a function"),
+        ("builtins:max", {}, "not a function with named parameters"),
+    ],
+)
+def test_what_cannot_run_is_refused_before_anything_runs(task, parameters, words):
+    with pytest.raises(InvalidParameter, match=words):
+        check(Sweep(task, parameters=parameters))
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_built_in_tasks_can_be_imported_or_say_why_not(name):
+    try:
+        assert callable(task_named(name).function)
+    except InvalidParameter as error:
+        assert "in this version of dendrocap" in str(error)  # noqa: PT017
+
+
+def test_metrics_are_plain_data():
+    @dataclass
+    class Result:
+        number: float
+        array: np.ndarray
+        neuron: NeuronSpec
+        nothing: None
+
+    result = metrics_of(Result(np.float32(0.1), np.arange(4).reshape(2, 2), NeuronSpec(Polsky(), 0.1, 0.5), None))
+    assert math.isnan(result.pop("nothing"))
+    assert result == {"number": float(np.float32(0.1)), "array": [[0, 1], [2, 3]]}
+    assert metrics_of(np.float64(2.5)) == {"value": 2.5}
+    assert math.isnan(metrics_of({"a": None})["a"])
+    with pytest.raises(InvalidParameter, match="object"):
+        metrics_of({"object": object()})
