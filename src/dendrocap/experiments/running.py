@@ -1,0 +1,155 @@
+"""A sweep, an executor and a store brought together."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from dendrocap.experiments.cells import FAILED
+from dendrocap.experiments.executors import Executor, ProcessExecutor, SerialExecutor
+from dendrocap.experiments.store import Counts, Store
+from dendrocap.experiments.sweep import Cell, Sweep
+from dendrocap.experiments.tasks import check
+
+__all__ = ["Progress", "SweepReport", "run_sweep"]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a sweep stands.
+
+    Parameters
+    ----------
+    cells, done, failed : int
+        All cells, and how many of them have an outcome, earlier runs included.
+    running : int
+        Cells being run.
+    ran : int
+        Outcomes of this run.
+    seconds : float
+        Since the beginning of this run.
+    """
+
+    cells: int
+    done: int
+    failed: int
+    running: int
+    ran: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class SweepReport:
+    """What a call of `run_sweep` did.
+
+    Parameters
+    ----------
+    sweep : Sweep
+        What was asked for.
+    counts : Counts
+        How the store stands afterwards.
+    ran : int
+        Cells that were run now; the others were there already.
+    seconds : float
+        How long it took.
+    interrupted : bool
+        Whether the user stopped it with Ctrl-C.
+    """
+
+    sweep: Sweep
+    counts: Counts
+    ran: int
+    seconds: float
+    interrupted: bool
+
+
+def run_sweep(
+    sweep: Sweep,
+    store: str | Path,
+    *,
+    executor: Executor | None = None,
+    jobs: int | None = None,
+    retry_failed: bool = False,
+    progress: Callable[[Progress], Any] | None = None,
+) -> SweepReport:
+    """Run what a store does not have yet of a sweep.
+
+    Every outcome is written as soon as it arrives, so that at any moment the run can be killed and called again.
+
+    Parameters
+    ----------
+    sweep : Sweep
+        What to run.
+    store : str or Path
+        File of the results, made if it does not exist.
+    executor : Executor, optional
+        Who runs the cells; by default processes of this machine.
+    jobs : int, optional
+        Number of processes, by default one per core; 1 runs the cells in this process.
+    retry_failed : bool
+        Whether to run failed cells again.
+    progress : callable, optional
+        Told a `Progress` at the beginning and after every cell.
+
+    Raises
+    ------
+    InvalidParameter
+        If the task cannot be imported or does not take the sweep's parameters; nothing is run.
+    StoreError
+        If the store cannot be used, or its disk fills up; what is stored stays.
+    WorkersLost
+        If the executor's processes cannot be reached.
+    """
+    check(sweep)
+    if executor is None:
+        executor = SerialExecutor() if jobs == 1 else ProcessExecutor(jobs)
+    tell = progress or (lambda _: None)
+    began, ran = time.monotonic(), 0
+    with Store(store, write=True) as results, _ctrl_c() as stop:
+        results.add(sweep)
+        known = results.statuses()
+        counts = results.counts(sweep)
+        done, failed = counts.done, 0 if retry_failed else counts.failed
+        todo = _missing(sweep, known, retry_failed)
+        tell(Progress(len(sweep), done, failed, 0, 0, 0.0))
+        with closing(executor.run(todo, stop)) as outcomes:  # type: ignore[type-var]
+            for outcome in outcomes:
+                results.save(outcome)
+                ran += 1
+                done, failed = (done, failed + 1) if outcome.status == FAILED else (done + 1, failed)
+                tell(Progress(len(sweep), done, failed, executor.running, ran, time.monotonic() - began))
+        return SweepReport(sweep, results.counts(sweep), ran, time.monotonic() - began, stop.is_set())
+
+
+def _missing(sweep: Sweep, known: dict[str, str], retry_failed: bool) -> Iterator[Cell]:
+    for cell in sweep:
+        status = known.get(cell.key)
+        if status is None or (status == FAILED and retry_failed):
+            yield cell
+
+
+@contextmanager
+def _ctrl_c() -> Iterator[threading.Event]:
+    """An event that the first Ctrl-C sets, so that what is finished gets written; a second one breaks off."""
+    stop = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield stop  # only the main thread may say what Ctrl-C does
+        return
+
+    def ask(number: int, frame: FrameType | None) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+        stop.set()
+
+    before = signal.signal(signal.SIGINT, ask)
+    try:
+        yield stop
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,174 @@
+"""Stored cells as tables: rows, a pandas DataFrame, an xarray Dataset, and files of them.
+
+Files in Parquet and NetCDF need the extra ``tables``.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import os
+from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dendrocap.errors import InvalidParameter, MissingExtra
+from dendrocap.experiments.store import Record
+from dendrocap.experiments.sweep import Sweep
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+__all__ = ["dataframe", "dataset", "export", "rows"]
+
+BOOKKEEPING = ("status", "reason", "seconds", "host", "version")
+_NOTHING = object()
+
+
+def rows(sweep: Sweep, records: Iterable[Record]) -> list[dict[str, Any]]:
+    """One flat mapping per record: parameters, seed, metrics, and how the cell was run.
+
+    All have the same keys; metrics that a cell does not have, such as a failed one, are NaN. A metric with the name
+    of a parameter is called ``result_`` and its name, or left out if it only repeats the parameter.
+    """
+    records = list(records)
+    names = metric_names(sweep, records)
+    return [
+        {
+            **record.parameters,
+            "seed": record.seed,
+            **{shown: record.metrics.get(name, math.nan) for name, shown in names.items()},
+            **{name: getattr(record, name) for name in BOOKKEEPING},
+        }
+        for record in records
+    ]
+
+
+def metric_names(sweep: Sweep, records: Iterable[Record]) -> dict[str, str]:
+    """Every metric that says something new, and the name under which it is shown."""
+    taken = {*sweep.parameters, *sweep.grid, "seed", *BOOKKEEPING}
+    names: dict[str, str] = {}
+    for record in records:
+        for name, value in record.metrics.items():
+            if name not in names and value != record.parameters.get(name, _NOTHING):
+                names[name] = f"result_{name}" if name in taken else name
+    return names
+
+
+def dataframe(sweep: Sweep, records: Iterable[Record]) -> pd.DataFrame:
+    """One row per record; its ``attrs`` hold the definition of the sweep."""
+    import pandas as pd
+
+    frame = pd.DataFrame(rows(sweep, records))
+    frame.attrs = _attributes(sweep)
+    return frame
+
+
+def dataset(sweep: Sweep, records: Iterable[Record]) -> xr.Dataset:
+    """One dimension per axis of the grid, and one for the seed; one variable per metric.
+
+    Cells that are missing or failed are NaN, or empty texts; the variable ``status`` tells them apart. A metric that
+    is an array brings dimensions of its own.
+    """
+    import xarray as xr
+
+    dimensions = {**sweep.grid, "seed": sweep.seeds}
+    place = {cell.key: number for number, cell in enumerate(sweep)}
+    at = {place[record.key]: record for record in records if record.key in place}
+    shape = tuple(len(values) for values in dimensions.values())
+    variables = {}
+    for name, shown in metric_names(sweep, at.values()).items():
+        values = [at[i].metrics.get(name) if i in at else None for i in range(len(sweep))]
+        array = _array(values)
+        own = [f"{shown}_{axis}" for axis in range(array.ndim - 1)]
+        variables[shown] = ([*dimensions, *own], array.reshape(shape + array.shape[1:]))
+    for name, array_of in (("status", _texts), ("seconds", _array)):
+        values = [getattr(at[i], name) if i in at else None for i in range(len(sweep))]
+        variables[name] = (list(dimensions), array_of(values).reshape(shape))
+    coordinates = {name: np.asarray(values) for name, values in dimensions.items()}
+    return xr.Dataset(variables, coordinates, _attributes(sweep))
+
+
+def export(path: str | Path, sweep: Sweep, records: Sequence[Record]) -> None:
+    """Write records to a file, in the format that its name asks for; the file appears when it is complete."""
+    path = Path(path)
+    if path.suffix not in WRITERS:
+        raise InvalidParameter(f"{path} is not allowed: the name must end in {', '.join(WRITERS)}")
+    if not path.parent.is_dir():
+        raise InvalidParameter(f"{path} is not allowed: the folder {path.parent} does not exist")
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        WRITERS[path.suffix](unfinished, sweep, records)
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def _write_csv(path: Path, sweep: Sweep, records: Sequence[Record]) -> None:
+    table = rows(sweep, records)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(table[0]) if table else [*sweep.parameters, *sweep.grid, "seed"])
+        writer.writeheader()
+        writer.writerows(table)
+
+
+def _write_parquet(path: Path, sweep: Sweep, records: Sequence[Record]) -> None:
+    _needs("pyarrow")
+    dataframe(sweep, records).to_parquet(path, index=False)
+
+
+def _write_netcdf(path: Path, sweep: Sweep, records: Sequence[Record]) -> None:
+    _needs("h5netcdf")
+    _needs("h5py")
+    dataset(sweep, records).to_netcdf(path, engine="h5netcdf")
+
+
+WRITERS: dict[str, Callable[[Path, Sweep, Sequence[Record]], None]] = {
+    ".csv": _write_csv,
+    ".nc": _write_netcdf,
+    ".parquet": _write_parquet,
+}
+
+
+def _attributes(sweep: Sweep) -> dict[str, str]:
+    return {"sweep": sweep.digest, "name": sweep.name, "definition": json.dumps(sweep.definition)}
+
+
+def _array(values: list[Any]) -> NDArray[Any]:
+    """Values of one metric as an array; what is missing, None, becomes NaN or an empty text.
+
+    Shorter lists are filled up with NaN. What is not numbers of one rank is kept as text, without loss.
+    """
+    try:
+        present = [np.asarray(value) for value in values if value is not None]
+    except ValueError:  # lists of lists of different lengths
+        return _texts(values)
+    if len({entry.ndim for entry in present}) > 1 or any(entry.dtype.kind not in "biuf" for entry in present):
+        return _texts(values)
+    shape = tuple(max(sizes) for sizes in zip(*(entry.shape for entry in present), strict=True))
+    if len(present) == len(values) and all(entry.shape == shape for entry in present):
+        return np.stack(present)
+    full = np.full((len(values), *shape), np.nan)
+    for number, value in enumerate(values):
+        if value is not None:
+            place: tuple[Any, ...] = (number, *(slice(size) for size in np.shape(value)))
+            full[place] = value
+    return full
+
+
+def _texts(values: list[Any]) -> NDArray[Any]:
+    words = ["" if value is None else value if isinstance(value, str) else json.dumps(value) for value in values]
+    return np.array(words, dtype=object)
+
+
+def _needs(library: str) -> None:
+    try:
+        import_module(library)
+    except ImportError as error:
+        raise MissingExtra(f"this needs {library}: pip install 'dendrocap[tables]' ({error})") from error

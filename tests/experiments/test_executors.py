@@ -1,0 +1,197 @@
+"""Executors agree bit for bit, and no cell takes another one down with it."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from dendrocap.errors import InvalidParameter, MissingExtra, WorkersLost
+from dendrocap.experiments import DaskExecutor, ProcessExecutor, SerialExecutor, Store, Sweep, run_sweep
+from dendrocap.experiments import processes as processes_module
+from dendrocap.experiments.cells import run_cell
+from tests.experiments.clients import wait_until
+from tests.experiments.comparing import TASKS, contents, draws
+
+
+def numbered(task, count=5, **parameters):
+    return Sweep(f"{TASKS}:{task}", grid={"number": range(count)}, parameters=parameters)
+
+
+def records(path):
+    with Store(path) as store:
+        return store.records()
+
+
+def test_serial_and_two_processes_give_equal_tables(tmp_path):
+    sweep = draws(40)
+    run_sweep(sweep, tmp_path / "serial.db", executor=SerialExecutor())
+    run_sweep(sweep, tmp_path / "two.db", executor=ProcessExecutor(2))
+    table = contents(tmp_path / "serial.db", sweep)
+    assert table == contents(tmp_path / "two.db", sweep)
+    assert len({metrics for *_, metrics in table}) == len(sweep)  # no two cells share their randomness
+
+
+@pytest.mark.parametrize("executor", [SerialExecutor(), ProcessExecutor(2)], ids=["serial", "processes"])
+def test_a_cell_that_raises_is_kept_with_its_reason(tmp_path, executor):
+    sweep = numbered("fails_at_two")
+    report = run_sweep(sweep, tmp_path / "results.db", executor=executor)
+    assert (report.counts.done, report.counts.failed, report.ran) == (4, 1, 5)
+    (failed,) = [record for record in records(tmp_path / "results.db") if record.status == "failed"]
+    assert failed.parameters == {"number": 2}
+    assert failed.reason == "ValueError: two is too many"
+    assert "some_tasks.py" in failed.traceback
+    assert failed.metrics == {}
+
+
+def test_finished_cells_are_not_run_again_and_failed_ones_only_when_asked(tmp_path):
+    path, marker = tmp_path / "results.db", tmp_path / "marker"
+    sweep = numbered("succeeds_later", marker=str(marker))
+    assert run_sweep(sweep, path, jobs=1).counts.failed == 5
+    marker.touch()
+    report = run_sweep(sweep, path, jobs=1)
+    assert (report.ran, report.counts.failed) == (0, 5)
+    report = run_sweep(sweep, path, jobs=1, retry_failed=True)
+    assert (report.ran, report.counts.done, report.counts.failed) == (5, 5, 0)
+    larger = numbered("succeeds_later", 7, marker=str(marker))
+    assert run_sweep(larger, path, jobs=1, retry_failed=True).ran == 2
+
+
+@pytest.mark.parametrize("executor", [SerialExecutor(), ProcessExecutor(2)], ids=["serial", "processes"])
+def test_no_cell_ends_the_sweep(tmp_path, executor):
+    run_sweep(numbered("leaves", 2), tmp_path / "leaves.db", executor=executor)
+    assert [record.reason for record in records(tmp_path / "leaves.db")] == ["SystemExit: 3"] * 2
+    run_sweep(numbered("returns_nonsense", 2), tmp_path / "nonsense.db", executor=executor)
+    assert all("the metric object" in record.reason for record in records(tmp_path / "nonsense.db"))
+
+
+def test_what_a_cell_prints_does_not_disturb_its_result(tmp_path, capfd):
+    run_sweep(numbered("prints", 3), tmp_path / "results.db", executor=ProcessExecutor(1))
+    assert [record.metrics for record in records(tmp_path / "results.db")] == [{"value": n} for n in range(3)]
+    printed = capfd.readouterr()
+    assert printed.out == ""
+    assert "in the middle of the conversation" in printed.err
+
+
+def test_a_cell_that_kills_its_process_three_times_fails_and_no_other_is_lost(tmp_path):
+    log = tmp_path / "log"
+    sweep = numbered("kills_at_two", 8, log=str(log))
+    report = run_sweep(sweep, tmp_path / "results.db", executor=ProcessExecutor(2))
+    assert (report.counts.done, report.counts.failed) == (7, 1)
+    (failed,) = [record for record in records(tmp_path / "results.db") if record.status == "failed"]
+    assert failed.parameters["number"] == 2
+    code = -signal.SIGKILL
+    assert failed.reason == f"WorkerKilled: its process died 3 times, with exit codes {code}, {code}, {code}"
+    attempts = log.read_text().split()
+    assert sorted(attempts) == sorted(["2", "2", *(str(n) for n in range(8))])
+
+
+def test_a_cell_whose_process_dies_once_is_run_again(tmp_path):
+    sweep = numbered("kills_once", marker=str(tmp_path / "marker"))
+    run_sweep(sweep, tmp_path / "two.db", executor=ProcessExecutor(2))
+    assert (tmp_path / "marker").exists()
+    run_sweep(sweep, tmp_path / "serial.db", executor=SerialExecutor())
+    assert contents(tmp_path / "two.db", sweep) == contents(tmp_path / "serial.db", sweep)
+
+
+def test_workers_are_other_processes_with_one_thread_each(tmp_path):
+    sweep = Sweep(f"{TASKS}:where", seeds=20)
+    run_sweep(sweep, tmp_path / "results.db", executor=ProcessExecutor(2))
+    found = [record.metrics for record in records(tmp_path / "results.db")]
+    assert os.getpid() not in {metrics["pid"] for metrics in found}
+    assert {metrics[name] for metrics in found for name in metrics if name != "pid"} == {"1"}
+
+
+def test_cells_have_one_thread_in_the_client_too(tmp_path):
+    """Whatever the machine and the caller allow, and the caller's setting is given back."""
+    from threadpoolctl import threadpool_info, threadpool_limits
+
+    with threadpool_limits(2):
+        allowed = [pool["num_threads"] for pool in threadpool_info()]
+        run_sweep(Sweep(f"{TASKS}:blas_threads"), tmp_path / "results.db", executor=SerialExecutor())
+        assert [pool["num_threads"] for pool in threadpool_info()] == allowed
+    assert max(allowed) == 2
+    assert [record.metrics for record in records(tmp_path / "results.db")] == [{"value": 1}]
+
+
+def test_workers_load_compiled_code_from_the_cache(tmp_path):
+    sweep = numbered("compiled", 1)
+    for cell in sweep:
+        assert run_cell(cell).status == "done"  # fills the cache, if it was empty
+    run_sweep(sweep, tmp_path / "results.db", executor=ProcessExecutor(1))
+    (record,) = records(tmp_path / "results.db")
+    assert record.metrics["misses"] == 0
+    assert record.metrics["hits"] > 0
+
+
+def test_asked_to_stop_an_executor_hands_over_what_is_finished_and_ends():
+    """The event is what Ctrl-C sets."""
+    sweep = draws(40)
+    for executor in (SerialExecutor(), ProcessExecutor(2)):
+        stop = threading.Event()
+        outcomes = executor.run(sweep, stop)
+        some = [next(outcomes) for _ in range(3)]
+        stop.set()
+        some += outcomes
+        assert 3 <= len(some) <= 6  # those in flight may have arrived in the meantime
+        assert len({outcome.cell.key for outcome in some}) == len(some)
+        assert executor.running == 0
+
+
+def test_what_arrived_before_the_stop_is_not_thrown_away():
+    stop = threading.Event()
+    outcomes = ProcessExecutor(2).run(draws(40), stop)
+    first = next(outcomes)
+    waiting = outcomes.gi_frame.f_locals["results"]  # nobody takes from it while the generator rests
+    wait_until(lambda: waiting.qsize() == 2)
+    stop.set()
+    rest = list(outcomes)
+    assert len({outcome.cell.key for outcome in [first, *rest]}) == 3
+
+
+def test_workers_that_cannot_start_are_an_error_and_not_failed_cells(tmp_path, monkeypatch):
+    monkeypatch.setattr(processes_module, "worker_environment", lambda: {"PYTHONHOME": str(tmp_path)})
+    with pytest.raises(WorkersLost, match="could not start"):
+        run_sweep(draws(4), tmp_path / "results.db", executor=ProcessExecutor(1))
+    assert records(tmp_path / "results.db") == []
+
+
+def test_progress_counts_everything(tmp_path):
+    seen = []
+    run_sweep(numbered("fails_at_two"), tmp_path / "results.db", executor=ProcessExecutor(2), progress=seen.append)
+    assert [(now.done + now.failed, now.ran, now.cells) for now in seen] == [(n, n, 5) for n in range(6)]
+    assert seen[-1].failed == 1
+    assert max(now.running for now in seen) <= 2
+    again = []
+    run_sweep(numbered("fails_at_two"), tmp_path / "results.db", jobs=1, retry_failed=True, progress=again.append)
+    assert [(now.done, now.failed, now.ran) for now in again] == [(4, 0, 0), (4, 1, 1)]
+
+
+def test_a_sweep_runs_outside_the_main_thread_too(tmp_path):
+    reports = []
+    thread = threading.Thread(target=lambda: reports.append(run_sweep(draws(8), tmp_path / "results.db", jobs=2)))
+    thread.start()
+    thread.join(60)
+    assert reports[0].counts.done == 8
+
+
+def test_sweeps_load_nothing_that_they_may_not_need():
+    heavy = ("numba", "matplotlib", "distributed", "dask", "pandas", "xarray", "pyarrow", "scipy", "typer")
+    code = f"import sys, dendrocap.experiments; print([name for name in {heavy!r} if name in sys.modules])"
+    outcome = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert outcome.stdout.strip() == "[]"
+
+
+def test_bad_sizes_are_refused():
+    with pytest.raises(InvalidParameter, match="jobs = 0"):
+        ProcessExecutor(0)
+    with pytest.raises(InvalidParameter, match="jobs"):
+        DaskExecutor("tcp://127.0.0.1:8786", jobs=3)
+
+
+def test_without_dask_the_message_names_the_extra(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(MissingExtra, match=r"pip install 'dendrocap\[dask\]'"):
+        run_sweep(draws(4), tmp_path / "results.db", executor=DaskExecutor("local"))
