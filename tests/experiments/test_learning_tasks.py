@@ -1,0 +1,100 @@
+"""Training as a task: the same as by hand, with the randomness of the cell."""
+
+import numpy as np
+import pytest
+
+from dendrocap import DendriticNeuron, LinearNeuron, NeuronSpec, Polsky, random_patterns
+from dendrocap.experiments import ProcessExecutor, SerialExecutor, Sweep, run_sweep
+from dendrocap.experiments.cells import run_cell
+from dendrocap.experiments.tasks import check
+from dendrocap.learning import SGD, ExponentialAnnealing, HalveOnPlateau, noise_robustness, train
+from tests.experiments.comparing import TRAININGS, contents
+
+POLSKY = {"theta_d": 0.1, "theta_s": 0.5, "n_inputs": 120, "n_branches": 9, "max_epochs": 60}
+ONE_LAYER = {"nonlinearity": "one-layer", "theta_d": 0.5, "n_inputs": 60, "max_epochs": 200, "learning_rate": 1.0}
+
+
+def only(task, **parameters):
+    sweep = Sweep(task, parameters=parameters, entropy=5)
+    check(sweep)
+    (cell,) = sweep
+    outcome = run_cell(cell)
+    assert outcome.status == "done", outcome.traceback
+    return cell, outcome.metrics
+
+
+@pytest.mark.parametrize(
+    ("given", "schedule"), [({"patience": 3}, HalveOnPlateau(3)), ({"decay": 0.01}, ExponentialAnnealing(0.01))]
+)
+def test_train_is_a_run_of_the_engine_on_the_cell_s_own_patterns(given, schedule):
+    cell, metrics = only("train", alpha=0.5, learning_rate=0.1, gamma_ce=10.0, f_in=0.3, **POLSKY, **given)
+    patterns, run = cell.seed_sequence.spawn(2)
+    neuron = DendriticNeuron(NeuronSpec(Polsky(), 0.1, 0.5), 120, 9)
+    result = train(
+        neuron,
+        *random_patterns(60, 120, 0.3, 0.5, np.random.default_rng(patterns)),
+        algorithm=SGD(0.1, 10.0),
+        schedule=schedule,
+        max_epochs=60,
+        seed=run,
+        f_in=0.3,
+    )
+    assert metrics == {
+        "solved": result.solved,
+        "error": result.error,
+        "errors": result.errors,
+        "n_patterns": 60,
+        "epochs": result.epochs,
+        "best_epoch": result.best_epoch,
+        "stopped": result.stopped,
+        "silent_fraction": float(np.mean(neuron.flat_weights(result.weights) == 0.0)),
+    }
+
+
+def test_a_surrogate_can_be_asked_for():
+    parameters = {**POLSKY, "alpha": 0.5, "learning_rate": 0.1, "gamma_ce": 10.0}
+    _, true_slope = only("train", **parameters)
+    _, surrogate = only("train", surrogate_width=0.5, **parameters)
+    assert true_slope["epochs"] != surrogate["epochs"] or true_slope["error"] != surrogate["error"]
+
+
+def test_robustness_has_one_error_per_strength_of_the_noise():
+    cell, metrics = only("robustness", alpha=0.3, flip_probabilities=[0.0, 0.2], samples=5, **ONE_LAYER)
+    patterns, run, noise = cell.seed_sequence.spawn(3)
+    neuron = LinearNeuron(0.5, 60)
+    learned = random_patterns(18, 60, rng=np.random.default_rng(patterns))
+    result = train(neuron, *learned, algorithm=SGD(1.0, 10.0), max_epochs=200, seed=run, f_in=0.5)
+    expected = noise_robustness(
+        neuron,
+        result.weights,
+        *learned,
+        flip_probabilities=[0.0, 0.2],
+        samples=5,
+        seed=np.random.default_rng(noise),
+    )
+    assert metrics["flip_error"] == [point.error for point in expected.input_flips]
+    assert metrics["noise_error"] == [point.error for point in expected.synaptic_noise]
+    assert metrics["flip_error"][0] == metrics["error"]
+    assert metrics["flip_error"][1] > metrics["error"]
+    assert len(metrics["noise_standard_error"]) == 3
+
+
+def test_algorithmic_capacity_lies_between_its_limits():
+    _, metrics = only("algorithmic_capacity", limits=[0.1, 3.0], resolution=0.1, **ONE_LAYER)
+    assert 0.1 <= metrics["largest_solved"] < 2.0  # the capacity of the linear neuron is 1, for infinite size
+    assert metrics["reaches_limit"] is False
+    assert metrics["runs"] >= 4  # bisection of 30 loads
+    assert metrics["epochs"] >= metrics["runs"]
+
+
+@pytest.mark.parametrize("task", ["train", "robustness", "algorithmic_capacity"])
+def test_training_needs_a_neuron_of_finite_size(task):
+    load = {} if task == "algorithmic_capacity" else {"alpha": 0.5}
+    (cell,) = Sweep(task, parameters={"theta_d": 0.1, "theta_s": 0.5, "max_epochs": 1, **load})
+    assert "give n_inputs and n_branches" in run_cell(cell).reason
+
+
+def test_trainings_agree_bit_for_bit_between_executors(tmp_path):
+    run_sweep(TRAININGS, tmp_path / "serial.db", executor=SerialExecutor())
+    run_sweep(TRAININGS, tmp_path / "two.db", executor=ProcessExecutor(2))
+    assert contents(tmp_path / "serial.db", TRAININGS) == contents(tmp_path / "two.db", TRAININGS)
