@@ -5,12 +5,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 OUT ?= reproduced
 
-.PHONY: reproduce test test-all test-oldest lint format types coverage bench clean help
+.PHONY: reproduce test test-all test-oldest test-sweeps lint format types coverage bench clean help
 
 help:
 	@echo "make reproduce   set up and run the main job; figures go to $(OUT)/"
 	@echo "make test        set up and run the fast test suite"
 	@echo "make test-all    every test, slow ones too"
+	@echo "make test-sweeps kill sweeps at random moments, and run them on a Dask cluster of this machine"
 	@echo "make test-oldest the fast suite with the oldest supported versions of everything"
 	@echo "make lint        ruff, formatting included      make format   let ruff mend it"
 	@echo "make types       strict mypy on src/            make bench    the benchmarks"
@@ -37,6 +38,9 @@ test: $(VENV)/.dev
 
 test-all: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -m "not network"
+
+test-sweeps: $(VENV)/.dev
+	$(BIN)/python -m pytest -q -m "slow or dask" tests/experiments
 
 test-oldest:
 	$(PYTHON) -m venv .venv-oldest

@@ -25,6 +25,7 @@ from dendrocap.cli.generalise import generalise
 from dendrocap.cli.nonlinearity import nonlinearity
 from dendrocap.cli.robustness import robustness
 from dendrocap.cli.saddle_point import saddle_point
+from dendrocap.cli.sweep import sweep
 from dendrocap.cli.train import train
 from dendrocap.errors import DendrocapError, InvalidParameter
 
@@ -95,3 +96,4 @@ app.command()(algorithmic_capacity)
 app.command()(robustness)
 app.command()(generalise)
 app.add_typer(datasets, name="datasets")
+app.add_typer(sweep)

@@ -1,0 +1,182 @@
+"""Dask as the cluster engine: real scheduler and workers, on the loopback interface only."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import psutil
+import pytest
+
+from dendrocap.errors import WorkersLost
+from dendrocap.experiments import DaskExecutor, ProcessExecutor, SerialExecutor, Store, Sweep, run_sweep
+from tests.experiments import some_tasks
+from tests.experiments.clients import client, environment, finished, sweep_file, wait_until
+from tests.experiments.comparing import TASKS, TRAININGS, contents, draws, stored
+
+pytestmark = pytest.mark.dask
+LOCALHOST = ("--host", "127.0.0.1", "--no-dashboard", "--dashboard-address", "127.0.0.1:0")
+
+
+def start(*arguments):
+    command = [sys.executable, "-m", "dask", *map(str, arguments)]
+    return subprocess.Popen(command, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+class Cluster:
+    """A scheduler and two workers, each a process of its own."""
+
+    def __init__(self, folder):
+        self.file = folder / "scheduler.json"
+        self.scheduler = start("scheduler", *LOCALHOST, "--port", 0, "--scheduler-file", self.file)
+        self.workers = [self.start_worker() for _ in range(2)]
+        wait_until(lambda: self.file.exists() and self.file.stat().st_size > 0)
+        self.address = json.loads(self.file.read_text())["address"]
+
+    def start_worker(self):
+        options = ("--nthreads", 1, "--no-nanny", "--scheduler-file", self.file)
+        return start("worker", *LOCALHOST, *options)
+
+    def stop(self):
+        for process in (*self.workers, self.scheduler):
+            process.kill()
+            process.wait()
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    cluster = Cluster(tmp_path)
+    yield cluster
+    cluster.stop()
+
+
+@pytest.mark.parametrize("sweep", [draws(80), TRAININGS], ids=["draws", "trainings"])
+def test_serial_processes_and_dask_give_equal_tables(tmp_path, cluster, sweep):
+    executors = {
+        "serial": SerialExecutor(),
+        "processes": ProcessExecutor(2),
+        "cluster": DaskExecutor(cluster.address),
+        "local": DaskExecutor("local", jobs=2),
+    }
+    for name, executor in executors.items():
+        report = run_sweep(sweep, tmp_path / f"{name}.db", executor=executor)
+        assert (report.counts.done, report.ran) == (len(sweep), len(sweep))
+    tables = [contents(tmp_path / f"{name}.db", sweep) for name in executors]
+    assert all(table == tables[0] for table in tables)
+
+
+def test_a_killed_worker_loses_nothing(tmp_path, cluster):
+    assert cluster.address.startswith("tcp://127.0.0.1:")
+    sweep, seen = draws(200), []
+
+    def kill_one(now):
+        seen.append(now)
+        if now.ran == 60:
+            cluster.workers[0].kill()
+
+    report = run_sweep(sweep, tmp_path / "disturbed.db", executor=DaskExecutor(cluster.address), progress=kill_one)
+    assert cluster.workers[0].wait(60) == -9
+    assert (report.counts.done, report.counts.failed, report.ran) == (200, 0, 200)
+    run_sweep(sweep, tmp_path / "undisturbed.db", jobs=1)
+    assert contents(tmp_path / "disturbed.db", sweep) == contents(tmp_path / "undisturbed.db", sweep)
+
+
+def test_the_command_line_survives_a_killed_worker_too(tmp_path, cluster):
+    sweep, store = draws(200), tmp_path / "results.db"
+    process = client(sweep_file(tmp_path, sweep), "--store", store, "--dask", cluster.address)
+    wait_until(lambda: stored(store) >= 20, process)
+    cluster.workers[1].kill()
+    assert process.poll() is None, "the sweep was over before the worker could be killed"
+    code, _, errors = finished(process)
+    assert code == 0, errors
+    run_sweep(sweep, tmp_path / "undisturbed.db", jobs=1)
+    assert contents(store, sweep) == contents(tmp_path / "undisturbed.db", sweep)
+
+
+def test_a_lost_scheduler_is_an_error_and_the_sweep_can_go_on_elsewhere(tmp_path, cluster):
+    sweep, store = draws(200), tmp_path / "results.db"
+
+    def kill_scheduler(now):
+        if now.ran == 20:
+            cluster.scheduler.kill()
+
+    with pytest.raises(WorkersLost, match="Dask scheduler was lost"):
+        run_sweep(sweep, store, executor=DaskExecutor(cluster.address), progress=kill_scheduler)
+    kept = stored(store)
+    assert 20 <= kept < 200
+    assert run_sweep(sweep, store, jobs=2).ran == 200 - kept
+
+
+def test_a_cell_that_kills_its_workers_fails_and_no_other_is_lost(tmp_path):
+    sweep = Sweep(f"{TASKS}:kills_at_two", grid={"number": range(12)}, parameters={"log": str(tmp_path / "log")})
+    report = run_sweep(sweep, tmp_path / "results.db", executor=DaskExecutor("local", jobs=2))
+    assert (report.counts.done, report.counts.failed) == (11, 1)
+    with Store(tmp_path / "results.db") as store:
+        (failed,) = [record for record in store.records() if record.status == "failed"]
+    assert failed.parameters["number"] == 2
+    assert failed.reason == "WorkerKilled: at least 3 Dask workers died while running it"
+    attempts = (tmp_path / "log").read_text().split()
+    assert attempts.count("2") >= 3
+
+
+def test_a_cell_that_waits_behind_a_killer_is_not_blamed(tmp_path):
+    """With a single worker, the cell behind the killer is on the dying worker every time."""
+    sweep = Sweep(f"{TASKS}:kills_at_two", grid={"number": [2, 3, 4]})
+    run_sweep(sweep, tmp_path / "results.db", executor=DaskExecutor("local", jobs=1))
+    with Store(tmp_path / "results.db") as store:
+        assert [record.status for record in store.records()] == ["failed", "done", "done"]
+
+
+def test_ctrl_c_in_a_local_cluster_keeps_what_is_done(tmp_path):
+    sweep, store = draws(400), tmp_path / "results.db"
+    process = client(sweep_file(tmp_path, sweep), "--store", store, "--dask", "local", start_new_session=True)
+    wait_until(lambda: stored(store) >= 10, process)
+    os.killpg(process.pid, signal.SIGINT)  # to the whole group, as a terminal sends it
+    code, _, errors = finished(process)
+    assert code == 130, errors
+    assert f"interrupted: {stored(store)} of 400 cells are stored; go on with: " in errors
+    assert 10 <= stored(store) < 400
+
+
+def test_a_client_of_one_s_own_is_used_and_left_open(tmp_path, cluster):
+    from distributed import Client
+
+    with Client(cluster.address, set_as_default=False) as own:
+        run_sweep(draws(8), tmp_path / "results.db", executor=DaskExecutor(own))
+        assert own.status == "running"
+
+
+def test_workers_that_lack_the_task_s_module_fail_the_cells_with_a_reason(tmp_path, cluster, monkeypatch):
+    (tmp_path / "only_here.py").write_text("def nothing():\n    return 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    report = run_sweep(Sweep("only_here:nothing"), tmp_path / "results.db", executor=DaskExecutor(cluster.address))
+    assert report.counts.failed == 1
+    with Store(tmp_path / "results.db") as store:
+        assert "cannot be imported" in store.records()[0].reason
+
+
+def test_a_local_cluster_listens_on_the_loopback_interface_only(tmp_path):
+    listening = set()
+
+    def look(now):
+        family = [psutil.Process(), *psutil.Process().children(recursive=True)]
+        connections = [connection for process in family for connection in process.net_connections("inet")]
+        listening.update(c.laddr.ip for c in connections if c.status == psutil.CONN_LISTEN)
+
+    run_sweep(draws(4), tmp_path / "results.db", executor=DaskExecutor("local", jobs=2), progress=look)
+    assert listening == {"127.0.0.1"}
+
+
+def test_workers_that_cannot_run_cells_are_an_error_and_not_failed_cells(tmp_path, cluster, monkeypatch):
+    """As where dendrocap is missing: what fails is not the cell, which would be part of an outcome."""
+    monkeypatch.setattr("dendrocap.experiments.executors.run_cell", some_tasks.cannot_run)
+    with pytest.raises(WorkersLost, match=r"ModuleNotFoundError.*is this version of dendrocap installed there"):
+        run_sweep(draws(8), tmp_path / "results.db", executor=DaskExecutor(cluster.address))
+    assert stored(tmp_path / "results.db") == 0
+
+
+def test_nobody_at_the_address(tmp_path, monkeypatch):
+    monkeypatch.setattr("dendrocap.experiments.executors.PATIENCE", 1.0)
+    with pytest.raises(WorkersLost, match=r"no Dask scheduler answers at tcp://127.0.0.1:1"):
+        run_sweep(draws(4), tmp_path / "results.db", executor=DaskExecutor("tcp://127.0.0.1:1"))
