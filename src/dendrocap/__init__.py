@@ -38,6 +38,7 @@ from dendrocap.model import (
 
 if TYPE_CHECKING:
     from dendrocap.estimator import DendriticClassifier
+    from dendrocap.experiments import Store, Sweep, read_sweep, run_sweep
     from dendrocap.learning import (
         SGD,
         ExponentialAnnealing,
@@ -77,6 +78,8 @@ _ON_USE = {
     "SGD": "dendrocap.learning",
     "SaddlePoint": "dendrocap.theory",
     "StabilityLimit": "dendrocap.theory",
+    "Store": "dendrocap.experiments",
+    "Sweep": "dendrocap.experiments",
     "Training": "dendrocap.learning",
     "TrainingResult": "dendrocap.learning",
     "algorithmic_capacity": "dendrocap.learning",
@@ -86,6 +89,8 @@ _ON_USE = {
     "learning_speed": "dendrocap.learning",
     "linear_feasibility": "dendrocap.learning",
     "noise_robustness": "dendrocap.learning",
+    "read_sweep": "dendrocap.experiments",
+    "run_sweep": "dendrocap.experiments",
     "saddle_point": "dendrocap.theory",
     "saddle_point_curve": "dendrocap.theory",
     "train": "dendrocap.learning",
@@ -121,6 +126,8 @@ __all__ = [
     "SaturatingReLU",
     "StabilityLimit",
     "Step",
+    "Store",
+    "Sweep",
     "Tabulated",
     "TaskSpec",
     "Training",
@@ -137,6 +144,8 @@ __all__ = [
     "noise_robustness",
     "pack_patterns",
     "random_patterns",
+    "read_sweep",
+    "run_sweep",
     "saddle_point",
     "saddle_point_curve",
     "train",
