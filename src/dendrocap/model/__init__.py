@@ -14,6 +14,7 @@ from dendrocap.model.nonlinearities import (
     named_nonlinearity,
 )
 from dendrocap.model.patterns import PackedPatterns, Patterns, pack_patterns, random_patterns
+from dendrocap.model.units import Units
 
 __all__ = [
     "Custom",
@@ -31,6 +32,7 @@ __all__ = [
     "Step",
     "Tabulated",
     "TaskSpec",
+    "Units",
     "named_nonlinearity",
     "pack_patterns",
     "random_patterns",
