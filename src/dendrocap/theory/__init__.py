@@ -4,6 +4,7 @@ from dendrocap.theory.capacity import CapacitySolution, OtherSolution, critical_
 from dendrocap.theory.curves import capacity_curve, saddle_point_curve
 from dendrocap.theory.finite_load_weights import FiniteLoadWeights
 from dendrocap.theory.gaussian import Estimate, Moments, gaussian_expectation, moments
+from dendrocap.theory.inverse import SilentRange, dendritic_threshold, linear_margin, silent_range, somatic_thresholds
 from dendrocap.theory.limits import (
     ZeroLoad,
     large_threshold_silent_fraction,
@@ -25,18 +26,23 @@ __all__ = [
     "OtherSolution",
     "Preactivation",
     "SaddlePoint",
+    "SilentRange",
     "StabilityLimit",
     "ZeroLoad",
     "at_load",
     "capacity_curve",
     "critical_capacity",
+    "dendritic_threshold",
     "gaussian_expectation",
     "large_threshold_silent_fraction",
     "large_threshold_slope",
+    "linear_margin",
     "moments",
     "perceptron_limit",
     "relu_large_threshold_capacity",
     "saddle_point",
     "saddle_point_curve",
+    "silent_range",
+    "somatic_thresholds",
     "zero_load",
 ]

@@ -1,0 +1,233 @@
+"""The inverse question: which thresholds, or which margin, give a neuron at capacity the synapses that were measured?
+
+Weights at capacity are known by B and W_star. Their mean gives the dendritic threshold at once [inverse-theta-d]. With
+B and the mean fixed, the width s of a branch's input is fixed too, and the stationarity of the load [cap-stationary]
+becomes one equation in the mean input m, of which theta_s = E g(m + s x) is a by-product [inverse-theta-s]: no solver
+runs inside another.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dendrocap.errors import ConvergenceError, NoSolution
+from dendrocap.model import Linear, NeuronSpec, Nonlinearity, TaskSpec
+from dendrocap.theory._compiled import tail
+from dendrocap.theory.capacity import CapacitySolution, critical_capacity, label_averages
+from dendrocap.theory.gaussian import prepared
+from dendrocap.theory.response import response
+from dendrocap.theory.solve import bracketed_root
+from dendrocap.theory.weights import CapacityWeights
+
+__all__ = ["SilentRange", "dendritic_threshold", "linear_margin", "silent_range", "somatic_thresholds"]
+
+Floats = NDArray[np.float64]
+
+# Thresholds closer than this to an end of g's range, as a fraction of it, are left out: of a thousand branches, one
+# would have to decide.
+END = 1e-3
+# An unbounded g is straight this many standard deviations beyond its last knot, and the neuron a one-layer one.
+STRAIGHT = 10.0
+# Of a straight g every theta_s gives the same weights: the equation holds identically, up to rounding, and has no root.
+ROUNDING = 1e-10
+
+
+@dataclass(frozen=True)
+class SilentRange:
+    """Silent fractions that a neuron can have at capacity, whatever its somatic threshold.
+
+    Attributes
+    ----------
+    low, high : float
+        Smallest and largest silent fraction.
+    theta_s_low, theta_s_high : float
+        The somatic thresholds at which they are reached.
+    """
+
+    low: float
+    high: float
+    theta_s_low: float
+    theta_s_high: float
+
+    def __contains__(self, p0: float) -> bool:
+        return self.low <= p0 <= self.high
+
+
+def dendritic_threshold(weights: CapacityWeights, f_in: float) -> float:
+    """theta_d whose mean weight theta_d / f_in is that of the distribution [inverse-theta-d]."""
+    return f_in * weights.mean()
+
+
+def somatic_thresholds(g: Nonlinearity, weights: CapacityWeights, task: TaskSpec) -> tuple[float, ...]:
+    """Every theta_s at which a neuron at capacity has these weights, ascending; empty if there is none.
+
+    The dendritic threshold is the one that the mean weight asks for. A silent fraction is usually reached twice, at
+    a low and at a high threshold, or not at all.
+
+    Parameters
+    ----------
+    g : Nonlinearity
+        Of the only dendritic level.
+    weights : CapacityWeights
+        In the model's units.
+    task : TaskSpec
+        Coding levels and margin.
+
+    Notes
+    -----
+    Solves [inverse-theta-s]. Where a g has several stationary loads, a threshold found here may belong to one that is
+    not the largest; `critical_capacity` at that threshold tells.
+
+    Examples
+    --------
+    >>> from dendrocap import NeuronSpec, Polsky, TaskSpec, critical_capacity
+    >>> solution = critical_capacity(NeuronSpec(Polsky(), theta_d=0.5, theta_s=0.3))
+    >>> [round(theta_s, 6) for theta_s in somatic_thresholds(Polsky(), solution.weights, TaskSpec())]
+    [0.161245, 0.3]
+    """
+    i0, _, i2 = tail(weights.B)
+    v = task.f_in * (1.0 - task.f_in)
+    Q = weights.W_star**2 * i2
+    s = math.sqrt(v * Q)
+    C = (i0 * weights.W_star) ** 2  # W_star = sqrt(C) / A, and A = I_0(B)
+    averages = prepared(g)
+    free_of_margin = label_averages(task.f_out, 0.0)
+
+    def theta_s(m: float) -> float:
+        return averages(0.0, s, m).mean
+
+    def stationarity(m: float) -> float:
+        level = response(g, theta_s(m), s * s, m)
+        labels = free_of_margin
+        if task.kappa > 0.0:
+            labels = label_averages(task.f_out, task.kappa / math.sqrt(level.variance))
+        # [cap-stationary] in units of 1 / Q, with d/dQ = v d/dV
+        wanted = i0 / C + v * level.d_gain / level.gain
+        return Q * (wanted - v * level.d_variance / level.variance * labels.mass / labels.second)
+
+    grid = _mean_inputs(g, s, theta_s)
+    points = _with_turning_points(stationarity, grid)
+    roots = [
+        bracketed_root(stationarity, left, right).at
+        for (left, before), (right, after) in pairwise(points)
+        if (before > 0.0) != (after > 0.0) and max(abs(before), abs(after)) > ROUNDING
+    ]
+    return tuple(sorted(theta_s(m) for m in roots))
+
+
+def silent_range(g: Nonlinearity, theta_d: float, task: TaskSpec) -> SilentRange:
+    """The interval of silent fractions that somatic thresholds can produce at this dendritic threshold.
+
+    Thresholds within a thousandth of the ends of g's range are left out.
+    """
+    from scipy.optimize import minimize_scalar
+
+    def silent(theta_s: float) -> float:
+        return critical_capacity(NeuronSpec(g, theta_d, theta_s), task).silent_fraction
+
+    grid = _threshold_grid(g)
+    values = np.array([silent(theta_s) for theta_s in grid])
+
+    def extreme(at: int, sign: float) -> tuple[float, float]:
+        """The extremum next to a point of the grid; at an end of the grid, the end itself."""
+        if at in (0, grid.size - 1):
+            return float(values[at]), float(grid[at])
+        bounds = (float(grid[at - 1]), float(grid[at + 1]))
+        outcome = minimize_scalar(lambda t: sign * silent(t), bounds=bounds, method="bounded", options={"xatol": 1e-7})
+        return sign * float(outcome.fun), float(outcome.x)
+
+    low, theta_s_low = extreme(int(np.argmin(values)), 1.0)
+    high, theta_s_high = extreme(int(np.argmax(values)), -1.0)
+    return SilentRange(low, high, theta_s_low, theta_s_high)
+
+
+def linear_margin(weights: CapacityWeights, task: TaskSpec) -> CapacitySolution:
+    """The one-layer neuron whose weights at capacity are these, and the margin it needs for them.
+
+    Without dendritic non-linearity only a margin raises the silent fraction above one half; the weights have the same
+    form, so a histogram alone cannot tell the two explanations apart. The margin is ``task.kappa`` of the result; the
+    margin of the given task is not used.
+
+    Raises
+    ------
+    NoSolution
+        If the silent fraction is below one half, or so near one that no margin up to 1e6 mean inputs reaches it.
+    """
+    theta = dendritic_threshold(weights, task.f_in)
+    wanted = weights.B
+    if wanted < -1e-12:  # B vanishes without a margin
+        raise NoSolution(
+            f"no margin gives a one-layer neuron the silent fraction {weights.silent_fraction:g}: "
+            "it is 0.5 without a margin and grows with it"
+        )
+
+    def solution(kappa: float) -> CapacitySolution:
+        # Any theta_s will do: of a linear g only the sum of both thresholds counts, and the theory fixes theta_d.
+        return critical_capacity(NeuronSpec(Linear(), theta, 0.5), TaskSpec(task.f_in, task.f_out, kappa))
+
+    # The margin is measured by the standard deviation of the input to a neuron with the mean weight throughout.
+    unit = math.sqrt(task.f_in * (1.0 - task.f_in)) * weights.mean()
+    high = unit
+    if wanted <= 1e-12:
+        return solution(0.0)
+    try:
+        while wanted > solution(high).B:
+            high *= 4.0
+            if high > 1e6 * unit:
+                raise NoSolution(f"no margin reaches the silent fraction {weights.silent_fraction:.17g}")
+        return solution(bracketed_root(lambda kappa: solution(kappa).B - wanted, 0.0, high).at)
+    except ConvergenceError as error:
+        raise NoSolution(f"no margin reaches the silent fraction {weights.silent_fraction:.17g}: {error}") from error
+
+
+def _threshold_limits(g: Nonlinearity) -> tuple[float, float]:
+    """Smallest and largest theta_s that are considered; thresholds are never negative."""
+    low, high = g.range
+    margin = END * (high - low) if math.isfinite(high - low) else 0.0
+    return max(low + margin, 0.0), high - margin
+
+
+def _threshold_grid(g: Nonlinearity) -> Floats:
+    """Somatic thresholds to look at, denser towards the ends of g's range."""
+    low, high = _threshold_limits(g)
+    if math.isinf(high):
+        return np.asarray(low + np.geomspace(1e-3, 1e3, 49))
+    return np.asarray(low + (high - low) * 0.5 * (1.0 - np.cos(np.linspace(0.0, np.pi, 41))))
+
+
+def _mean_inputs(g: Nonlinearity, s: float, theta_s: Callable[[float], float]) -> list[float]:
+    """Mean inputs over which theta_s runs through all that is considered, four to a standard deviation."""
+    knots = g.knots or (0.0,)
+    low, high = knots[0] - STRAIGHT * s, knots[-1] + STRAIGHT * s
+    grid = np.linspace(low, high, int(min(max((high - low) / (0.25 * s), 80), 2000))).tolist()
+    values = [theta_s(m) for m in grid]
+    least, most = _threshold_limits(g)
+    kept: list[float] = []
+    for (left, before), (right, after) in pairwise(zip(grid, values, strict=True)):
+        if least <= before <= most:
+            kept.append(left)
+        # The very ends belong to the grid, so that no threshold just inside them is overlooked.
+        for end in (least, most):
+            if (before < end) != (after < end):
+                kept.append(bracketed_root(lambda m, end=end: theta_s(m) - end, left, right).at)  # type: ignore[misc]
+    return kept
+
+
+def _with_turning_points(function: Callable[[float], float], grid: list[float]) -> list[tuple[float, float]]:
+    """Points of a function, with the extrema that may hide two roots between two neighbours of the same sign."""
+    from scipy.optimize import minimize_scalar
+
+    points = [(at, function(at)) for at in grid]
+    turning = []
+    for (left, before), (_, here), (right, after) in zip(points, points[1:], points[2:], strict=False):
+        sign = 1.0 if here > 0.0 else -1.0
+        if sign * here < min(sign * before, sign * after) and sign * before > 0.0 and sign * after > 0.0:
+            outcome = minimize_scalar(lambda m, sign=sign: sign * function(m), bounds=(left, right), method="bounded")
+            turning.append((float(outcome.x), sign * float(outcome.fun)))
+    return sorted(points + turning)
