@@ -18,10 +18,23 @@ MAY_IMPORT = {
     "theory": {"errors", "validation", "model"},
     "learning": {"errors", "validation", "model"},
     "datasets": {"errors", "validation", "model"},
-    "experiments": {"errors", "validation", "model", "theory", "learning", "datasets"},
+    # Fits invert the theory and know nothing of data sets or sweeps; experiments bring both together.
+    "fitting": {"errors", "validation", "model", "theory"},
+    "experiments": {"errors", "validation", "model", "theory", "learning", "datasets", "fitting"},
     "estimator": {"errors", "validation", "model", "encoding", "learning"},
-    "figures": {"errors", "validation", "model", "theory", "learning", "datasets", "experiments"},
-    "cli": {"errors", "validation", "model", "theory", "learning", "datasets", "experiments", "estimator", "figures"},
+    "figures": {"errors", "validation", "model", "theory", "learning", "datasets", "fitting", "experiments"},
+    "cli": {
+        "errors",
+        "validation",
+        "model",
+        "theory",
+        "learning",
+        "datasets",
+        "fitting",
+        "experiments",
+        "estimator",
+        "figures",
+    },
 }
 ONLY_IN = {
     "numba": ("_compiled.py", "_kernels.py", "learning/_simd.py"),

@@ -38,8 +38,17 @@ from dendrocap.model import (
 )
 
 if TYPE_CHECKING:
+    from dendrocap import datasets
     from dendrocap.estimator import DendriticClassifier
     from dendrocap.experiments import Store, Sweep, read_sweep, run_sweep
+    from dendrocap.fitting import (
+        CapacityReport,
+        NonlinearityFit,
+        WeightFit,
+        capacity_report,
+        fit_nonlinearity,
+        fit_weights,
+    )
     from dendrocap.learning import (
         SGD,
         ExponentialAnnealing,
@@ -71,11 +80,13 @@ __version__ = "0.1.0"
 
 # Where names live whose modules load on use.
 _ON_USE = {
+    "CapacityReport": "dendrocap.fitting",
     "CapacitySolution": "dendrocap.theory",
     "DendriticClassifier": "dendrocap.estimator",
     "ExponentialAnnealing": "dendrocap.learning",
     "HalveOnPlateau": "dendrocap.learning",
     "Lorentzian": "dendrocap.learning",
+    "NonlinearityFit": "dendrocap.fitting",
     "SGD": "dendrocap.learning",
     "SaddlePoint": "dendrocap.theory",
     "StabilityLimit": "dendrocap.theory",
@@ -83,10 +94,14 @@ _ON_USE = {
     "Sweep": "dendrocap.experiments",
     "Training": "dendrocap.learning",
     "TrainingResult": "dendrocap.learning",
+    "WeightFit": "dendrocap.fitting",
     "algorithmic_capacity": "dendrocap.learning",
     "at_load": "dendrocap.theory",
     "capacity_curve": "dendrocap.theory",
+    "capacity_report": "dendrocap.fitting",
     "critical_capacity": "dendrocap.theory",
+    "fit_nonlinearity": "dendrocap.fitting",
+    "fit_weights": "dendrocap.fitting",
     "learning_speed": "dendrocap.learning",
     "linear_feasibility": "dendrocap.learning",
     "noise_robustness": "dendrocap.learning",
@@ -99,8 +114,11 @@ _ON_USE = {
     "training_error_curve": "dendrocap.learning",
     "weight_statistics": "dendrocap.learning",
 }
+# Subpackages that users reach as attributes.
+_PACKAGES = ("datasets",)
 
 __all__ = [
+    "CapacityReport",
     "CapacitySolution",
     "ConvergenceError",
     "CorruptData",
@@ -118,6 +136,7 @@ __all__ = [
     "NeuronSpec",
     "NoSolution",
     "Nonlinearity",
+    "NonlinearityFit",
     "PackedPatterns",
     "Patterns",
     "Polsky",
@@ -135,11 +154,16 @@ __all__ = [
     "TrainingFailed",
     "TrainingResult",
     "Units",
+    "WeightFit",
     "__version__",
     "algorithmic_capacity",
     "at_load",
     "capacity_curve",
+    "capacity_report",
     "critical_capacity",
+    "datasets",
+    "fit_nonlinearity",
+    "fit_weights",
     "learning_speed",
     "linear_feasibility",
     "named_nonlinearity",
@@ -158,6 +182,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name in _PACKAGES:
+        return import_module(f"dendrocap.{name}")
     if name not in _ON_USE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(_ON_USE[name]), name)

@@ -1,0 +1,74 @@
+"""Confidence intervals from resampled data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtr, ndtri
+
+from dendrocap.fitting.estimators import Shape
+from dendrocap.fitting.rule import Rule
+
+__all__ = ["Interval", "bootstrap", "interval", "tails"]
+
+Floats = NDArray[np.float64]
+
+
+class Interval(NamedTuple):
+    """An estimate and its confidence interval; NaN ends where none was asked for."""
+
+    value: float
+    low: float
+    high: float
+
+    def covers(self, value: float) -> bool:
+        """Whether a value lies in the interval."""
+        return self.low <= value <= self.high
+
+
+def bootstrap(
+    rule: Rule, visible: Floats, n_bootstrap: int, generator: np.random.Generator, progress: Callable[[], None]
+) -> list[Shape]:
+    """The fit repeated on resampled data; ``progress`` is called after each."""
+    shapes = []
+    for _ in range(n_bootstrap):
+        n = visible.size
+        if rule.n_tested is not None:
+            # How many connections are found is chance too. Fewer than two would leave nothing to fit.
+            n = max(2, int(generator.binomial(rule.n_tested, n / rule.n_tested)))
+        shapes.append(rule.fit(_resampled(visible, n, generator)))
+        progress()
+    return shapes
+
+
+def interval(value: float, repeated: ArrayLike, level: float) -> Interval:
+    """An estimate with the bias-corrected percentile interval of its replicates [bootstrap].
+
+    Where more than half of the replicates lie on one side of the estimate, the estimator is skewed, and the quantiles
+    move by as much, on the normal scale, towards the other side. Replicates without a value are left out.
+    """
+    sample = np.asarray(repeated, dtype=np.float64)
+    sample = sample[np.isfinite(sample)]
+    if not sample.size:
+        return Interval(value, math.nan, math.nan)
+    below = (np.sum(sample < value) + 0.5 * np.sum(sample == value)) / sample.size
+    shift = 2.0 * ndtri(np.clip(below, 1.0 / (sample.size + 1), sample.size / (sample.size + 1)))
+    low, high = np.quantile(sample, ndtr(shift + ndtri(tails(level))))
+    return Interval(value, float(low), float(high))
+
+
+def tails(level: float) -> tuple[float, float]:
+    """The two quantiles between which a fraction ``level`` lies."""
+    return (0.5 * (1.0 - level), 0.5 * (1.0 + level))
+
+
+def _resampled(visible: Floats, n: int, generator: np.random.Generator) -> Floats:
+    """``n`` amplitudes drawn with replacement, not all the same."""
+    while True:
+        drawn = visible[generator.integers(0, visible.size, n)]
+        if drawn.min() < drawn.max():
+            return drawn

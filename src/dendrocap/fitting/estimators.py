@@ -1,0 +1,172 @@
+"""Estimates of B and W_star, the shape and scale of weights at capacity, from measured amplitudes.
+
+A connection weaker than the detection threshold t looks silent. Of those above it, the excess w - t is again the
+positive part of a Gaussian, with the same W_star and the larger shape B + t / W_star [seen-shape]: the threshold is a
+shift. The likelihood knows the excesses by their number, mean and mean square only, and each way of treating the
+silent fraction leaves one equation in one unknown, monotone, or solved in closed form.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
+
+from dendrocap.theory._compiled import tail
+from dendrocap.theory.solve import bracketed_root
+
+__all__ = [
+    "Histogram",
+    "Sample",
+    "Shape",
+    "fixed_p0",
+    "from_amplitudes",
+    "from_everything",
+    "from_histogram",
+    "from_tested",
+]
+
+Floats = NDArray[np.float64]
+
+# At the upper limit, p0 = 1 - 6e-16, the positive part of the Gaussian is an exponential; at the lower one, p0 is
+# 1e-198 and it is a whole Gaussian. Data beyond them say nothing about B any more.
+SHAPE_LIMITS = (-30.0, 8.0)
+
+
+class Sample(NamedTuple):
+    """All that the likelihood knows of the amplitudes."""
+
+    n: int
+    mean: float  # of the excess over the detection threshold
+    mean_square: float
+    n_silent: int  # tested pairs without a visible connection; not used where they are unknown
+
+    @classmethod
+    def of(cls, excess: Floats, n_silent: int = 0) -> Sample:
+        """The sample of these excesses over the detection threshold."""
+        return cls(excess.size, float(excess.mean()), float(np.mean(excess * excess)), n_silent)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """B and W_star, and whether B ran into its limit: the exponential, or the whole Gaussian."""
+
+    B: float
+    W_star: float
+    at_limit: bool = False
+
+
+class Histogram(NamedTuple):
+    """A density estimated in bins."""
+
+    edges: Floats
+    density: Floats  # integrates to one over the bins
+
+    @classmethod
+    def of(cls, amplitudes: Floats, start: float, width: float) -> Histogram:
+        """Bins of equal width from ``start`` to beyond the largest amplitude."""
+        n_bins = max(1, math.ceil((float(amplitudes.max()) - start) / width * (1.0 + 1e-12)))
+        edges = np.asarray(start + width * np.arange(n_bins + 1), dtype=np.float64)
+        return cls(edges, np.histogram(amplitudes, edges)[0] / (amplitudes.size * width))
+
+
+def scale_for_shape(sample: Sample, B: float) -> float:
+    """W_star of largest likelihood for excesses of shape B, in closed form [ml-scale]."""
+    half = 0.5 * B * sample.mean
+    root = math.sqrt(half * half + sample.mean_square)
+    # 1 / W_star solves mean_square u^2 + B mean u = 1; the form without a difference of like numbers is taken.
+    return half + root if B >= 0.0 else sample.mean_square / (root - half)
+
+
+def from_tested(sample: Sample, threshold: float) -> Shape:
+    """Silent fraction from the tested pairs, scale from the amplitudes."""
+    seen = float(ndtri(sample.n_silent / (sample.n + sample.n_silent)))
+    return _with_hidden(seen, scale_for_shape(sample, seen), threshold)
+
+
+def from_amplitudes(sample: Sample, threshold: float) -> Shape:
+    """Both from the amplitudes alone: the shape at which mean square / mean^2 is that of the data [ml-shape]."""
+    ratio = sample.mean_square / sample.mean**2
+
+    def excess(B: float) -> float:
+        i0, i1, i2 = tail(B)
+        return i2 * i0 / i1**2 - ratio
+
+    return _root_within_limits(excess, sample, threshold)
+
+
+def from_everything(sample: Sample, threshold: float) -> Shape:
+    """Both from amplitudes and tested pairs together: the joint likelihood, which is concave [ml-joint]."""
+
+    def slope(B: float) -> float:
+        amplitudes = sample.n * (sample.mean / scale_for_shape(sample, B) + B)
+        return amplitudes - sample.n_silent * math.exp(-0.5 * B * B) / (math.sqrt(2.0 * math.pi) * tail(-B)[0])
+
+    return _root_within_limits(slope, sample, threshold)
+
+
+def fixed_p0(sample: Sample, threshold: float, B: float) -> Shape:
+    """Scale from the amplitudes, for a silent fraction that is given."""
+    if threshold == 0.0:
+        return Shape(B, scale_for_shape(sample, B))
+    mean = sample.mean + threshold
+    mean_square = sample.mean_square + 2.0 * threshold * sample.mean + threshold**2
+
+    def slope(u: float) -> float:
+        """Derivative of the log likelihood per amplitude in u = 1 / W_star; the likelihood is concave [ml-hidden]."""
+        seen = B + threshold * u
+        i0, i1, _ = tail(seen)
+        hazard = i1 / i0 + seen  # G(x) / H(x)
+        return 1.0 / u - mean_square * u - B * mean + threshold * hazard
+
+    guess = 1.0 / scale_for_shape(Sample(sample.n, mean, mean_square, 0), B)
+    low, high = 0.5 * guess, 2.0 * guess
+    while slope(low) < 0.0:
+        low *= 0.5
+    while slope(high) > 0.0:
+        high *= 2.0
+    return Shape(B, 1.0 / bracketed_root(slope, low, high).at)
+
+
+def from_histogram(histogram: Histogram, B: float) -> Shape:
+    """Scale by least squares on a histogram, for a silent fraction that is given: the paper's way [fit-histogram].
+
+    Compared are bin averages, not the density at bin centres, so that wide bins do not bias the scale.
+    """
+    from scipy.optimize import minimize_scalar
+
+    edges, density = histogram
+    widths = np.diff(edges)
+
+    def misfit(log_scale: float) -> float:
+        beyond = ndtr(-(B + edges / math.exp(log_scale)))
+        expected = -np.diff(beyond) / (widths * beyond[0])
+        return float(np.sum((expected - density) ** 2))
+
+    centre = math.log(float(np.sum(density * widths * edges[1:])))
+    grid = centre + np.linspace(-4.0, 4.0, 33)
+    best = int(np.argmin([misfit(at) for at in grid]))
+    bounds = (grid[max(best - 1, 0)], grid[min(best + 1, grid.size - 1)])
+    found = minimize_scalar(misfit, bounds=bounds, method="bounded", options={"xatol": 1e-9})
+    return Shape(B, math.exp(float(found.x)))
+
+
+def _root_within_limits(function: Callable[[float], float], sample: Sample, threshold: float) -> Shape:
+    """The shape at which a rising function vanishes, or the limit that it runs into."""
+    low, high = SHAPE_LIMITS
+    if function(low) >= 0.0 or function(high) <= 0.0:
+        at = low if function(low) >= 0.0 else high
+        shape = _with_hidden(at, scale_for_shape(sample, at), threshold)
+        return Shape(shape.B, shape.W_star, at_limit=True)
+    seen = bracketed_root(function, low, high).at
+    return _with_hidden(seen, scale_for_shape(sample, seen), threshold)
+
+
+def _with_hidden(seen: float, W_star: float, threshold: float) -> Shape:
+    """The shape of all connections, of which those above the threshold have the shape ``seen`` [seen-shape]."""
+    return Shape(seen - threshold / W_star, W_star)

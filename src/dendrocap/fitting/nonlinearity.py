@@ -1,0 +1,241 @@
+"""Fit of a measured dendritic input-output curve."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dendrocap.errors import InvalidParameter
+from dendrocap.model import Nonlinearity, Polsky, Tabulated
+from dendrocap.validation import choice, real_number, refuse
+
+__all__ = ["NonlinearityFit", "fit_nonlinearity"]
+
+Floats = NDArray[np.float64]
+
+# Steeper than this the sigmoid is a jump between two measured points, and the data cannot tell how steep.
+GAMMA_LIMITS = (0.5, 200.0)
+N_DESCENTS = 6
+NAMES = ("x_min", "gamma", "scale")
+
+
+@dataclass(frozen=True)
+class NonlinearityFit:
+    """A dendritic non-linearity fitted to measured points.
+
+    Attributes
+    ----------
+    nonlinearity : Polsky or Tabulated
+        g, in the model's units, where it saturates at 1.
+    scale : float
+        What the model calls 1, in the units of the data; ``y = scale g(x / scale)``.
+    x_min, gamma : float
+        Parameters of Polsky; NaN for a table.
+    x_min_error, gamma_error, scale_error : float
+        Standard errors: NaN for what was not fitted or stopped at a bound, infinite for what the data do not
+        determine.
+    r_squared : float
+        Fraction of the variance of y that the fit explains; 1 for a table, which passes through all points.
+    rms_residual : float
+        Root mean square of the residuals, per degree of freedom, in the units of the data.
+    at_bounds : tuple of str
+        Parameters that stopped at a bound.
+    x, y : array
+        The data, sorted by x.
+    """
+
+    nonlinearity: Nonlinearity
+    scale: float
+    x_min: float
+    gamma: float
+    x_min_error: float
+    gamma_error: float
+    scale_error: float
+    r_squared: float
+    rms_residual: float
+    at_bounds: tuple[str, ...]
+    x: Floats = field(repr=False, compare=False)
+    y: Floats = field(repr=False, compare=False)
+
+    def predict(self, x: ArrayLike) -> Any:
+        """The fitted curve in the units of the data."""
+        return self.scale * self.nonlinearity(np.asarray(x, dtype=np.float64) / self.scale)
+
+
+def fit_nonlinearity(
+    x: ArrayLike, y: ArrayLike, kind: str = "polsky", *, scale: float | None = None
+) -> NonlinearityFit:
+    """Fit of a measured dendritic curve by the Polsky function, or the measured points themselves as a table.
+
+    Input and output are measured in the same unit, as in expected against recorded EPSPs, so that one scale serves
+    both axes: y = scale g(x / scale), with g linear at first and saturating at 1.
+
+    Parameters
+    ----------
+    x, y : sequence of float
+        Input and output, none negative. Repeated values of x are fine.
+    kind : {"polsky", "tabulated"}
+        Least squares within bounds (x_min in [0, 1], gamma in [0.5, 200]), or interpolation of the mean of y at
+        each x.
+    scale : float, optional
+        Keeps the scale fixed, at 15 mV say. Otherwise it is fitted, or for a table the largest y.
+
+    Raises
+    ------
+    InvalidParameter
+        If a value is not finite or negative, all y are equal, or there are too few points.
+
+    Notes
+    -----
+    Standard errors come from the curvature of the sum of squares and the scatter of the residuals, s^2 (J'J)^-1. They
+    assume independent errors of one size.
+
+    Examples
+    --------
+    >>> x = np.linspace(0.5, 25.0, 20)
+    >>> fit = fit_nonlinearity(x, 15.0 * Polsky(x_min=0.25, gamma=12.0)(x / 15.0))
+    >>> print(f"x_min {fit.x_min:.3f}, gamma {fit.gamma:.2f}, scale {fit.scale:.2f} mV")
+    x_min 0.250, gamma 12.00, scale 15.00 mV
+    """
+    choice("kind", kind, ("polsky", "tabulated"))
+    if scale is not None:
+        scale = real_number("scale", scale, 0.0, low_open=True)
+    inputs, outputs = _checked(x, y, 2 if kind == "tabulated" else 4 - (scale is not None))
+    if kind == "tabulated":
+        return _table(inputs, outputs, scale)
+    return _polsky(inputs, outputs, scale)
+
+
+def _polsky(x: Floats, y: Floats, fixed_scale: float | None) -> NonlinearityFit:
+    from scipy.optimize import least_squares
+
+    top = float(y.max())
+    n_free = 3 if fixed_scale is None else 2
+    low, high = np.array([0.0, GAMMA_LIMITS[0], 0.2 * top]), np.array([1.0, GAMMA_LIMITS[1], 20.0 * top])
+
+    def full(free: Floats) -> tuple[float, float, float]:
+        return float(free[0]), float(free[1]), float(free[2]) if fixed_scale is None else fixed_scale
+
+    def residuals(free: Floats) -> Floats:
+        x_min, gamma, scale = full(free)
+        return np.asarray(scale * Polsky(x_min, gamma)(x / scale) - y)
+
+    def jacobian(free: Floats) -> Floats:
+        return _jacobian(x, *full(free))[:, :n_free]
+
+    # The kink at x_min makes several valleys: look at many places, descend from the best of them, keep the deepest.
+    scales = top * np.linspace(0.8, 2.0, 7) if fixed_scale is None else np.array([fixed_scale])
+    starts = [np.array(at)[:n_free] for at in product(np.linspace(0.05, 0.9, 18), (2.0, 5.0, 10.0, 20.0, 50.0), scales)]
+    starts.sort(key=lambda start: float(np.sum(residuals(start) ** 2)))
+    attempts = [
+        least_squares(
+            residuals, start, jac=jacobian, bounds=(low[:n_free], high[:n_free]), x_scale=high[:n_free] / 10.0
+        )
+        for start in starts[:N_DESCENTS]
+    ]
+    best = min(attempts, key=lambda attempt: attempt.cost)
+    at_bound = best.active_mask != 0
+    errors = _standard_errors(best.jac, 2.0 * best.cost, at_bound)
+    x_min, gamma, scale = full(best.x)
+    freedom = x.size - n_free
+    return NonlinearityFit(
+        nonlinearity=Polsky(x_min, gamma),
+        scale=scale,
+        x_min=x_min,
+        gamma=gamma,
+        x_min_error=errors[0],
+        gamma_error=errors[1],
+        scale_error=errors[2] if fixed_scale is None else math.nan,
+        r_squared=1.0 - 2.0 * best.cost / float(np.sum((y - y.mean()) ** 2)),
+        rms_residual=math.sqrt(2.0 * best.cost / freedom),
+        at_bounds=tuple(name for name, stopped in zip(NAMES, at_bound, strict=False) if stopped),
+        x=x,
+        y=y,
+    )
+
+
+def _jacobian(x: Floats, x_min: float, gamma: float, scale: float) -> Floats:
+    """Derivatives of scale g(x / scale) in x_min, gamma and scale."""
+    u = x / scale
+    g = Polsky(x_min, gamma)
+    above = u >= x_min
+    beyond = np.where(above, u - x_min, 0.0)
+    t = np.tanh(0.5 * gamma * beyond)
+    bend = (1.0 - x_min) * (1.0 - t * t)
+    in_x_min = np.where(above, 1.0 - t - 0.5 * gamma * bend, 0.0)
+    in_gamma = np.where(above, 0.5 * beyond * bend, 0.0)
+    return np.stack([scale * in_x_min, scale * in_gamma, g(u) - u * g.derivative(u)], axis=1)
+
+
+def _standard_errors(jacobian: Floats, sum_of_squares: float, at_bound: NDArray[np.bool_]) -> list[float]:
+    """s^2 (J'J)^-1, on the diagonal, with the parameters that stopped at a bound held there."""
+    errors = np.where(at_bound, np.nan, np.inf)
+    free = np.flatnonzero(~at_bound)
+    J = jacobian[:, free]
+    sizes = np.linalg.norm(J, axis=0)
+    seen = sizes > 1e-10 * sizes.max(initial=0.0)  # a column of zeros: no point feels this parameter
+    if np.any(seen):
+        scaled = J[:, seen] / sizes[seen]
+        variance = sum_of_squares / (jacobian.shape[0] - jacobian.shape[1])
+        if np.linalg.cond(scaled) < 1e8:
+            diagonal = np.diag(np.linalg.inv(scaled.T @ scaled))
+            errors[free[seen]] = np.sqrt(variance * diagonal) / sizes[seen]
+    return [float(error) for error in errors]
+
+
+def _table(x: Floats, y: Floats, scale: float | None) -> NonlinearityFit:
+    at, where = np.unique(x, return_inverse=True)
+    mean = np.bincount(where, y) / np.bincount(where)
+    if at.size < 2 or np.all(mean == mean[0]):
+        raise InvalidParameter("x is not allowed: the curve needs at least two values of x with different outputs")
+    scale = float(mean.max()) if scale is None else scale
+    residual = y - mean[where]
+    sum_of_squares = float(np.sum(residual**2))
+    freedom = x.size - at.size  # repeated measurements only
+    return NonlinearityFit(
+        nonlinearity=Tabulated(tuple((at / scale).tolist()), tuple((mean / scale).tolist())),
+        scale=scale,
+        x_min=math.nan,
+        gamma=math.nan,
+        x_min_error=math.nan,
+        gamma_error=math.nan,
+        scale_error=math.nan,
+        r_squared=1.0 - sum_of_squares / float(np.sum((y - y.mean()) ** 2)),
+        rms_residual=math.sqrt(sum_of_squares / freedom) if freedom else 0.0,
+        at_bounds=(),
+        x=x,
+        y=y,
+    )
+
+
+def _checked(x: Any, y: Any, fewest: int) -> tuple[Floats, Floats]:
+    """The data sorted by x, after refusing what cannot be a curve."""
+    arrays = []
+    for name, values in (("x", x), ("y", y)):
+        try:
+            array = np.asarray(values, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise refuse(name, values, "a sequence of finite numbers >= 0") from None
+        if array.ndim != 1:
+            raise refuse(f"{name}.shape", array.shape, "that of a sequence")
+        bad = ~(np.isfinite(array) & (array >= 0.0))
+        if np.any(bad):
+            at = int(np.argmax(bad))
+            raise refuse(f"{name}[{at}]", float(array[at]), "a finite number >= 0")
+        arrays.append(array)
+    inputs, outputs = arrays
+    if inputs.size != outputs.size or inputs.size < fewest:
+        raise InvalidParameter(
+            f"x and y of {inputs.size} and {outputs.size} points are not allowed: "
+            f"they must have the same length >= {fewest}"
+        )
+    for name, array in (("x", inputs), ("y", outputs)):
+        if array.min() == array.max():
+            raise InvalidParameter(f"{name} is not allowed: all {array.size} values are {array[0]:g}, a constant")
+    order = np.argsort(inputs, kind="stable")
+    return inputs[order], outputs[order]

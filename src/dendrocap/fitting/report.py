@@ -1,0 +1,99 @@
+"""What a neuron with the fitted synapses can store."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from dendrocap.fitting.weights import WeightFit
+from dendrocap.model import Nonlinearity
+from dendrocap.theory.weights import Preactivation
+
+__all__ = ["CapacityReport", "binary_entropy", "capacity_report"]
+
+
+@dataclass(frozen=True)
+class CapacityReport:
+    """Storage of the neuron that the fit describes, in biological units where there are any.
+
+    Attributes
+    ----------
+    alpha_c : float
+        Random associations per synapse at capacity, in the replica-symmetric estimate, an upper bound.
+    n_patterns : float
+        alpha_c N, the associations that all synapses store together.
+    bits_per_synapse : float
+        alpha_c h2(f_out): each label carries h2(f_out) bits [bits].
+    silent_fraction : float
+        Of this neuron, which is the fitted one only if that is within reach.
+    theta_d_mv, theta_s_mv : float
+        Thresholds.
+    preactivation_mv : Preactivation
+        Distribution of a branch's summed input, on the axis along which g was measured.
+    inactive_branches : float
+        Fraction of branches whose input is below zero.
+    mean_output_mv : float
+        Mean output of a branch, theta_s in millivolts of one branch.
+    nonlinearity : Nonlinearity
+        g, in the model's units; ``scale_mv`` maps it to millivolts.
+    one_layer_alpha_c, one_layer_kappa_mv : float
+        The same weights without dendrites: capacity, and the margin needed; NaN if there is none.
+    reachable : bool
+        Whether the neuron has the fitted silent fraction, or only comes nearest.
+    """
+
+    alpha_c: float
+    n_patterns: float
+    bits_per_synapse: float
+    silent_fraction: float
+    theta_d_mv: float
+    theta_s_mv: float
+    preactivation_mv: Preactivation
+    inactive_branches: float
+    mean_output_mv: float
+    nonlinearity: Nonlinearity
+    scale_mv: float
+    one_layer_alpha_c: float
+    one_layer_kappa_mv: float
+    reachable: bool
+
+
+def capacity_report(fit: WeightFit) -> CapacityReport:
+    """What the neuron of a fit can store, and how its branches are driven.
+
+    Examples
+    --------
+    >>> from dendrocap import Polsky, fit_weights
+    >>> from dendrocap.theory.weights import CapacityWeights
+    >>> w = CapacityWeights(B=0.7, W_star=1.0).rvs(4000, random_state=1)
+    >>> fit = fit_weights(w[w > 0], n_tested=4000, nonlinearity=Polsky(0.2, 20.0), n_bootstrap=0)
+    >>> report = capacity_report(fit)
+    >>> print(f"{report.n_patterns:.0f} patterns, {report.bits_per_synapse:.2f} bits per synapse")
+    155937 patterns, 4.47 bits per synapse
+    """
+    solution, units = fit.dendrites.solution, fit.units
+    one_layer = fit.one_layer.solution
+    return CapacityReport(
+        alpha_c=solution.alpha_c,
+        n_patterns=solution.alpha_c * units.n_inputs,
+        bits_per_synapse=solution.alpha_c * binary_entropy(fit.task.f_out),
+        silent_fraction=solution.silent_fraction,
+        theta_d_mv=fit.theta_d_mv.value,
+        theta_s_mv=fit.theta_s_mv.value,
+        preactivation_mv=Preactivation(
+            float(units.branch_input_mv(solution.preactivation_mean)),
+            float(units.branch_input_mv(solution.preactivation_sd)),
+        ),
+        inactive_branches=float(solution.preactivation.cdf(0.0)),
+        mean_output_mv=float(units.branch_input_mv(solution.neuron.theta_s)),
+        nonlinearity=fit.nonlinearity,
+        scale_mv=units.scale_mv,
+        one_layer_alpha_c=math.nan if one_layer is None else one_layer.alpha_c,
+        one_layer_kappa_mv=fit.one_layer.kappa_mv,
+        reachable=fit.dendrites.reachable,
+    )
+
+
+def binary_entropy(f: float) -> float:
+    """Bits of a label that is 1 with probability f."""
+    return -(f * math.log2(f) + (1.0 - f) * math.log2(1.0 - f))

@@ -1,0 +1,275 @@
+"""Fit of measured synaptic strengths by the distribution of weights at capacity."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dendrocap.errors import InvalidParameter, NoSolution
+from dendrocap.fitting.alternatives import Candidate, candidates
+from dendrocap.fitting.bootstrap import Interval, bootstrap, interval, tails
+from dendrocap.fitting.estimators import Histogram
+from dendrocap.fitting.rule import Rule
+from dendrocap.fitting.thresholds import (
+    DendriticExplanation,
+    OneLayerExplanation,
+    explain_by_dendrites,
+    explain_by_margin,
+    repeated_thresholds,
+)
+from dendrocap.model import Nonlinearity, Polsky, TaskSpec, Units
+from dendrocap.theory.weights import CapacityWeights
+from dendrocap.validation import real_number, refuse, whole_number
+
+__all__ = ["WeightFit", "fit_weights"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class WeightFit:
+    """Synaptic strengths described by P(W) = p0 delta(W) + truncated Gaussian, and the neurons that would have them.
+
+    Attributes
+    ----------
+    silent_fraction, W_star_mv, theta_d_mv, theta_s_mv : Interval
+        Estimates with bootstrap percentile intervals. ``theta_s_mv`` uses the printed conversion 15 K theta_s.
+    B : float
+        Shape: the silent fraction is H(-B).
+    detected_fraction : float
+        Fraction of tested pairs in which the fit expects a visible connection.
+    observed_fraction : float
+        The fraction in which one was seen; NaN if the number of tested pairs is unknown.
+    comparison : tuple of Candidate
+        The fit and its rivals, the best first.
+    dendrites : DendriticExplanation
+        Thresholds of a neuron with dendrites, in the model's units.
+    one_layer : OneLayerExplanation
+        The alternative: a linear neuron with a margin.
+    theta_s_reached : float
+        Fraction of bootstrap replicates for which a somatic threshold exists; the interval of ``theta_s_mv`` takes
+        the nearest one for the others, and is NaN if there is none for any.
+    amplitudes_mv : array
+        The visible amplitudes; ``n_hidden`` more were below the detection threshold.
+    """
+
+    silent_fraction: Interval
+    W_star_mv: Interval
+    theta_d_mv: Interval
+    theta_s_mv: Interval
+    B: float
+    detected_fraction: float
+    observed_fraction: float
+    comparison: tuple[Candidate, ...]
+    dendrites: DendriticExplanation
+    one_layer: OneLayerExplanation
+    theta_s_reached: float
+    amplitudes_mv: Floats = field(repr=False, compare=False)
+    n_hidden: int
+    n_tested: int | None
+    p0: float | str
+    method: str
+    detection_threshold_mv: float
+    bin_width_mv: float
+    level: float
+    nonlinearity: Nonlinearity
+    task: TaskSpec
+    units: Units
+    replicates_mv: tuple[CapacityWeights, ...] = field(repr=False, compare=False)
+
+    @property
+    def W_star(self) -> float:
+        """Scale of the weights in the model's units."""
+        return float(self.units.weight(self.W_star_mv.value))
+
+    @property
+    def weights_mv(self) -> CapacityWeights:
+        """The fitted distribution, in millivolts."""
+        return CapacityWeights(self.B, self.W_star_mv.value)
+
+    @property
+    def weights(self) -> CapacityWeights:
+        """The fitted distribution, in the model's units."""
+        return CapacityWeights(self.B, self.W_star)
+
+    @property
+    def histogram(self) -> Histogram:
+        """The visible amplitudes in bins, as a density that integrates to the fraction that the fit expects to see."""
+        bins = Histogram.of(self.amplitudes_mv, self.detection_threshold_mv, self.bin_width_mv)
+        return Histogram(bins.edges, bins.density * self.detected_fraction)
+
+    def density_band(self, w_mv: ArrayLike) -> tuple[Floats, Floats]:
+        """Confidence band of the fitted density at each amplitude, from the bootstrap."""
+        at = np.asarray(w_mv, dtype=np.float64)
+        if not self.replicates_mv:
+            return np.full(at.shape, np.nan), np.full(at.shape, np.nan)
+        low, high = np.quantile([weights.pdf(at) for weights in self.replicates_mv], tails(self.level), axis=0)
+        return low, high
+
+
+def fit_weights(
+    amplitudes_mv: ArrayLike,
+    n_tested: int | None = None,
+    *,
+    p0: float | str = "tested",
+    method: str = "likelihood",
+    detection_threshold_mv: float = 0.0,
+    bin_width_mv: float = 0.1,
+    nonlinearity: Nonlinearity | None = None,
+    task: TaskSpec | None = None,
+    units: Units | None = None,
+    n_bootstrap: int = 1000,
+    level: float = 0.95,
+    rng: np.random.Generator | int | None = 0,
+    progress: Callable[[int, int], None] | None = None,
+) -> WeightFit:
+    """Fit of measured amplitudes by the distribution of weights at capacity, and the neurons that explain it.
+
+    Parameters
+    ----------
+    amplitudes_mv : sequence of float
+        One positive amplitude per connection found, in millivolts.
+    n_tested : int, optional
+        Pairs tested, connected or not.
+    p0 : float or {"tested", "free"}
+        The silent fraction: a number; from the tested pairs; or free, so that the likelihood of all that is given
+        (amplitudes, and tested pairs if known) decides. A number overrules the tested pairs.
+    method : {"likelihood", "histogram"}
+        Maximum likelihood, or the paper's least squares on a histogram, for which p0 cannot be free.
+    detection_threshold_mv : float
+        A connection weaker than this looks silent. Smaller amplitudes in the data are counted as silent.
+    bin_width_mv : float
+        Of the histogram.
+    nonlinearity : Nonlinearity, optional
+        Polsky() if not given.
+    task : TaskSpec, optional
+        Coding levels and margin; f_in = f_out = 0.05 and no margin if not given, as in the paper's fit.
+    units : Units, optional
+        N, K and the scale in mV.
+    n_bootstrap : int
+        Replicates for the confidence intervals, 0 for none.
+    level : float
+        Confidence level.
+    rng : numpy Generator or seed
+        Source of the resampling.
+    progress : callable, optional
+        Called with the number of steps done and their total, two steps per replicate.
+
+    Raises
+    ------
+    InvalidParameter
+        If an amplitude is not a positive number, or all are the same.
+    NoSolution
+        If the amplitudes alone must give the silent fraction and are wider than any truncated Gaussian.
+
+    Notes
+    -----
+    Intervals are bias-corrected percentiles over data sets resampled with replacement, in which the number of
+    connections found varies too if the pairs tested are known. They assume nothing about the distribution, which
+    matters where the model does not hold.
+
+    Examples
+    --------
+    >>> from dendrocap.theory.weights import CapacityWeights
+    >>> w = CapacityWeights(B=0.7, W_star=1.0).rvs(4000, random_state=1)
+    >>> fit = fit_weights(w[w > 0], n_tested=4000, n_bootstrap=200)
+    >>> print(f"p0 {fit.silent_fraction.value:.3f}, W_star {fit.W_star_mv.value:.3f} mV")
+    p0 0.760, W_star 1.009 mV
+    >>> fit.W_star_mv.covers(1.0)
+    True
+    """
+    task = TaskSpec(f_in=0.05, f_out=0.05) if task is None else task
+    units = Units() if units is None else units
+    g = Polsky() if nonlinearity is None else nonlinearity
+    threshold = real_number("detection_threshold_mv", detection_threshold_mv, 0.0)
+    level = real_number("level", level, 0.0, 1.0, low_open=True, high_open=True)
+    n_bootstrap = whole_number("n_bootstrap", n_bootstrap, 0)
+    visible, n_hidden = _visible(amplitudes_mv, threshold)
+    if n_tested is not None:
+        n_tested = whole_number("n_tested", n_tested, visible.size + n_hidden + 1)
+    rule = Rule(p0, method, threshold, real_number("bin_width_mv", bin_width_mv, 0.0, low_open=True), n_tested)
+
+    shape = rule.fit(visible)
+    if shape.at_limit:
+        raise NoSolution(_undetermined(visible - threshold))
+    weights = CapacityWeights(shape.B, float(units.weight(shape.W_star)))
+    dendrites = explain_by_dendrites(g, weights, task)
+
+    done = 0
+
+    def step() -> None:
+        nonlocal done
+        done += 1
+        if progress is not None:
+            progress(done, 2 * n_bootstrap)
+
+    shapes = bootstrap(rule, visible, n_bootstrap, np.random.default_rng(rng), step)
+    repeated = tuple(CapacityWeights(again.B, again.W_star) for again in shapes)
+    in_model = [CapacityWeights(again.B, float(units.weight(again.W_star))) for again in shapes]
+    theta_s, reached = repeated_thresholds(g, in_model, task, dendrites.theta_s, step)
+    theta_d_mv, theta_s_mv = units.theta_d_mv(dendrites.theta_d), units.theta_s_mv(dendrites.theta_s)
+    theta_d_mv_per_mean_mv = float(units.theta_d_mv(task.f_in * units.weight(1.0)))  # theta_d = f_in W_bar
+    seen = CapacityWeights(shape.B, shape.W_star).sf(threshold)
+    return WeightFit(
+        silent_fraction=interval(weights.silent_fraction, [w.silent_fraction for w in repeated], level),
+        W_star_mv=interval(shape.W_star, [w.W_star for w in repeated], level),
+        theta_d_mv=interval(float(theta_d_mv), [theta_d_mv_per_mean_mv * w.mean() for w in repeated], level),
+        theta_s_mv=interval(float(theta_s_mv), units.theta_s_mv(theta_s) if reached > 0.0 else [], level),
+        B=shape.B,
+        detected_fraction=float(seen),
+        observed_fraction=math.nan if n_tested is None else visible.size / n_tested,
+        comparison=candidates(visible, shape, threshold, 2 if p0 == "free" else 1),
+        dendrites=dendrites,
+        one_layer=explain_by_margin(weights, task, units),
+        theta_s_reached=reached,
+        amplitudes_mv=visible,
+        n_hidden=n_hidden,
+        n_tested=n_tested,
+        p0=p0,
+        method=method,
+        detection_threshold_mv=threshold,
+        bin_width_mv=rule.bin_width,
+        level=level,
+        nonlinearity=g,
+        task=task,
+        units=units,
+        replicates_mv=repeated,
+    )
+
+
+def _visible(amplitudes_mv: Any, threshold: float) -> tuple[Floats, int]:
+    """The amplitudes above the threshold, and the number of those below, after checking them all."""
+    try:
+        amplitudes = np.asarray(amplitudes_mv, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidParameter("amplitudes_mv are not allowed: they must be a sequence of numbers > 0") from None
+    if amplitudes.ndim != 1 or amplitudes.size == 0:
+        raise refuse("amplitudes_mv.shape", amplitudes.shape, "that of a non-empty sequence")
+    bad = ~(np.isfinite(amplitudes) & (amplitudes > 0.0))
+    if np.any(bad):
+        at = int(np.argmax(bad))
+        raise refuse(
+            f"amplitudes_mv[{at}]",
+            float(amplitudes[at]),
+            "a finite number > 0; pairs without a connection are counted by n_tested",
+        )
+    visible = amplitudes[amplitudes > threshold]
+    if visible.size < 2 or visible.min() == visible.max():
+        raise InvalidParameter(
+            f"{visible.size} amplitudes above {threshold:g} mV are not allowed: at least two different ones are needed"
+        )
+    return visible, amplitudes.size - visible.size
+
+
+def _undetermined(excess: Floats) -> str:
+    ratio = float(np.mean(excess**2) / np.mean(excess) ** 2)
+    return (
+        f"the amplitudes alone do not determine the silent fraction: their mean square is {ratio:.4g} times their "
+        "squared mean, and a truncated Gaussian has between 1 (no silent synapses) and 2 (an exponential, all silent); "
+        "give n_tested, or a number for p0"
+    )

@@ -1,0 +1,105 @@
+"""Measured dendritic curves."""
+
+import math
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.stats import binom, t
+
+from dendrocap import InvalidParameter, Polsky, SaturatingReLU, Tabulated, fit_nonlinearity
+from dendrocap.fitting.nonlinearity import _jacobian
+
+X = np.linspace(0.5, 24.0, 24)
+
+
+def curve(x, x_min=0.28, gamma=16.0, scale=15.0):
+    return scale * Polsky(x_min, gamma)(x / scale)
+
+
+@pytest.mark.parametrize(
+    ("x_min", "gamma", "scale"), [(0.2, 20.0, 15.0), (0.33, 15.0, 15.0), (0.5, 6.0, 8.0), (0.1, 9.0, 3e-3)]
+)
+def test_points_on_the_curve_give_its_parameters_back_in_any_unit(x_min, gamma, scale):
+    x = np.linspace(0.02, 1.6, 40) * scale
+    fit = fit_nonlinearity(x, curve(x, x_min, gamma, scale))
+    assert_allclose([fit.x_min, fit.gamma, fit.scale], [x_min, gamma, scale], rtol=1e-5)
+    assert fit.nonlinearity == Polsky(fit.x_min, fit.gamma)
+    assert_allclose(fit.r_squared, 1.0, atol=1e-9)
+    assert fit.at_bounds == ()
+    assert_allclose(fit.predict(x), fit.y, atol=1e-5 * scale)
+
+
+def test_jacobian_is_the_derivative():
+    at, step = np.array([0.28, 16.0, 15.0]), 1e-6
+    numerical = [(curve(X, *(at + step * unit)) - curve(X, *(at - step * unit))) / (2.0 * step) for unit in np.eye(3)]
+    assert_allclose(_jacobian(X, *at).T, numerical, rtol=1e-5, atol=1e-7)
+
+
+def test_standard_errors_are_of_the_right_size():
+    """Intervals of 95 % from the standard errors; a kink makes them rough, so 80 % is what is asked of them."""
+    n_seeds, hits = 40, np.zeros(3, dtype=int)
+    for seed in range(n_seeds):
+        y = np.abs(curve(X) + 0.5 * np.random.default_rng(seed).standard_normal(X.size))
+        fit = fit_nonlinearity(X, y)
+        errors = np.array([fit.x_min_error, fit.gamma_error, fit.scale_error])
+        hits += np.abs([fit.x_min - 0.28, fit.gamma - 16.0, fit.scale - 15.0]) <= t.ppf(0.975, X.size - 3) * errors
+    assert np.all(hits >= binom.ppf(0.01, n_seeds, 0.8)), hits
+
+
+def test_residuals_and_explained_variance_are_those_of_the_data(rng):
+    y = np.abs(curve(X) + 0.5 * rng.standard_normal(X.size))
+    fit = fit_nonlinearity(X, y)
+    residual = y - fit.predict(X)
+    assert_allclose(fit.rms_residual, math.sqrt(np.sum(residual**2) / (X.size - 3)), rtol=1e-9)
+    assert_allclose(fit.r_squared, 1.0 - np.sum(residual**2) / np.sum((y - y.mean()) ** 2), rtol=1e-9)
+
+
+def test_a_fixed_scale_is_kept_and_has_no_error():
+    fit = fit_nonlinearity(X, curve(X), scale=15.0)
+    assert fit.scale == 15.0
+    assert math.isnan(fit.scale_error)
+    assert_allclose([fit.x_min, fit.gamma], [0.28, 16.0], rtol=1e-6)
+
+
+def test_what_the_data_do_not_show_has_no_finite_error():
+    # Only the straight part was measured: nothing tells where it ends.
+    below = np.linspace(0.2, 3.0, 8)
+    fit = fit_nonlinearity(below, below, scale=15.0)
+    assert math.isinf(fit.gamma_error)
+    # A curve without a sigmoid stops at x_min = 1 and says so.
+    x = np.linspace(0.1, 1.4, 30)
+    straight = fit_nonlinearity(x, SaturatingReLU()(x))
+    assert_allclose(straight.predict(x), straight.y, atol=0.02)
+
+
+def test_a_table_takes_the_data_as_they_are_and_averages_repeats():
+    fit = fit_nonlinearity([3.0, 1.0, 2.0, 2.0], [4.0, 1.0, 1.0, 3.0], kind="tabulated")
+    assert fit.nonlinearity == Tabulated((0.25, 0.5, 0.75), (0.25, 0.5, 1.0))
+    assert fit.scale == 4.0
+    assert_allclose(fit.predict([1.0, 2.0, 3.0]), [1.0, 2.0, 4.0])
+    assert_allclose(fit.rms_residual, math.sqrt(2.0))
+    assert math.isnan(fit.x_min)
+    assert fit_nonlinearity([1.0, 2.0], [1.0, 3.0], kind="tabulated", scale=1.5).nonlinearity(10.0) == 2.0
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "options", "words"),
+    [
+        ([], [], {}, "length >= 4"),
+        ([1, 2, 3], [1, 2, 3], {}, "length >= 4"),
+        ([1, 2, 3, 4], [1, 2, 3], {}, "4 and 3 points"),
+        ([1, 2, 3, 4], [1, 2, float("nan"), 3], {}, r"y\[2\] = nan"),
+        ([1, 2, 3, -4], [1, 2, 3, 4], {}, r"x\[3\] = -4"),
+        ([1, 2, 3, 4], [2, 2, 2, 2], {}, "all 4 values are 2"),
+        ([2, 2, 2, 2], [1, 2, 3, 4], {}, "all 4 values are 2"),
+        ([[1, 2, 3, 4]], [1, 2, 3, 4], {}, "x.shape"),
+        (["a"] * 4, [1, 2, 3, 4], {}, "finite numbers >= 0"),
+        ([1, 2, 3, 4], [1, 2, 3, 4], {"kind": "spline"}, "kind = 'spline'"),
+        ([1, 2, 3, 4], [1, 2, 3, 4], {"scale": 0.0}, "scale = 0.0"),
+        ([1, 1, 2, 2], [1, 3, 2, 2], {"kind": "tabulated"}, "different outputs"),
+    ],
+)
+def test_bad_curves_are_refused(x, y, options, words):
+    with pytest.raises(InvalidParameter, match=words):
+        fit_nonlinearity(x, y, **options)

@@ -1,0 +1,106 @@
+"""Amplitudes drawn from the model's own P(W) are found again: how often the confidence intervals hold the truth.
+
+Intervals of 95 % must hold it in at least 90 of 100 data sets. ``python -m tests.fitting.test_recovery`` prints the
+coverage that the documents quote.
+"""
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from dendrocap import NeuronSpec, Polsky, TaskSpec, Units, critical_capacity
+from dendrocap.fitting.bootstrap import bootstrap, interval
+from dendrocap.fitting.rule import Rule
+from dendrocap.fitting.weights import fit_weights
+from dendrocap.theory.weights import CapacityWeights
+
+TASK, UNITS, PAPER_FIT = TaskSpec(f_in=0.05, f_out=0.05), Units(), Polsky(x_min=0.2, gamma=20.0)
+THETA_D, THETA_S = 0.045, 0.3
+WAYS = ("tested", "joint", "amplitudes", "fixed", "histogram", "hidden", "fixed and hidden")
+
+
+def truth_mv():
+    """Weights of a neuron at capacity, in millivolts."""
+    solution = critical_capacity(NeuronSpec(PAPER_FIT, THETA_D, THETA_S), TASK)
+    return CapacityWeights(solution.B, float(UNITS.weight_mv(solution.W_star)))
+
+
+def data(truth, n, seed):
+    """A data set of about n connections, and the number of pairs tested for it."""
+    n_tested = round(n / (1.0 - truth.silent_fraction))
+    weights_mv = truth.rvs(n_tested, random_state=np.random.default_rng([seed, n]))
+    return weights_mv[weights_mv > 0.0], n_tested
+
+
+def rule(way, truth, n_tested):
+    p0 = {"tested": "tested", "hidden": "tested", "joint": "free", "amplitudes": "free"}.get(way, truth.silent_fraction)
+    return Rule(
+        p0,
+        "histogram" if way == "histogram" else "likelihood",
+        threshold=0.2 if "hidden" in way else 0.0,
+        bin_width=0.1,
+        n_tested=None if way == "amplitudes" else n_tested,
+    )
+
+
+def coverage(way, n, n_seeds, n_bootstrap):
+    """In how many data sets each quantity's 95 % interval holds the truth."""
+    truth = truth_mv()
+    measures = {
+        "silent_fraction": lambda weights: weights.silent_fraction,
+        "W_star_mv": lambda weights: weights.W_star,
+        "theta_d_mv": lambda weights: float(UNITS.theta_d_mv(TASK.f_in * UNITS.weight(weights.mean()))),
+    }
+    hits = dict.fromkeys(measures, 0)
+    for seed in range(n_seeds):
+        amplitudes, n_tested = data(truth, n, seed)
+        how = rule(way, truth, n_tested)
+        visible = amplitudes[amplitudes > how.threshold]
+        estimate, *repeated = (
+            CapacityWeights(shape.B, shape.W_star)
+            for shape in [
+                how.fit(visible),
+                *bootstrap(how, visible, n_bootstrap, np.random.default_rng(seed), progress=lambda: None),
+            ]
+        )
+        for name, measure in measures.items():
+            found = interval(measure(estimate), [measure(again) for again in repeated], 0.95)
+            hits[name] += found.covers(measure(truth))
+    return hits
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [931, 10_000])
+@pytest.mark.parametrize("way", WAYS)
+def test_intervals_hold_the_truth_in_ninety_of_a_hundred_data_sets(way, n):
+    hits = coverage(way, n, n_seeds=100, n_bootstrap=1000)
+    assert min(hits.values()) >= 90, hits
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_intervals_hold_the_truth_in_a_few_data_sets(way):
+    # An interval that holds the truth with probability 0.9, the least we accept, would do so less often than `least`
+    # times in 20 with a probability below 1 %.
+    n_seeds = 20
+    least = int(binom.ppf(0.01, n_seeds, 0.9))
+    hits = coverage(way, 931, n_seeds, n_bootstrap=100)
+    assert min(hits.values()) >= least, hits
+
+
+def somatic_coverage(n, n_seeds, n_bootstrap):
+    """The same for theta_s, which the silent fraction determines poorly; and how often there is one at all."""
+    truth, hits, reached = truth_mv(), 0, 0
+    for seed in range(n_seeds):
+        amplitudes, n_tested = data(truth, n, seed)
+        fit = fit_weights(amplitudes, n_tested, nonlinearity=PAPER_FIT, task=TASK, n_bootstrap=n_bootstrap, rng=seed)
+        hits += fit.theta_s_mv.covers(float(UNITS.theta_s_mv(THETA_S)))
+        reached += fit.dendrites.reachable
+    return {"theta_s_mv": hits, "reachable": reached}
+
+
+if __name__ == "__main__":
+    for n in (931, 10_000):
+        for way in WAYS:
+            print(n, way, coverage(way, n, n_seeds=100, n_bootstrap=1000), flush=True)
+    for n in (931, 10_000, 100_000):
+        print(n, somatic_coverage(n, n_seeds=40, n_bootstrap=200), flush=True)
