@@ -5,9 +5,11 @@ import math
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.special import ndtri
 
 from dendrocap import InvalidParameter, NeuronSpec, NoSolution, Polsky, TaskSpec, Units, critical_capacity, fit_weights
 from dendrocap.fitting.bootstrap import interval
+from dendrocap.fitting.thresholds import compatible_thresholds
 from dendrocap.theory.weights import CapacityWeights
 
 SPARSE, PAPER_FIT, UNITS = TaskSpec(f_in=0.05, f_out=0.05), Polsky(x_min=0.2, gamma=20.0), Units()
@@ -67,25 +69,42 @@ def test_bootstrap_is_reproducible_counts_its_steps_and_brackets_the_estimate(rn
     weights_mv = CapacityWeights(0.72, 1.0).rvs(3000, random_state=rng)
     steps = []
     options = {"n_bootstrap": 40, "rng": 7}
-    fit = fitted(weights_mv, **options, progress=lambda done, total: steps.append((done, total)))
-    assert steps == [(number, 80) for number in range(1, 81)]
+    fit = fitted(weights_mv, **options, progress=lambda: steps.append(1))
+    assert len(steps) == 40
     again = fitted(weights_mv, **options)
     for name in ("silent_fraction", "W_star_mv", "theta_d_mv", "theta_s_mv"):
         found = getattr(fit, name)
         assert found == getattr(again, name)
         assert found.low <= found.value <= found.high
-    # Near the edge of the reachable interval some replicates fall beyond it.
-    assert 0.0 < fit.theta_s_reached <= 1.0
+    assert (fit.theta_s_mv.low, fit.theta_s_mv.high) in fit.theta_s_sets_mv
     w = np.linspace(0.05, 3.0, 5)
     low, high = fit.density_band(w)
     assert np.all((low <= fit.weights_mv.pdf(w)) & (fit.weights_mv.pdf(w) <= high))
+
+
+def test_somatic_thresholds_are_kept_exactly_where_the_equations_agree_with_the_replicates():
+    """Replicates without scatter in theta_d: the set is where the silent fraction lies between their quantiles."""
+    theta_d, p0 = 0.045, np.linspace(0.745, 0.76, 201)
+    shapes = [CapacityWeights(float(ndtri(p)), 1.0) for p in p0]
+    replicates = [CapacityWeights(shape.B, theta_d / SPARSE.f_in / shape.mean()) for shape in shapes]
+    sets = compatible_thresholds(PAPER_FIT, replicates, SPARSE, 0.9)
+    low, high = np.quantile(p0, (0.05, 0.95))
+    assert len(sets) == 2  # below and above the maximum
+    for theta_s, expected in zip(sets[0] + sets[1][::-1], (low, high, low, high), strict=True):
+        found = critical_capacity(NeuronSpec(PAPER_FIT, theta_d, theta_s), SPARSE).silent_fraction
+        # Ends are interpolated in a grid of 41 thresholds.
+        assert_allclose(found, expected, atol=5e-4)
+    beyond = [CapacityWeights(1.2, 5.0 + 0.01 * number) for number in range(20)]
+    assert compatible_thresholds(PAPER_FIT, beyond, SPARSE, 0.9) == ()
+    assert compatible_thresholds(PAPER_FIT, [], SPARSE, 0.9) == ()
 
 
 def test_without_bootstrap_there_are_estimates_but_no_intervals():
     fit = fitted(quantiles_mv(0.72, 1.0, 2000))
     assert math.isfinite(fit.W_star_mv.value)
     assert math.isnan(fit.W_star_mv.low)
-    assert math.isnan(fit.theta_s_reached)
+    assert fit.theta_s_sets_mv == ()
+    assert math.isnan(fit.theta_s_mv.low)
     assert np.isnan(fit.density_band([1.0])).all()
 
 

@@ -3,25 +3,35 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import astuple, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.interpolate import BarycentricInterpolator
 
 from dendrocap.errors import NoSolution
+from dendrocap.fitting.bootstrap import tails
 from dendrocap.fitting.estimators import SHAPE_LIMITS
 from dendrocap.model import NeuronSpec, Nonlinearity, TaskSpec, Units
 from dendrocap.theory.capacity import CapacitySolution, critical_capacity
-from dendrocap.theory.inverse import SilentRange, dendritic_threshold, linear_margin, silent_range, somatic_thresholds
+from dendrocap.theory.inverse import (
+    SilentRange,
+    dendritic_threshold,
+    linear_margin,
+    silent_fraction_or_nan,
+    silent_range,
+    somatic_thresholds,
+    threshold_grid,
+)
 from dendrocap.theory.weights import CapacityWeights
 
 __all__ = [
     "DendriticExplanation",
     "OneLayerExplanation",
+    "compatible_thresholds",
     "explain_by_dendrites",
     "explain_by_margin",
-    "repeated_thresholds",
 ]
 
 Floats = NDArray[np.float64]
@@ -104,35 +114,62 @@ def explain_by_dendrites(g: Nonlinearity, weights: CapacityWeights, task: TaskSp
     return DendriticExplanation(theta_d, nearest, (), False, reach, solution)
 
 
-def repeated_thresholds(
-    g: Nonlinearity,
-    replicates: Sequence[CapacityWeights],
-    task: TaskSpec,
-    near: float,
-    progress: Callable[[], None],
-) -> tuple[Floats, float]:
-    """theta_s of every replicate, and the fraction of them whose silent fraction is reached.
+def compatible_thresholds(
+    g: Nonlinearity, replicates: Sequence[CapacityWeights], task: TaskSpec, level: float
+) -> tuple[tuple[float, float], ...]:
+    """Intervals of theta_s that the replicates of a fit do not contradict, ascending; none if they contradict all.
 
-    Of several thresholds the one next to ``near`` counts: the interval is that of one solution, not of two. Where
-    there is none, the nearest stands in, as it does in `explain_by_dendrites`.
+    A threshold is kept if the difference between the silent fraction of a replicate and the one that the equations
+    give it at that threshold is positive in some replicates and negative in others, beyond the tails of ``level``
+    [theta-s-set]. As the silent fraction passes through a maximum, inverting each replicate would not do: many have no
+    solution and most have two.
     """
-    theta_s = np.full(len(replicates), np.nan)
-    for number, weights in enumerate(replicates):
-        if SHAPE_LIMITS[1] > weights.B:
-            found = somatic_thresholds(g, weights, task)
-            theta_s[number] = min(found, key=lambda threshold: abs(threshold - near), default=math.nan)
-        progress()
-    reached = float(np.mean(np.isfinite(theta_s))) if len(replicates) else math.nan
-    missing = [at for at in np.flatnonzero(np.isnan(theta_s)).tolist() if SHAPE_LIMITS[1] > replicates[at].B]
-    if missing:
-        theta_d = np.array([dendritic_threshold(replicates[number], task.f_in) for number in missing])
-        silent = np.array([replicates[number].silent_fraction for number in missing])
-        # The ends of the reachable interval move smoothly with theta_d: five of them tell the others.
-        nodes = np.linspace(theta_d.min(), theta_d.max(), 5)
-        reach = np.array([astuple(silent_range(g, node, task)) for node in nodes])
-        low, high, at_low, at_high = (np.interp(theta_d, nodes, column) for column in reach.T)
-        theta_s[missing] = np.where(np.abs(silent - high) < np.abs(silent - low), at_high, at_low)
-    return theta_s, reached
+    usable = [weights for weights in replicates if SHAPE_LIMITS[1] > weights.B]
+    if not usable:
+        return ()
+    silent = np.array([weights.silent_fraction for weights in usable])
+    theta_d = np.array([dendritic_threshold(weights, task.f_in) for weights in usable])
+    grid = threshold_grid(g)
+    # The silent fraction is smooth in theta_d, whose replicates lie close together: five values tell the others.
+    nodes = np.linspace(theta_d.min(), theta_d.max() * (1.0 + 1e-9), 5)
+    surface = np.array([[silent_fraction_or_nan(g, node, theta_s, task) for node in nodes] for theta_s in grid])
+    excess = silent - _interpolated(nodes, surface, theta_d)
+    low, high = np.quantile(excess, tails(level), axis=1)
+    return _where_both_signs(grid, low, high)
+
+
+def _interpolated(nodes: Floats, surface: Floats, at: Floats) -> Floats:
+    """Each row of the surface, a polynomial through the nodes, at the given points; NaN rows stay NaN."""
+    result = np.full((surface.shape[0], at.size), np.nan)
+    known = np.all(np.isfinite(surface), axis=1)
+    result[known] = BarycentricInterpolator(nodes, surface[known].T)(at).T
+    return result
+
+
+def _where_both_signs(grid: Floats, low: Floats, high: Floats) -> tuple[tuple[float, float], ...]:
+    """Intervals of the grid on which low <= 0 <= high, with ends interpolated between its points."""
+    room = np.minimum(-low, high)  # positive inside
+    inside = room >= 0.0  # NaN is outside
+    found: list[tuple[float, float]] = []
+    start: float | None = None
+    for at in range(grid.size):
+        before = at - 1
+        if inside[at] and start is None:
+            start = float(grid[at]) if at == 0 else _crossing(grid, room, before, at)
+        if start is not None and not inside[at]:
+            found.append((start, _crossing(grid, room, before, at)))
+            start = None
+    if start is not None:
+        found.append((start, float(grid[-1])))
+    return tuple(found)
+
+
+def _crossing(grid: Floats, room: Floats, left: int, right: int) -> float:
+    """Where ``room`` vanishes between two points of the grid; the one inside if the other has no value."""
+    if not np.isfinite(room[left] + room[right]):
+        return float(grid[left] if np.isfinite(room[left]) else grid[right])
+    share = room[left] / (room[left] - room[right])
+    return float(grid[left] + share * (grid[right] - grid[left]))
 
 
 def explain_by_margin(weights: CapacityWeights, task: TaskSpec, units: Units) -> OneLayerExplanation:

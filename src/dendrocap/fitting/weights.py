@@ -18,9 +18,9 @@ from dendrocap.fitting.rule import Rule
 from dendrocap.fitting.thresholds import (
     DendriticExplanation,
     OneLayerExplanation,
+    compatible_thresholds,
     explain_by_dendrites,
     explain_by_margin,
-    repeated_thresholds,
 )
 from dendrocap.model import Nonlinearity, Polsky, TaskSpec, Units
 from dendrocap.theory.weights import CapacityWeights
@@ -39,6 +39,9 @@ class WeightFit:
     ----------
     silent_fraction, W_star_mv, theta_d_mv, theta_s_mv : Interval
         Estimates with bootstrap percentile intervals. ``theta_s_mv`` uses the printed conversion 15 K theta_s.
+    theta_s_sets_mv : tuple of (float, float)
+        All intervals of somatic thresholds that the data do not contradict. The one nearest to the estimate is that of
+        ``theta_s_mv``, whose ends are NaN if there is none.
     B : float
         Shape: the silent fraction is H(-B).
     detected_fraction : float
@@ -51,9 +54,6 @@ class WeightFit:
         Thresholds of a neuron with dendrites, in the model's units.
     one_layer : OneLayerExplanation
         The alternative: a linear neuron with a margin.
-    theta_s_reached : float
-        Fraction of bootstrap replicates for which a somatic threshold exists; the interval of ``theta_s_mv`` takes
-        the nearest one for the others, and is NaN if there is none for any.
     amplitudes_mv : array
         The visible amplitudes; ``n_hidden`` more were below the detection threshold.
     """
@@ -62,13 +62,13 @@ class WeightFit:
     W_star_mv: Interval
     theta_d_mv: Interval
     theta_s_mv: Interval
+    theta_s_sets_mv: tuple[tuple[float, float], ...]
     B: float
     detected_fraction: float
     observed_fraction: float
     comparison: tuple[Candidate, ...]
     dendrites: DendriticExplanation
     one_layer: OneLayerExplanation
-    theta_s_reached: float
     amplitudes_mv: Floats = field(repr=False, compare=False)
     n_hidden: int
     n_tested: int | None
@@ -126,7 +126,7 @@ def fit_weights(
     n_bootstrap: int = 1000,
     level: float = 0.95,
     rng: np.random.Generator | int | None = 0,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[], None] | None = None,
 ) -> WeightFit:
     """Fit of measured amplitudes by the distribution of weights at capacity, and the neurons that explain it.
 
@@ -158,7 +158,7 @@ def fit_weights(
     rng : numpy Generator or seed
         Source of the resampling.
     progress : callable, optional
-        Called with the number of steps done and their total, two steps per replicate.
+        Called after each replicate.
 
     Raises
     ------
@@ -199,34 +199,28 @@ def fit_weights(
         raise NoSolution(_undetermined(visible - threshold))
     weights = CapacityWeights(shape.B, float(units.weight(shape.W_star)))
     dendrites = explain_by_dendrites(g, weights, task)
-
-    done = 0
-
-    def step() -> None:
-        nonlocal done
-        done += 1
-        if progress is not None:
-            progress(done, 2 * n_bootstrap)
-
+    step = progress or _no_progress
     shapes = bootstrap(rule, visible, n_bootstrap, np.random.default_rng(rng), step)
     repeated = tuple(CapacityWeights(again.B, again.W_star) for again in shapes)
     in_model = [CapacityWeights(again.B, float(units.weight(again.W_star))) for again in shapes]
-    theta_s, reached = repeated_thresholds(g, in_model, task, dendrites.theta_s, step)
-    theta_d_mv, theta_s_mv = units.theta_d_mv(dendrites.theta_d), units.theta_s_mv(dendrites.theta_s)
+    theta_s_sets = compatible_thresholds(g, in_model, task, level)
+    theta_d_mv = float(units.theta_d_mv(dendrites.theta_d))
+    theta_s_mv = float(units.theta_s_mv(dendrites.theta_s))
+    theta_s_sets_mv = tuple((float(units.theta_s_mv(a)), float(units.theta_s_mv(b))) for a, b in theta_s_sets)
     theta_d_mv_per_mean_mv = float(units.theta_d_mv(task.f_in * units.weight(1.0)))  # theta_d = f_in W_bar
     seen = CapacityWeights(shape.B, shape.W_star).sf(threshold)
     return WeightFit(
         silent_fraction=interval(weights.silent_fraction, [w.silent_fraction for w in repeated], level),
         W_star_mv=interval(shape.W_star, [w.W_star for w in repeated], level),
-        theta_d_mv=interval(float(theta_d_mv), [theta_d_mv_per_mean_mv * w.mean() for w in repeated], level),
-        theta_s_mv=interval(float(theta_s_mv), units.theta_s_mv(theta_s) if reached > 0.0 else [], level),
+        theta_d_mv=interval(theta_d_mv, [theta_d_mv_per_mean_mv * w.mean() for w in repeated], level),
+        theta_s_mv=_nearest(theta_s_mv, theta_s_sets_mv),
+        theta_s_sets_mv=theta_s_sets_mv,
         B=shape.B,
         detected_fraction=float(seen),
         observed_fraction=math.nan if n_tested is None else visible.size / n_tested,
         comparison=candidates(visible, shape, threshold, 2 if p0 == "free" else 1),
         dendrites=dendrites,
         one_layer=explain_by_margin(weights, task, units),
-        theta_s_reached=reached,
         amplitudes_mv=visible,
         n_hidden=n_hidden,
         n_tested=n_tested,
@@ -273,3 +267,13 @@ def _undetermined(excess: Floats) -> str:
         "squared mean, and a truncated Gaussian has between 1 (no silent synapses) and 2 (an exponential, all silent); "
         "give n_tested, or a number for p0"
     )
+
+
+def _nearest(value: float, sets: tuple[tuple[float, float], ...]) -> Interval:
+    """The estimate with the interval that holds it or, if none does, comes nearest."""
+    low, high = min(sets, key=lambda ends: max(ends[0] - value, value - ends[1]), default=(math.nan, math.nan))
+    return Interval(value, low, high)
+
+
+def _no_progress() -> None:
+    """Nobody wants to know."""

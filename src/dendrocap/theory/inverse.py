@@ -25,7 +25,15 @@ from dendrocap.theory.response import response
 from dendrocap.theory.solve import bracketed_root
 from dendrocap.theory.weights import CapacityWeights
 
-__all__ = ["SilentRange", "dendritic_threshold", "linear_margin", "silent_range", "somatic_thresholds"]
+__all__ = [
+    "SilentRange",
+    "dendritic_threshold",
+    "linear_margin",
+    "silent_fraction_or_nan",
+    "silent_range",
+    "somatic_thresholds",
+    "threshold_grid",
+]
 
 Floats = NDArray[np.float64]
 
@@ -129,22 +137,32 @@ def silent_range(g: Nonlinearity, theta_d: float, task: TaskSpec) -> SilentRange
     from scipy.optimize import minimize_scalar
 
     def silent(theta_s: float) -> float:
-        return critical_capacity(NeuronSpec(g, theta_d, theta_s), task).silent_fraction
+        return silent_fraction_or_nan(g, theta_d, theta_s, task)
 
-    grid = _threshold_grid(g)
+    grid = threshold_grid(g)
     values = np.array([silent(theta_s) for theta_s in grid])
+    if np.all(np.isnan(values)):
+        raise NoSolution(f"no somatic threshold brings {g!r} to capacity at theta_d = {theta_d:g}")
 
     def extreme(at: int, sign: float) -> tuple[float, float]:
-        """The extremum next to a point of the grid; at an end of the grid, the end itself."""
-        if at in (0, grid.size - 1):
+        """The extremum next to a point of the grid; at an end of what is known, the end itself."""
+        if at in (0, grid.size - 1) or np.isnan(values[at - 1] + values[at + 1]):
             return float(values[at]), float(grid[at])
         bounds = (float(grid[at - 1]), float(grid[at + 1]))
         outcome = minimize_scalar(lambda t: sign * silent(t), bounds=bounds, method="bounded", options={"xatol": 1e-7})
         return sign * float(outcome.fun), float(outcome.x)
 
-    low, theta_s_low = extreme(int(np.argmin(values)), 1.0)
-    high, theta_s_high = extreme(int(np.argmax(values)), -1.0)
+    low, theta_s_low = extreme(int(np.nanargmin(values)), 1.0)
+    high, theta_s_high = extreme(int(np.nanargmax(values)), -1.0)
     return SilentRange(low, high, theta_s_low, theta_s_high)
+
+
+def silent_fraction_or_nan(g: Nonlinearity, theta_d: float, theta_s: float, task: TaskSpec) -> float:
+    """Silent fraction at capacity; NaN where there is no capacity, as happens for curves that are not monotone."""
+    try:
+        return critical_capacity(NeuronSpec(g, theta_d, theta_s), task).silent_fraction
+    except (ConvergenceError, NoSolution):
+        return math.nan
 
 
 def linear_margin(weights: CapacityWeights, task: TaskSpec) -> CapacitySolution:
@@ -193,7 +211,7 @@ def _threshold_limits(g: Nonlinearity) -> tuple[float, float]:
     return max(low + margin, 0.0), high - margin
 
 
-def _threshold_grid(g: Nonlinearity) -> Floats:
+def threshold_grid(g: Nonlinearity) -> Floats:
     """Somatic thresholds to look at, denser towards the ends of g's range."""
     low, high = _threshold_limits(g)
     if math.isinf(high):

@@ -1,0 +1,169 @@
+"""The paper's fit to the amplitudes of Song et al. (2005), as printed and from the raw data.
+
+The print gives three numbers whose units do not all agree (paper notes, 'The fit to Song et al.'). Each reading is put
+through the equations, next to fits to the amplitudes themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from scipy.special import ndtri
+
+from dendrocap.datasets.song2005 import song2005
+from dendrocap.fitting import WeightFit, fit_weights
+from dendrocap.model import NeuronSpec, Polsky, TaskSpec, Units
+from dendrocap.theory import CapacityWeights, critical_capacity, dendritic_threshold
+
+__all__ = ["PRINTED", "PaperComparison", "Printed", "Reading", "compare_with_paper"]
+
+
+@dataclass(frozen=True)
+class Printed:
+    """The numbers of the paper's Fig. 6 and its appendix on biological parameters."""
+
+    p0: float = 0.76
+    W_star: float = 5.56  # printed as mV
+    theta_d_mv: float = 0.6
+    theta_s_mv: float = 63.0
+    nonlinearity: Polsky = field(default_factory=lambda: Polsky(x_min=0.2, gamma=20.0))
+    task: TaskSpec = field(default_factory=lambda: TaskSpec(f_in=0.05, f_out=0.05))
+    units: Units = field(default_factory=lambda: Units(n_inputs=10_000, n_branches=100, scale_mv=15.0))
+
+
+PRINTED = Printed()
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One set of parameters, in the model's units and in millivolts, and what the equations make of it.
+
+    Attributes
+    ----------
+    label : str
+        Where the numbers come from.
+    p0 : float
+        The silent fraction that was wanted.
+    W_star, W_star_mv, theta_d, theta_d_mv, theta_s, theta_s_mv : float
+        Scale of the weights and both thresholds; ``theta_s_mv`` is 15 K theta_s.
+    k_theta_s : float
+        K theta_s, which is what the printed 63 can be if it is not in millivolts.
+    silent_fraction, alpha_c : float
+        What a neuron with these thresholds has at capacity.
+    reached : bool
+        Whether that is the silent fraction that was wanted, to four digits.
+    """
+
+    label: str
+    p0: float
+    W_star: float
+    W_star_mv: float
+    theta_d: float
+    theta_d_mv: float
+    theta_s: float
+    theta_s_mv: float
+    k_theta_s: float
+    silent_fraction: float
+    alpha_c: float
+    reached: bool
+
+
+@dataclass(frozen=True)
+class PaperComparison:
+    """All readings, and the fits to the raw amplitudes among them."""
+
+    readings: tuple[Reading, ...]
+    paper_way: WeightFit = field(repr=False)
+    likelihood: WeightFit = field(repr=False)
+    tested: WeightFit = field(repr=False)
+
+    @property
+    def caption(self) -> str:
+        """What the figure shows, in words and numbers."""
+        fit = self.paper_way
+        scale, solution = fit.W_star_mv, fit.dendrites.solution
+        by_model, by_millivolts = (self._reading(label) for label in (READING_MODEL, READING_MILLIVOLTS))
+        return (
+            f"{fit.amplitudes_mv.size} EPSPs of Song et al. (2005), {fit.n_tested} pairs tested. Fit as in the paper, "
+            f"p0 = {fit.silent_fraction.value:g}: W* = {fit.W_star:.2f} = {scale.value:.2f} mV "
+            f"[{scale.low:.2f}, {scale.high:.2f}], theta_d = {fit.theta_d_mv.value:.2f} mV, theta_s = "
+            f"{solution.neuron.theta_s:.3f} = {fit.theta_s_mv.value:.0f} mV. Printed: W* = {PRINTED.W_star}, theta_d = "
+            f"{PRINTED.theta_d_mv} mV, theta_s = {PRINTED.theta_s_mv:g} mV; the equations give p0 = "
+            f"{by_model.silent_fraction:.4f} if 63 is K theta_s (theta_s = {by_model.theta_s:g}) and "
+            f"{by_millivolts.silent_fraction:.4f} if it is 15 K theta_s (theta_s = {by_millivolts.theta_s:g})."
+        )
+
+    def _reading(self, label: str) -> Reading:
+        return next(reading for reading in self.readings if reading.label == label)
+
+
+READING_MODEL = "printed, 63 = K theta_s"
+READING_MILLIVOLTS = "printed, 63 mV = 15 K theta_s"
+
+
+def compare_with_paper(
+    n_bootstrap: int = 1000, rng: int = 0, progress: Callable[[], None] | None = None
+) -> PaperComparison:
+    """The printed fit in its readings, and fits to the 931 amplitudes, in the paper's way and by likelihood.
+
+    ``progress`` is called after each of ``3 n_bootstrap`` steps.
+    """
+    data = song2005()
+    how = {
+        "nonlinearity": PRINTED.nonlinearity,
+        "task": PRINTED.task,
+        "units": PRINTED.units,
+        "n_bootstrap": n_bootstrap,
+        "rng": rng,
+        "progress": progress,
+    }
+    paper_way = fit_weights(data.amplitudes_mv, data.n_tested, p0=PRINTED.p0, method="histogram", **how)  # type: ignore[arg-type]
+    likelihood = fit_weights(data.amplitudes_mv, data.n_tested, p0=PRINTED.p0, **how)  # type: ignore[arg-type]
+    tested = fit_weights(data.amplitudes_mv, data.n_tested, p0="tested", **how)  # type: ignore[arg-type]
+    readings = (
+        *printed_readings(),
+        _fitted("raw data, least squares on histogram", paper_way),
+        _fitted("raw data, likelihood", likelihood),
+        _fitted("raw data, likelihood, p0 from tested pairs", tested),
+    )
+    return PaperComparison(readings, paper_way, likelihood, tested)
+
+
+def printed_readings() -> tuple[Reading, ...]:
+    """The printed numbers in the units that they may be in."""
+    units = PRINTED.units
+    B = float(ndtri(PRINTED.p0))
+    theta_d = float(units.theta_d(PRINTED.theta_d_mv))
+    by_k = PRINTED.theta_s_mv / units.n_branches
+    by_millivolts = float(units.theta_s(PRINTED.theta_s_mv))
+    # If W_star were in millivolts, the relation printed for theta_d would not give the theta_d that is printed.
+    literal = CapacityWeights(B, float(units.weight(PRINTED.W_star)))
+    return (
+        _reading(READING_MODEL, PRINTED.W_star, theta_d, by_k),
+        _reading(READING_MILLIVOLTS, PRINTED.W_star, theta_d, by_millivolts),
+        _reading("printed, W_star = 5.56 mV", literal.W_star, dendritic_threshold(literal, PRINTED.task.f_in), by_k),
+    )
+
+
+def _reading(label: str, W_star: float, theta_d: float, theta_s: float, p0: float = PRINTED.p0) -> Reading:
+    units = PRINTED.units
+    solution = critical_capacity(NeuronSpec(PRINTED.nonlinearity, theta_d, theta_s), PRINTED.task)
+    return Reading(
+        label=label,
+        p0=p0,
+        W_star=W_star,
+        W_star_mv=float(units.weight_mv(W_star)),
+        theta_d=theta_d,
+        theta_d_mv=float(units.theta_d_mv(theta_d)),
+        theta_s=theta_s,
+        theta_s_mv=float(units.theta_s_mv(theta_s)),
+        k_theta_s=units.n_branches * theta_s,
+        silent_fraction=solution.silent_fraction,
+        alpha_c=solution.alpha_c,
+        reached=abs(solution.silent_fraction - p0) < 5e-5,
+    )
+
+
+def _fitted(label: str, fit: WeightFit) -> Reading:
+    return _reading(label, fit.W_star, fit.dendrites.theta_d, fit.dendrites.theta_s, fit.silent_fraction.value)

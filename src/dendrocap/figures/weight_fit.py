@@ -1,0 +1,116 @@
+"""Synaptic strengths and the neuron that would have them, as in the paper's Fig. 6."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dendrocap.figures.style import COLUMN_WIDTH, PALETTE, house_style
+from dendrocap.fitting import CapacityReport, WeightFit
+from dendrocap.theory.weights import CapacityWeights
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["draw_weight_fit"]
+
+DATA = "0.78"
+FIT, OTHER, BRANCHES = PALETTE["polsky"], PALETTE["relu"], PALETTE["tabulated"]
+
+
+def draw_weight_fit(
+    fit: WeightFit,
+    report: CapacityReport,
+    *,
+    others: Sequence[tuple[str, CapacityWeights]] = (),
+    caption: str = "",
+) -> Figure:
+    """Silent fraction as a bar at zero, histogram and fitted density with its band, and the drive of the branches.
+
+    Parameters
+    ----------
+    fit : WeightFit
+        Drawn with the confidence band of its bootstrap.
+    report : CapacityReport
+        Of the same fit, for the distribution of branch inputs over g.
+    others : sequence of (label, CapacityWeights)
+        Further distributions in millivolts, drawn as dashed lines.
+    caption : str
+        Printed below the figure.
+    """
+    from matplotlib.figure import Figure
+
+    with house_style():
+        figure = Figure(figsize=(2.1 * COLUMN_WIDTH, 2.9 + (0.75 if caption else 0.0)), layout="constrained")
+        silent, density, branches = figure.subplots(1, 3, width_ratios=(0.9, 5.0, 4.0))
+        _draw_silent(silent, fit)
+        _draw_density(density, fit, others)
+        _draw_branches(branches, report)
+        if caption:
+            figure.supxlabel("\n".join(textwrap.wrap(caption, 132)), fontsize=6.8, x=0.02, ha="left", color="0.25")
+    return figure
+
+
+def _draw_silent(axes: Any, fit: WeightFit) -> None:
+    p0 = fit.silent_fraction
+    axes.bar([0.0], [p0.value], width=0.6, color=FIT, alpha=0.85)
+    if np.isfinite(p0.low) and p0.low < p0.high:
+        axes.errorbar([0.0], [p0.value], [[p0.value - p0.low], [p0.high - p0.value]], color="0.1", capsize=3)
+    if np.isfinite(fit.observed_fraction):
+        axes.plot([-0.42, 0.42], [1.0 - fit.observed_fraction] * 2, color="0.35", lw=1.4, ls=":")
+        axes.annotate("not seen", (0.0, 1.0 - fit.observed_fraction), (0, 3), textcoords="offset points",
+                      ha="center", fontsize=6.5, color="0.35")  # fmt: skip
+    axes.set_xlim(-0.6, 0.6)
+    axes.set_ylim(0.0, 1.0)
+    axes.set_xticks([0.0], ["0"])
+    axes.set_ylabel(r"silent fraction $p_0$")
+
+
+def _draw_density(axes: Any, fit: WeightFit, others: Sequence[tuple[str, CapacityWeights]]) -> None:
+    edges, heights = fit.histogram
+    axes.stairs(heights, edges, fill=True, color=DATA, label=f"{fit.amplitudes_mv.size} EPSPs")
+    # The tail of a few outliers would squeeze everything else to the left.
+    far = float(np.quantile(fit.amplitudes_mv, 0.99)) * 1.1
+    w = np.linspace(1e-6 + fit.detection_threshold_mv, far, 400)
+    low, high = fit.density_band(w)
+    if np.all(np.isfinite(low)):
+        axes.fill_between(w, low, high, color=FIT, alpha=0.3, lw=0.0, label=f"{100 * fit.level:g} % band")
+    scale = rf"$p_0 = {fit.silent_fraction.value:.3g}$, $W_\star = {fit.W_star_mv.value:.2f}$ mV"
+    axes.plot(w, fit.weights_mv.pdf(w), color=FIT, label=scale)
+    for number, (label, weights) in enumerate(others):
+        axes.plot(w, weights.pdf(w), color=(OTHER, BRANCHES)[number % 2], ls="--", lw=1.1, label=label)
+    beyond = int(np.sum(fit.amplitudes_mv > far))
+    if beyond:
+        axes.annotate(
+            f"{beyond} beyond →", (1.0, 0.04), xycoords="axes fraction", ha="right", fontsize=6.5, color="0.35"
+        )
+    axes.set_xlim(0.0, far)
+    axes.set_ylim(bottom=0.0)
+    axes.set_xlabel("EPSP amplitude (mV)")
+    axes.set_ylabel("density (1 / mV)")
+    axes.legend(loc="upper right")
+
+
+def _draw_branches(axes: Any, report: CapacityReport) -> None:
+    inputs, scale = report.preactivation_mv, report.scale_mv
+    reach = (inputs.mean() - 3.5 * inputs.std(), inputs.mean() + 3.5 * inputs.std())
+    x = np.linspace(min(reach[0], -0.3 * scale), max(reach[1], 1.2 * scale), 500)
+    axes.plot(x, scale * report.nonlinearity(x / scale), color=FIT, label="g")
+    axes.set_ylabel("branch output g (mV)")
+    axes.set_xlabel("summed branch input (mV)")
+    axes.set_ylim(0.0, None)
+    axes.set_xlim(x[0], x[-1])
+    drive = axes.twinx()
+    drive.fill_between(x, inputs.pdf(x), color=BRANCHES, alpha=0.3, lw=0.0, label="branch input")
+    drive.set_ylim(bottom=0.0)
+    drive.set_yticks([])
+    drive.spines["left"].set_visible(False)
+    handles = [*axes.get_legend_handles_labels()[0], *drive.get_legend_handles_labels()[0]]
+    axes.legend(handles, ["g", "branch input"], loc="upper left")
+    state = "" if report.reachable else f" (nearest, $p_0 = {report.silent_fraction:.3f}$)"
+    axes.set_title(
+        rf"$\alpha_c = {report.alpha_c:.1f}$, {report.bits_per_synapse:.1f} bit per synapse{state}", fontsize=7.5
+    )
