@@ -21,6 +21,7 @@ from dendrocap import __version__
 from dendrocap.cli.algorithmic_capacity import algorithmic_capacity
 from dendrocap.cli.capacity import capacity
 from dendrocap.cli.datasets import datasets
+from dendrocap.cli.fit import fit
 from dendrocap.cli.generalise import generalise
 from dendrocap.cli.nonlinearity import nonlinearity
 from dendrocap.cli.robustness import robustness
@@ -97,3 +98,4 @@ app.command()(robustness)
 app.command()(generalise)
 app.add_typer(datasets, name="datasets")
 app.add_typer(sweep)
+app.add_typer(fit, name="fit")

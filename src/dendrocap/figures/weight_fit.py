@@ -71,7 +71,7 @@ def _draw_silent(axes: Any, fit: WeightFit) -> None:
 
 def _draw_density(axes: Any, fit: WeightFit, others: Sequence[tuple[str, CapacityWeights]]) -> None:
     edges, heights = fit.histogram
-    axes.stairs(heights, edges, fill=True, color=DATA, label=f"{fit.amplitudes_mv.size} EPSPs")
+    axes.stairs(heights, edges, fill=True, color=DATA, label=f"{fit.amplitudes_mv.size} EPSPs, area as fitted")
     # The tail of a few outliers would squeeze everything else to the left.
     far = float(np.quantile(fit.amplitudes_mv, 0.99)) * 1.1
     w = np.linspace(1e-6 + fit.detection_threshold_mv, far, 400)
@@ -105,7 +105,7 @@ def _draw_branches(axes: Any, report: CapacityReport) -> None:
     axes.set_xlim(x[0], x[-1])
     drive = axes.twinx()
     drive.fill_between(x, inputs.pdf(x), color=BRANCHES, alpha=0.3, lw=0.0, label="branch input")
-    drive.set_ylim(bottom=0.0)
+    drive.set_ylim(0.0, 1.45 * float(inputs.pdf(inputs.mean())))  # leaves room for the legend
     drive.set_yticks([])
     drive.spines["left"].set_visible(False)
     handles = [*axes.get_legend_handles_labels()[0], *drive.get_legend_handles_labels()[0]]

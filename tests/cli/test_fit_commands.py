@@ -1,0 +1,167 @@
+"""``dendrocap fit`` from a file to a table, to JSON and to a figure."""
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from dendrocap import NeuronSpec, Polsky, TaskSpec, Units, capacity_report, critical_capacity, fit_weights
+from dendrocap.cli import app
+
+runner = CliRunner()
+
+
+def run(*arguments):
+    return runner.invoke(app, ["fit", *(str(argument) for argument in arguments)])
+
+
+@pytest.fixture
+def curve_csv(tmp_path, rng):
+    x = np.linspace(0.5, 24.0, 24)
+    y = np.abs(15.0 * Polsky(0.28, 16.0)(x / 15.0) + 0.1 * rng.standard_normal(x.size))
+    path = tmp_path / "curve.csv"
+    path.write_text(
+        "# one branch\nexpected (mV),recorded (mV)\n" + "\n".join(f"{a},{b}" for a, b in zip(x, y, strict=True))
+    )
+    return path
+
+
+@pytest.fixture
+def amplitudes(rng):
+    truth = critical_capacity(NeuronSpec(Polsky(0.2, 20.0), 0.045, 0.1), TaskSpec(0.05, 0.05))
+    weights_mv = Units().weight_mv(truth.weights.rvs(4000, random_state=rng))
+    return weights_mv[weights_mv > 0.0]
+
+
+@pytest.fixture
+def epsp_csv(tmp_path, amplitudes):
+    path = tmp_path / "epsp.csv"
+    path.write_text("cell;epsp;unit\n" + "\n".join(f"c{n};{w!r};mV" for n, w in enumerate(amplitudes.tolist())))
+    return path
+
+
+def test_a_curve_gives_parameters_errors_and_a_figure(curve_csv, tmp_path):
+    target = tmp_path / "curve.png"
+    outcome = run("nonlinearity", curve_csv, "--json", "--plot", target)
+    (row,) = json.loads(outcome.stdout)
+    for name, truth in (("x_min", 0.28), ("gamma", 16.0), ("scale", 15.0)):
+        assert abs(row[name] - truth) < 6.0 * row[f"{name}_error"]
+    assert row["n_points"] == 24
+    assert row["r_squared"] > 0.99
+    assert target.stat().st_size > 1000
+    assert str(target) in outcome.stderr
+    assert "gamma" in run("nonlinearity", curve_csv).stdout
+
+
+def test_a_table_and_a_fixed_scale_can_be_asked_for(curve_csv):
+    (row,) = json.loads(run("nonlinearity", curve_csv, "--kind", "tabulated", "--json").stdout)
+    assert row["nonlinearity"] == "tabulated"
+    assert row["gamma"] is None
+    (row,) = json.loads(run("nonlinearity", curve_csv, "--scale", 15, "--json").stdout)
+    assert row["scale"] == 15.0
+    assert row["scale_error"] is None
+
+
+def test_json_holds_the_numbers_of_the_python_fit(epsp_csv, amplitudes):
+    options = ["--tested", 4000, "--x-min", 0.2, "--gamma", 20, "--bootstrap", 50, "--seed", 3]
+    (row,) = json.loads(run("weights", epsp_csv, *options, "--json").stdout)
+    fit = fit_weights(amplitudes, 4000, nonlinearity=Polsky(0.2, 20.0), n_bootstrap=50, rng=3)
+    report = capacity_report(fit)
+    for name in ("silent_fraction", "W_star_mv", "theta_d_mv"):
+        assert [row[name], row[f"{name}_low"], row[f"{name}_high"]] == list(getattr(fit, name))
+    assert row["theta_s"] == fit.dendrites.theta_s
+    assert row["theta_s_sets_mv"] == [list(ends) for ends in fit.theta_s_sets_mv]
+    assert row["bits_per_synapse"] == report.bits_per_synapse
+    assert row["aic_lognormal"] > row["aic_capacity"]
+    assert row["one_layer_kappa_mv"] == fit.one_layer.kappa_mv
+
+
+def test_the_table_shows_both_explanations_and_the_rivals(epsp_csv, tmp_path):
+    target = tmp_path / "fit.svg"
+    outcome = run("weights", epsp_csv, "--tested", 4000, "--bootstrap", 0, "--plot", target)
+    assert outcome.exit_code == 0
+    for word in ("theta_s", "bits / synapse", "margin kappa", "lognormal", "exponential", "reachable"):
+        assert word in outcome.stdout
+    assert "silent fraction" in outcome.stderr
+    assert target.stat().st_size > 1000
+
+
+def test_a_measured_curve_gives_g_and_the_scale(epsp_csv, curve_csv):
+    outcome = run("weights", epsp_csv, "--tested", 4000, "--curve", curve_csv, "--bootstrap", 0, "--json")
+    assert "Polsky(x_min=0.2" in outcome.stderr
+    (row,) = json.loads(outcome.stdout)
+    (curve,) = json.loads(run("nonlinearity", curve_csv, "--json").stdout)
+    units = Units(scale_mv=curve["scale"])
+    assert row["W_star"] == pytest.approx(float(units.weight(row["W_star_mv"])), rel=1e-12)
+
+
+def test_an_unreachable_fraction_is_said_on_stderr_and_in_the_data(epsp_csv):
+    outcome = run("weights", epsp_csv, "--p0", 0.95, "--bootstrap", 0, "--json")
+    assert outcome.exit_code == 0
+    assert "out of reach" in outcome.stderr
+    (row,) = json.loads(outcome.stdout)
+    assert row["reachable"] is False
+    assert row["theta_s_solutions"] == []
+    assert row["nearest_silent_fraction"] == pytest.approx(row["reachable_high"])
+
+
+def test_the_papers_fit_is_one_command(tmp_path):
+    target = tmp_path / "fig6.png"
+    outcome = run("song2005", "--bootstrap", 20, "--json", "--plot", target)
+    rows = json.loads(outcome.stdout)
+    assert [row["label"].split(",")[0] for row in rows] == ["printed"] * 3 + ["raw data"] * 3
+    assert "0.7563" in outcome.stderr
+    assert "0.7446" in outcome.stderr
+    assert target.stat().st_size > 1000
+    assert "W_star" in run("song2005", "--bootstrap", 0).stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "words"),
+    [
+        ("epsp\n0,45\n0,5\n", ["--tested", 100], ["decimal comma"]),
+        ("epsp\n0.5\nnan\n", ["--tested", 100], ["line 3", "nan"]),
+        ("epsp\n0.5\n-0.5\n", ["--tested", 100], ["-0.5", "> 0"]),
+        ("epsp\n0.5\n0.5\n", ["--tested", 100], ["two different"]),
+        ("epsp\n", ["--tested", 100], ["no numbers"]),
+        ("", ["--tested", 100], ["no data"]),
+        ("a,b\n1,2\n3,4\n", ["--tested", 100], ["which column"]),
+        ("epsp\n0.5\n0.7\n", ["--tested", 2], ["n_tested = 2"]),
+        ("epsp\n0.5\n0.7\n", ["--tested", 100, "--p0", "half"], ["p0 = 'half'"]),
+        ("epsp\n0.5\n0.7\n", ["--tested", 100, "--column", "x"], ["no column 'x'"]),
+        ("epsp\n0.5\n0.7\n", ["--tested", 100, "--plot", "f.bmp"], ["f.bmp"]),
+        ("epsp\n0.5\n0.7\n", ["--tested", 100, "--bootstrap", -1], ["--bootstrap = -1"]),
+        ("epsp\n0.5\n0.7\n", ["--tested", 100, "--curve", "c.csv", "--gamma", 3], ["--curve"]),
+        ("epsp\n0.5\n0.7\n", ["--tested", 100, "--f-in", 1.5], ["f_in = 1.5"]),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_two(tmp_path, text, arguments, words):
+    path = tmp_path / "epsp.csv"
+    path.write_text(text)
+    outcome = run("weights", path, *arguments)
+    assert outcome.exit_code == 2
+    assert outcome.stdout == ""
+    (line,) = outcome.stderr.strip().splitlines()
+    assert line.startswith("error: ")
+    for word in words:
+        assert word in line
+
+
+def test_a_constant_curve_and_a_missing_file_are_one_line(tmp_path):
+    path = tmp_path / "curve.csv"
+    path.write_text("x,y\n1,2\n2,2\n3,2\n4,2\n")
+    outcome = run("nonlinearity", path)
+    assert outcome.exit_code == 2
+    assert "constant" in outcome.stderr
+    outcome = run("nonlinearity", tmp_path / "nowhere.csv")
+    assert outcome.exit_code == 1
+    assert len(outcome.stderr.strip().splitlines()) == 1
+
+
+def test_wide_amplitudes_without_tested_pairs_end_with_the_reason(tmp_path, rng):
+    path = tmp_path / "wide.csv"
+    path.write_text("\n".join(map(repr, rng.lognormal(0.0, 1.2, 300).tolist())))
+    outcome = run("weights", path, "--bootstrap", 0)
+    assert outcome.exit_code == 1
+    assert "n_tested" in outcome.stderr
