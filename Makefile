@@ -32,6 +32,7 @@ reproduce: $(VENV)/.package
 	@mkdir -p $(OUT)
 	$(BIN)/dendrocap nonlinearity polsky --x-min 0.33 --gamma 15 --from -0.2 --to 1.2 --points 15 --plot $(OUT)/fig1_inset.png
 	$(BIN)/dendrocap capacity -g polsky,saturating-relu,relu,linear --theta-d 0.01:1:60 --log --csv --plot $(OUT)/fig2a.png > $(OUT)/fig2a.csv
+	$(BIN)/dendrocap fit song2005 --plot $(OUT)/fig6.png
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -q

@@ -1,5 +1,7 @@
 """The paper's fit to Song et al. (2005): printed numbers, their readings, and the raw data."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -62,3 +64,14 @@ def test_readings_of_fits_hold_what_the_fits_found(comparison):
 def test_the_caption_states_both_readings_and_the_fit(comparison):
     for words in ("931", "8050", "0.7563", "0.7446", "5.56", "63 mV", f"{comparison.paper_way.W_star_mv.value:.2f} mV"):
         assert words in comparison.caption
+
+
+def test_the_table_in_the_documents_is_the_computed_one(comparison):
+    text = (Path(__file__).parents[2] / "docs" / "biology.md").read_text(encoding="utf-8")
+    for reading in comparison.readings:
+        (line,) = [line for line in text.splitlines() if line.startswith(f"| {reading.label} |")]
+        assert line == (
+            f"| {reading.label} | {reading.p0:.3f} | {reading.W_star:.2f} | {reading.W_star_mv:.3f} | "
+            f"{reading.theta_d_mv:.3f} | {reading.theta_s:.4f} | {reading.theta_s_mv:.1f} | "
+            f"{reading.silent_fraction:.4f} |"
+        )

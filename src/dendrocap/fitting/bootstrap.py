@@ -38,8 +38,10 @@ def bootstrap(
     for _ in range(n_bootstrap):
         n = visible.size
         if rule.n_tested is not None:
-            # How many connections are found is chance too. Fewer than two would leave nothing to fit.
-            n = max(2, int(generator.binomial(rule.n_tested, n / rule.n_tested)))
+            # How many connections are found is chance too. Fewer than two would leave nothing to fit, and without a
+            # silent pair there would be no silent fraction.
+            found = int(generator.binomial(rule.n_tested, n / rule.n_tested))
+            n = min(max(found, 2), rule.n_tested - 1)
         shapes.append(rule.fit(_resampled(visible, n, generator)))
         progress()
     return shapes

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri
+from scipy.special import log_ndtr, ndtri
 
 from dendrocap.theory._compiled import tail
 from dendrocap.theory.solve import bracketed_root
@@ -144,8 +144,8 @@ def from_histogram(histogram: Histogram, B: float) -> Shape:
     widths = np.diff(edges)
 
     def misfit(log_scale: float) -> float:
-        beyond = ndtr(-(B + edges / math.exp(log_scale)))
-        expected = -np.diff(beyond) / (widths * beyond[0])
+        beyond = log_ndtr(-(B + edges / math.exp(log_scale)))  # logarithms: far out, the tail itself vanishes
+        expected = -np.diff(np.exp(beyond - beyond[0])) / widths
         return float(np.sum((expected - density) ** 2))
 
     centre = math.log(float(np.sum(density * widths * edges[1:])))

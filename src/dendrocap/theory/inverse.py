@@ -142,7 +142,7 @@ def silent_range(g: Nonlinearity, theta_d: float, task: TaskSpec) -> SilentRange
     grid = threshold_grid(g)
     values = np.array([silent(theta_s) for theta_s in grid])
     if np.all(np.isnan(values)):
-        raise NoSolution(f"no somatic threshold brings {g!r} to capacity at theta_d = {theta_d:g}")
+        critical_capacity(NeuronSpec(g, theta_d, float(grid[grid.size // 2])), task)  # raises, with its own reason
 
     def extreme(at: int, sign: float) -> tuple[float, float]:
         """The extremum next to a point of the grid; at an end of what is known, the end itself."""
