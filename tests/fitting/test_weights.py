@@ -7,7 +7,18 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.special import ndtri
 
-from dendrocap import InvalidParameter, NeuronSpec, NoSolution, Polsky, TaskSpec, Units, critical_capacity, fit_weights
+from dendrocap import (
+    InvalidParameter,
+    NeuronSpec,
+    NoSolution,
+    Polsky,
+    Step,
+    Tabulated,
+    TaskSpec,
+    Units,
+    critical_capacity,
+    fit_weights,
+)
 from dendrocap.fitting.bootstrap import interval
 from dendrocap.fitting.thresholds import compatible_thresholds
 from dendrocap.theory.weights import CapacityWeights
@@ -115,6 +126,20 @@ def test_intervals_are_percentiles_of_symmetric_replicates_and_shift_against_a_b
     assert biased.low < -0.9
     assert biased.high < 0.9
     assert interval(0.5, [np.nan, np.nan], 0.9)[1:] != (0.5, 0.5)
+
+
+def test_curves_that_are_not_monotone_do_not_stop_the_fit():
+    hump = Tabulated((0.1, 0.5, 1.0), (0.1, 0.9, 0.4))
+    fit = fitted(quantiles_mv(0.7, 1.0, 2000), nonlinearity=hump, task=TaskSpec(0.36, 0.3), n_bootstrap=10)
+    assert fit.dendrites.reach.low <= fit.dendrites.solution.silent_fraction <= fit.dendrites.reach.high
+    with pytest.raises(NoSolution, match="g jumps"):
+        fitted(quantiles_mv(0.7, 1.0, 2000), nonlinearity=Step())
+
+
+def test_few_pairs_with_hardly_a_silent_one_are_fitted():
+    fit = fit_weights([0.3, 0.5, 0.9], n_tested=4, n_bootstrap=100)
+    assert fit.silent_fraction.value == pytest.approx(0.25)
+    assert fit.silent_fraction.low <= 0.25 <= fit.silent_fraction.high
 
 
 def test_hidden_connections_are_counted_and_corrected_for():

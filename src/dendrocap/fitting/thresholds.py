@@ -102,9 +102,12 @@ def explain_by_dendrites(g: Nonlinearity, weights: CapacityWeights, task: TaskSp
     theta_d = dendritic_threshold(weights, task.f_in)
     reach = silent_range(g, theta_d, task)
     wanted = weights.silent_fraction
-    solutions = [critical_capacity(NeuronSpec(g, theta_d, t), task) for t in somatic_thresholds(g, weights, task)]
     # A threshold may belong to a stationary load that is not the largest: then its capacity has other weights.
-    found = tuple(s for s in solutions if math.isclose(s.B, weights.B, rel_tol=1e-6, abs_tol=1e-6))
+    found = [
+        critical_capacity(NeuronSpec(g, theta_d, theta_s), task)
+        for theta_s in somatic_thresholds(g, weights, task)
+        if math.isclose(silent_fraction_or_nan(g, theta_d, theta_s, task), wanted, rel_tol=1e-6)
+    ]
     if found:
         return DendriticExplanation(
             theta_d, found[0].neuron.theta_s, tuple(s.neuron.theta_s for s in found), True, reach, found[0]

@@ -111,7 +111,10 @@ def somatic_thresholds(g: Nonlinearity, weights: CapacityWeights, task: TaskSpec
         return averages(0.0, s, m).mean
 
     def stationarity(m: float) -> float:
-        level = response(g, theta_s(m), s * s, m)
+        try:
+            level = response(g, theta_s(m), s * s, m)
+        except ConvergenceError:  # at the top of a hump the mean output does not depend on m
+            return math.nan
         labels = free_of_margin
         if task.kappa > 0.0:
             labels = label_averages(task.f_out, task.kappa / math.sqrt(level.variance))
@@ -124,7 +127,7 @@ def somatic_thresholds(g: Nonlinearity, weights: CapacityWeights, task: TaskSpec
     roots = [
         bracketed_root(stationarity, left, right).at
         for (left, before), (right, after) in pairwise(points)
-        if (before > 0.0) != (after > 0.0) and max(abs(before), abs(after)) > ROUNDING
+        if before * after < 0.0 and max(abs(before), abs(after)) > ROUNDING
     ]
     return tuple(sorted(theta_s(m) for m in roots))
 
