@@ -61,7 +61,7 @@ def _draw_silent(axes: Any, fit: WeightFit) -> None:
         axes.errorbar([0.0], [p0.value], [[p0.value - p0.low], [p0.high - p0.value]], color="0.1", capsize=3)
     if np.isfinite(fit.observed_fraction):
         axes.plot([-0.42, 0.42], [1.0 - fit.observed_fraction] * 2, color="0.35", lw=1.4, ls=":")
-        axes.annotate("not seen", (0.0, 1.0 - fit.observed_fraction), (0, 3), textcoords="offset points",
+        axes.annotate("not seen", (0.0, 1.0 - fit.observed_fraction), (0, 6), textcoords="offset points",
                       ha="center", fontsize=6.5, color="0.35")  # fmt: skip
     axes.set_xlim(-0.6, 0.6)
     axes.set_ylim(0.0, 1.0)
@@ -101,16 +101,17 @@ def _draw_branches(axes: Any, report: CapacityReport) -> None:
     axes.plot(x, scale * report.nonlinearity(x / scale), color=FIT, label="g")
     axes.set_ylabel("branch output g (mV)")
     axes.set_xlabel("summed branch input (mV)")
-    axes.set_ylim(0.0, None)
+    top = scale * float(np.max(report.nonlinearity(x / scale)))
+    axes.set_ylim(0.0, 1.4 * top)  # leaves room for the legend
     axes.set_xlim(x[0], x[-1])
     drive = axes.twinx()
     drive.fill_between(x, inputs.pdf(x), color=BRANCHES, alpha=0.3, lw=0.0, label="branch input")
-    drive.set_ylim(0.0, 1.45 * float(inputs.pdf(inputs.mean())))  # leaves room for the legend
+    drive.set_ylim(0.0, 1.6 * float(inputs.pdf(inputs.mean())))
     drive.set_yticks([])
     drive.spines["left"].set_visible(False)
     handles = [*axes.get_legend_handles_labels()[0], *drive.get_legend_handles_labels()[0]]
     axes.legend(handles, ["g", "branch input"], loc="upper left")
-    state = "" if report.reachable else f" (nearest, $p_0 = {report.silent_fraction:.3f}$)"
+    state = "" if report.reachable else f"\nnearest neuron, $p_0 = {report.silent_fraction:.3f}$"
     axes.set_title(
         rf"$\alpha_c = {report.alpha_c:.1f}$, {report.bits_per_synapse:.1f} bit per synapse{state}", fontsize=7.5
     )
