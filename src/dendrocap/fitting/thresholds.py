@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.interpolate import BarycentricInterpolator
+from scipy.interpolate import CubicSpline
 
 from dendrocap.errors import NoSolution
 from dendrocap.fitting.bootstrap import tails
@@ -142,10 +142,11 @@ def compatible_thresholds(
 
 
 def _interpolated(nodes: Floats, surface: Floats, at: Floats) -> Floats:
-    """Each row of the surface, a polynomial through the nodes, at the given points; NaN rows stay NaN."""
+    """Each row of the surface, a spline through the nodes, at the given points; NaN rows stay NaN."""
     result = np.full((surface.shape[0], at.size), np.nan)
     known = np.all(np.isfinite(surface), axis=1)
-    result[known] = BarycentricInterpolator(nodes, surface[known].T)(at).T
+    if np.any(known):
+        result[known] = CubicSpline(nodes, surface[known].T)(at).T
     return result
 
 
