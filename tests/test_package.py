@@ -42,10 +42,12 @@ def test_readme_snippets_run_and_print_what_they_claim():
     blocks = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
     assert blocks, "the README shows no Python"
     runner = doctest.DocTestRunner(verbose=False)
+    names: dict[str, object] = {}
     for number, block in enumerate(blocks):
-        test = doctest.DocTestParser().get_doctest(block, {}, f"README block {number}", "README.md", 0)
+        test = doctest.DocTestParser().get_doctest(block, names, f"README block {number}", "README.md", 0)
         assert test.examples, "README snippets are written as doctests"
-        runner.run(test)
+        runner.run(test, clear_globs=False)
+        names = test.globs  # a later block goes on where an earlier one ended
     assert runner.failures == 0
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
@@ -113,9 +113,12 @@ hard_tasks = st.builds(TaskSpec, st.floats(0.02, 0.98), st.floats(0.02, 0.98), s
 
 @settings(max_examples=150)
 @given(hard_specs, hard_tasks)
+@example(NeuronSpec(Polsky(0.0, 1.0), 1e-3, 0.999), TaskSpec())
 def test_capacity_is_the_maximum_over_norms_and_both_equations_agree(spec, task):
     solution = critical_capacity(spec, task)
-    assert solution.residual < 1e-12
+    # Where g hardly varies around a value near 1, its rounding is this large in units of its spread.
+    rounding = np.finfo(float).eps * (1 + spec.theta_s) / np.sqrt(solution.Gamma0)
+    assert solution.residual < 1e-12 + 10 * rounding
     assert 0.0 < solution.silent_fraction < 1.0
     problem = _Problem(spec, task)
     for step in (-0.2, -0.01, 0.01, 0.2):
