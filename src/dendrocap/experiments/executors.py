@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from dendrocap.errors import InvalidParameter, MissingExtra, WorkersLost
 from dendrocap.experiments.cells import MOST_DEATHS, Outcome, killed, run_cell
-from dendrocap.experiments.processes import ONE_THREAD, ProcessExecutor, cores
+from dendrocap.experiments.processes import ONE_THREAD, ProcessExecutor
 from dendrocap.experiments.sweep import Cell
+from dendrocap.learning.many import available_cores
 from dendrocap.validation import whole_number
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ class DaskExecutor:
     def __init__(self, cluster: str | Client = "local", jobs: int | None = None) -> None:
         if jobs is not None and cluster != "local":
             raise InvalidParameter("jobs is allowed with a local Dask cluster only: others have the size they have")
-        self.jobs = cores() if jobs is None else whole_number("jobs", jobs, 1)
+        self.jobs = available_cores() if jobs is None else whole_number("jobs", jobs, 1)
         self.cluster = cluster
         self.running = 0
 

@@ -21,6 +21,7 @@ from dendrocap.errors import WorkersLost
 from dendrocap.experiments.cells import MOST_DEATHS, Outcome, killed
 from dendrocap.experiments.sweep import Cell
 from dendrocap.experiments.worker import READY, cell_line, outcome_from
+from dendrocap.learning.many import available_cores
 from dendrocap.validation import whole_number
 
 __all__ = ["ONE_THREAD", "ProcessExecutor", "worker_environment"]
@@ -44,7 +45,7 @@ class ProcessExecutor:
     """
 
     def __init__(self, jobs: int | None = None) -> None:
-        self.jobs = cores() if jobs is None else whole_number("jobs", jobs, 1)
+        self.jobs = available_cores() if jobs is None else whole_number("jobs", jobs, 1)
         self.running = 0
 
     def run(self, cells: Iterable[Cell], stop: threading.Event) -> Iterator[Outcome]:
@@ -160,11 +161,6 @@ class _Worker:
                 with suppress(OSError):  # unsent words to a dead process
                     pipe.close()
         return process.wait()
-
-
-def cores() -> int:
-    """Cores that this process may use, which a cluster's scheduler may have limited."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def worker_environment() -> dict[str, str]:

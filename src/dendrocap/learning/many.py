@@ -22,7 +22,7 @@ from dendrocap.model.neuron import DendriticNeuron
 from dendrocap.model.patterns import PackedPatterns
 from dendrocap.validation import refuse, whole_number
 
-__all__ = ["in_parallel", "train_many"]
+__all__ = ["available_cores", "in_parallel", "train_many"]
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -147,5 +147,5 @@ def in_parallel(
 
 
 def available_cores() -> int:
-    """Cores that this process may use."""
+    """Cores that this process may use, which a cluster's scheduler may have limited."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
