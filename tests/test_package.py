@@ -5,6 +5,7 @@ import importlib.metadata
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,21 @@ def test_every_public_name_exists_and_is_documented():
 
 def test_version_is_the_installed_one():
     assert importlib.metadata.version("dendrocap") == dendrocap.__version__
+
+
+def test_lower_bounds_are_the_versions_that_are_tested():
+    """Every bound that a user meets is pinned in tests/oldest.txt, to the same version; tools of ours are not bound."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = [lines for extra, lines in project["optional-dependencies"].items() if extra != "dev"]
+    wanted = [*project["dependencies"], *(line for lines in extras for line in lines)]
+    bounds = dict(line.split(">=") for line in wanted if ">=" in line)
+    lines = (ROOT / "tests" / "oldest.txt").read_text(encoding="utf-8").splitlines()
+    pins = dict(line.split("#")[0].strip().split("==") for line in lines if "==" in line)
+    for name, bound in bounds.items():
+        assert name in pins, f"{name} has a lower bound that `make test-oldest` does not test"
+        version, lowest = ([int(part) for part in text.split(".")] for text in (pins[name], bound))
+        assert version[: len(lowest)] == lowest, name
+        assert not any(version[len(lowest) :]), name
 
 
 def test_unknown_names_are_refused_as_usual():
