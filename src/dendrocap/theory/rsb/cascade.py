@@ -1,0 +1,159 @@
+"""Averages over a broken measure: levels of Gaussian fields, each tilted by what lies inside it.
+
+A field h starts at h_0, gains an independent Gaussian part of variance delta_i at each level i = 0 ... k, and ends under
+a potential f_k. Going inwards, level i is tilted by exp(mu_i f_i) [rsb-recursion]:
+
+    f_{i-1}(h) = (1/mu_i) ln E_z exp(mu_i f_i(h + sqrt(delta_i) z)),      E f_0 at the root, without a tilt.
+
+Both sides of the theory are of this form, with the one-sided quadratic f_k = +-max(h, 0)^2 / 2: plus for the weights,
+minus for the patterns. Its innermost average has a closed form; the others are sums over one grid.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dendrocap.errors import ConvergenceError
+
+__all__ = ["Averages", "Grid", "gaussian_cascade", "grid_rows", "one_sided_cascade"]
+
+Floats = NDArray[np.float64]
+
+MOST_POINTS = 30_000
+SMOOTH = 4.0  # width of steps in the density of points, in standard deviations of their level
+
+
+class Averages(NamedTuple):
+    """What the theory asks of a cascade, averaged over the whole measure."""
+
+    slope: float  # E f'
+    active: float  # P_k(h > 0)
+    f: Floats  # E_i f_i of each level
+    slope2: Floats  # E_i f_i'^2 of each level
+    slope_by_start: Floats  # E f' for each start
+
+
+class Grid(NamedTuple):
+    """How finely fields are sampled: steps in units of the local scale, and reach in standard deviations."""
+
+    step: float = 0.48
+    reach: float = 9.0
+
+    def doubled(self) -> Grid:
+        """Twice as many points, further out."""
+        return Grid(0.5 * self.step, self.reach + 1.5)
+
+
+def one_sided_cascade(
+    sign: float, starts: Floats, weights: Floats, delta: Floats, mu: Floats, grid: Grid | None = None
+) -> Averages:
+    """Averages for f_k = sign max(h, 0)^2 / 2, over starts with given weights.
+
+    Parameters
+    ----------
+    sign : {1.0, -1.0}
+        Of the potential. For plus, the tilts must leave every integral finite: see `tilts`.
+    starts, weights : array
+        Where the field starts, and how often.
+    delta : array, shape (k + 1,)
+        Variance gained at each level.
+    mu : array, shape (k,)
+        Breaking parameters of levels 1 ... k, increasing.
+    """
+    from dendrocap.theory.rsb._kernels import average_rows
+
+    grid = Grid() if grid is None else grid
+    k, s = len(mu), tilts(sign, delta, mu)
+    low, high = _ranges(sign, starts, delta, s, grid.reach)
+    h, log_step, rows = grid_rows(sign, starts, delta, mu, grid)
+    for level in range(k - 1, 0, -1):
+        # Only fields that the level below can reach are needed there.
+        first, last = np.searchsorted(h, [low[level - 1], high[level - 1]])
+        inside = slice(max(first - 1, 0), last + 1)
+        rows = average_rows(h[inside], h, log_step, rows, level, delta[level], mu[level - 1], s[level - 1], grid.reach)
+        h, log_step = h[inside], log_step[inside]
+    roots = average_rows(starts, h, log_step, rows, 0, delta[0], 0.0, 0.0, grid.reach)
+    mean = weights @ roots
+    return Averages(float(mean[0]), float(mean[1]), mean[2::2], mean[3::2], roots[:, 0])
+
+
+def _ranges(sign: float, starts: Floats, delta: Floats, s: Floats, reach: float) -> tuple[Floats, Floats]:
+    """Lowest and highest field of the levels 0 ... k - 1 that matter.
+
+    Where f is quadratic the tilted field is a stretched Gaussian: level i multiplies it by 1 / (1 - s_i) and adds a
+    variance delta_i / (1 - s_i). A potential that holds the field back is not made use of.
+    """
+    k = len(s)
+    low, high, wide, centre = np.empty(k), np.empty(k), 0.0, float(starts.max())
+    for level in range(k):
+        stretch = 1.0 / (1.0 - s[level - 1]) if level > 0 and sign > 0.0 else 1.0
+        wide = wide * stretch**2 + delta[level] * stretch
+        centre = max(centre, centre * stretch)
+        plain = math.sqrt(float(np.sum(delta[: level + 1])))
+        low[level] = float(starts.min()) - reach * plain
+        high[level] = max(centre + reach * math.sqrt(wide), 0.0)
+    return low, high
+
+
+def grid_rows(sign: float, starts: Floats, delta: Floats, mu: Floats, grid: Grid) -> tuple[Floats, Floats, Floats]:
+    """The grid of fields, ln dh/du on it, and the observables of level k - 1 there.
+
+    Each level brings a density of points that resolves its own Gaussian, in the range that it reaches; below the kink
+    the width is sqrt(delta_i), above it that of the tilted Gaussian. Around the kink, f_{k-1} bends on the scale
+    sqrt(delta_k (1 - s_k)).
+    """
+    from dendrocap.theory.rsb._kernels import graded_grid, innermost_rows
+
+    k, s = len(mu), tilts(sign, delta, mu)
+    low, high = _ranges(sign, starts, delta, s, grid.reach)
+    fine = grid.step * math.sqrt(delta[k] * min(1.0 - s[k - 1], 1.0))
+    steps: list[tuple[float, float, float]] = []
+    for level in range(k):
+        sd = math.sqrt(delta[level])
+        below = 1.0 / (grid.step * sd)
+        above = below * (math.sqrt(1.0 - s[level - 1]) if level > 0 else 1.0)
+        # Steps this smooth have their poles where the trapezoidal rule no longer notices them.
+        smooth = SMOOTH * sd
+        steps.append((low[level], smooth, below))
+        steps.append((sign * smooth, smooth, above - below))
+        steps.append((high[level], smooth, -above))
+    if not float(np.sum((high - low) / (grid.step * np.sqrt(delta[:k])))) < MOST_POINTS:
+        raise ConvergenceError(f"more than {MOST_POINTS} points are needed for variances {delta}")
+    h, log_step = graded_grid(low[-1], high[-1], fine, 0.5 * grid.step, np.array(steps))
+    return h, log_step, innermost_rows(h, sign, delta[k], mu[k - 1], k)
+
+
+def tilts(sign: float, delta: Floats, mu: Floats) -> Floats:
+    """s_i: mu_i f_i grows as s_i h^2 / (2 delta_i), where s_i < 1 is needed. Level 1 first.
+
+    The quadratic part of f_i is sign h^2 / (2 a_i) with a_k = 1 and a_{i-1} = a_i - sign mu_i delta_i.
+    """
+    s, a = np.empty(len(mu)), 1.0
+    for level in range(len(mu), 0, -1):
+        s[level - 1] = sign * mu[level - 1] * delta[level] / a
+        a *= 1.0 - s[level - 1]
+    return s
+
+
+def gaussian_cascade(delta: Floats, mu: Floats) -> Averages:
+    """The averages for f_k = h^2 / 2 on both sides and h_0 = 0, where all levels are Gaussian [rsb-spherical]."""
+    k = len(mu)
+    a = np.ones(k + 1)
+    for level in range(k, 0, -1):
+        a[level - 1] = a[level] - mu[level - 1] * delta[level]
+    # f_i = h^2 / (2 a_i) + rest_i, and the field's variance under the tilted measure
+    f, slope2, rest = np.zeros(k + 1), np.zeros(k + 1), np.zeros(k + 1)
+    for level in range(k, 0, -1):
+        rest[level - 1] = rest[level] - 0.5 / mu[level - 1] * math.log(a[level - 1] / a[level])
+    variance = delta[0]
+    for level in range(k + 1):
+        if level > 0:
+            stretch = a[level] / a[level - 1]
+            variance = variance * stretch**2 + delta[level] * stretch
+        slope2[level] = variance / a[level] ** 2
+        f[level] = 0.5 * variance / a[level] + rest[level]
+    return Averages(0.0, 1.0, f, slope2, np.zeros(1))

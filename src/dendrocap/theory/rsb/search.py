@@ -1,0 +1,164 @@
+"""Finding solutions of the broken equations: from nothing, from a neighbour, and from one step of breaking to the next.
+
+One step: solutions for very different neurons lie close to one curve in the scale-free unknowns (`SEEDS`), so that a
+few dozen evaluations along it find a start for Newton's method.
+
+k to k + 1 steps: at mu_{i+1} = mu_i a new level inside level i changes nothing, wherever it lies. Of these idle
+solutions exactly one obeys the equation for its own c: from there the ratio mu_{i+1} / mu_i is raised, all other
+equations being kept, until the load is stationary in the ratio too. If there is no such place, the k-step solution is
+stable and has no more levels to give.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dendrocap.theory.rsb.equations import BrokenState, Equations, Unknowns
+from dendrocap.theory.rsb.newton import evaluated, newton
+
+__all__ = ["Found", "first_step", "follow", "further_step"]
+
+Floats = NDArray[np.float64]
+
+ACCEPTED = 1e-9  # largest residual of a solution
+ACCEPTED_POTENTIAL = 1e-8  # largest F / F_S
+# Places to start from: logit s, ln delta_0/delta_1 and b / sqrt(c_1) of solutions found for ReLU, saturating ReLU and
+# Polsky dendrites at thresholds from 0.05 to 10. Only Newton's method decides what is a solution.
+SEEDS = np.array([
+    [0.50, 8.5, 0.0005], [0.65, 7.0, 0.003], [0.68, 5.2, 0.012], [0.80, 2.9, 0.055], [0.95, 1.8, 0.09], [1.15, 1.0, 0.11],
+    [1.40, 0.4, 0.12], [1.65, -0.1, 0.13], [2.20, -0.8, 0.14], [3.00, -1.7, 0.13], [4.30, -2.85, 0.075],
+    [5.40, -3.8, 0.037], [7.10, -5.25, 0.013], [9.00, -6.9, 0.004],
+])  # fmt: skip
+
+
+class Found(NamedTuple):
+    """A solution and how well it solves the equations."""
+
+    x: Floats
+    state: BrokenState
+    residual: float
+
+
+def follow(equations: Equations, x: Floats) -> Found | None:
+    """The solution next to x, or None."""
+    solved = newton(equations.residuals, x)
+    if not solved.residual < ACCEPTED:
+        return None
+    state = equations.state(solved.x)
+    return Found(solved.x, state, solved.residual) if _is_physical(state) else None
+
+
+def _is_physical(state: BrokenState) -> bool:
+    """Whether levels are in order and the potential, which was not used, vanishes too."""
+    q = np.append(state.q, state.Q)
+    ordered = bool(np.all(np.diff(q) > 0.0) and np.all(np.diff(state.mu) > 0.0) and state.mu[0] > 0.0)
+    return ordered and state.alpha > 0.0 and abs(state.potential) < ACCEPTED_POTENTIAL
+
+
+def first_step(equations: Equations) -> Found | None:
+    """A one-step solution from nothing, or None."""
+    places = np.linspace(0.0, len(SEEDS) - 1.0, 2 * len(SEEDS) - 1)
+    curve = np.stack([np.interp(places, np.arange(len(SEEDS)), column) for column in SEEDS.T], axis=1)
+    if not equations.prior.free_norm:
+        curve = curve[:, :2]
+    if equations.with_shift:
+        curve = np.hstack([curve, np.full((len(curve), 1), _shift(equations))])
+    sizes = [float(np.max(np.abs(_residuals(equations, x)))) for x in curve]
+    for best in np.argsort(sizes)[:5]:
+        found = follow(equations, curve[best])
+        if found is not None:
+            return found
+    return None
+
+
+def _residuals(equations: Equations, x: Floats) -> Floats:
+    """The residuals, infinite where the equations cannot be evaluated."""
+    found = evaluated(equations.residuals, x)
+    return np.full(x.size, math.inf) if found is None else found
+
+
+def _shift(equations: Equations) -> float:
+    """The mean shift of the replica-symmetric theory without margin, to start from."""
+    from dendrocap.theory.capacity import label_averages
+
+    return label_averages(equations.task.f_out, 0.0).shift
+
+
+def further_step(equations: Equations, found: Found) -> Found | None:
+    """The solution with one more level, or None if the given one is stable."""
+    more = equations.with_levels(equations.k + 1)
+    for level in range(1, equations.k + 1):
+        for x in _idle_solutions(more, found.state.unknowns, level):
+            solution = _opened(more, x, level)
+            if solution is not None:
+                return solution
+    return None
+
+
+def _idle_solutions(more: Equations, u: Unknowns, level: int) -> Iterator[Floats]:
+    """Places of a new level inside ``level``, with the same mu, at which the equation for its c holds."""
+
+    def with_level(fraction: float) -> Floats:
+        parts = [u.delta[level] * fraction, u.delta[level] * (1.0 - fraction)]
+        delta = np.concatenate([u.delta[:level], parts, u.delta[level + 1 :]])
+        mu = np.insert(u.mu, level - 1, u.mu[level - 1])
+        return more.pack(Unknowns.from_mu(mu, delta, u.b, u.shift))
+
+    fractions = 1.0 / (1.0 + np.exp(-np.linspace(-5.0, 5.0, 11)))
+    misses = [float(_residuals(more, with_level(fraction))[level]) for fraction in fractions]
+    for i in range(len(fractions) - 1):
+        if misses[i] > 0.0 > misses[i + 1]:
+            weight = misses[i] / (misses[i] - misses[i + 1])
+            yield with_level(float((1.0 - weight) * fractions[i] + weight * fractions[i + 1]))
+
+
+def _opened(more: Equations, x: Floats, level: int) -> Found | None:
+    """Follow an idle solution to the ratio mu_{level+1} / mu_level at which the load is stationary."""
+    lower, upper = more.k + level - 1, more.k + level  # where the residuals of the two mu stand
+
+    def at_ratio(log_ratio: float) -> tuple[Floats, float] | None:
+        def residuals(y: Floats) -> Floats:
+            state = more.state(y)
+            split = np.diff(np.append(state.q, state.Q) * state.c) * state.mu
+            pair = slice(level - 1, level + 1)
+            result = state.residuals.copy()
+            result[lower] = float(result[lower : upper + 1] @ split[pair] / np.sum(split[pair]))
+            result[upper] = math.log(state.mu[level] / state.mu[level - 1]) - log_ratio
+            return result
+
+        nonlocal jacobian
+        solved = newton(residuals, guess, jacobian=jacobian, target=1e-5, most=12)
+        jacobian = solved.jacobian
+        return (solved.x, float(more.residuals(solved.x)[upper])) if solved.residual < 1e-4 else None
+
+    jacobian: Floats | None = None
+    path: list[tuple[float, Floats, float]] = []
+    log_ratio, step = 0.1, 0.3
+    while log_ratio < 12.0:
+        guess = x if not path else path[-1][1]
+        if len(path) > 1:
+            (r0, x0, _), (r1, x1, _) = path[-2:]
+            guess = x1 + (x1 - x0) * (log_ratio - r1) / (r1 - r0)
+        there = at_ratio(log_ratio)
+        if there is None:
+            step *= 0.4
+            if step < 0.01:
+                return None
+            log_ratio = (path[-1][0] if path else 0.0) + step
+            continue
+        path.append((log_ratio, *there))
+        if path[-1][2] * path[0][2] < 0.0:
+            # The load was falling with the ratio and now rises: the minimum is between the last two.
+            (r0, x0, miss0), (r1, x1, miss1) = path[-2:]
+            found = follow(more, x0 + (x1 - x0) * miss0 / (miss0 - miss1))
+            if found is None or abs(math.log(found.state.mu[level] / found.state.mu[level - 1]) - r1) > 2.0 * (r1 - r0):
+                return None
+            return found
+        step = min(1.4 * step, 0.6)
+        log_ratio += step
+    return None
