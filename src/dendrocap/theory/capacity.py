@@ -1,4 +1,4 @@
-"""Critical capacity in the replica-symmetric estimate: how many random associations a neuron can store.
+"""Critical capacity, here in the replica-symmetric estimate: how many random associations a neuron can store.
 
 At capacity the solutions have shrunk to a point and every order parameter follows from a single number [cap-scalar]:
 B, the distance of zero from the mean of the truncated Gaussian of weights in its own units. B fixes Q, Q fixes the
@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, overload
 
 from dendrocap.errors import ConvergenceError, NoSolution
 from dendrocap.model import NeuronSpec, TaskSpec
@@ -25,6 +25,7 @@ from dendrocap.theory.solve import bracketed_root, monotone_root
 from dendrocap.validation import refuse
 
 if TYPE_CHECKING:
+    from dendrocap.theory.rsb.capacity import BrokenCapacity
     from dendrocap.theory.weights import CapacityWeights, Preactivation
 
 __all__ = ["CapacitySolution", "OtherSolution", "critical_capacity"]
@@ -118,11 +119,25 @@ class CapacitySolution:
         return Preactivation(self.preactivation_mean, self.preactivation_sd)
 
 
-def critical_capacity(neuron: NeuronSpec, task: TaskSpec | None = None) -> CapacitySolution:
-    """Load beyond which no weights solve a random task, in the replica-symmetric estimate.
+@overload
+def critical_capacity(neuron: NeuronSpec, task: TaskSpec | None = None) -> CapacitySolution: ...
+
+
+@overload
+def critical_capacity(
+    neuron: NeuronSpec, task: TaskSpec | None = None, *, rsb: int | str, start: BrokenCapacity | None = None
+) -> CapacitySolution | BrokenCapacity: ...
+
+
+def critical_capacity(
+    neuron: NeuronSpec, task: TaskSpec | None = None, *, rsb: int | str = 0, start: BrokenCapacity | None = None
+) -> CapacitySolution | BrokenCapacity:
+    """Load beyond which no weights solve a random task.
 
     Here the typical overlap q of two solutions meets their squared norm Q: the cloud of solutions has shrunk to a
-    point. The estimate bounds the true capacity from above.
+    point. With ``rsb=0`` this is the replica-symmetric estimate, which bounds the true capacity from above. Above the
+    de Almeida-Thouless load the cloud is shattered; each step of replica symmetry breaking resolves one more level
+    of its clusters and lowers the estimate.
 
     Parameters
     ----------
@@ -130,6 +145,15 @@ def critical_capacity(neuron: NeuronSpec, task: TaskSpec | None = None) -> Capac
         With one dendritic level or several. Non-linearities with a jump have infinite capacity.
     task : TaskSpec, optional
         Coding levels and margin; 1/2, 1/2 and 0 if not given.
+    rsb : int or "full"
+        Steps of replica symmetry breaking, or the limit of many, extrapolated with an error estimate.
+    start : BrokenCapacity, optional
+        The solution of a similar neuron with as many steps, to start from.
+
+    Returns
+    -------
+    CapacitySolution or BrokenCapacity
+        The second with ``rsb`` other than 0.
 
     Raises
     ------
@@ -139,7 +163,7 @@ def critical_capacity(neuron: NeuronSpec, task: TaskSpec | None = None) -> Capac
     Notes
     -----
     Solves [cap-stationary] for B by Brent's method in every interval of a grid on which it changes its sign, and
-    returns the largest load among the solutions.
+    returns the largest load among the solutions. With breaking, solves [rsb-c], [rsb-mu] and [rsb-Q].
 
     Examples
     --------
@@ -149,7 +173,14 @@ def critical_capacity(neuron: NeuronSpec, task: TaskSpec | None = None) -> Capac
     >>> solution = critical_capacity(NeuronSpec(Polsky(), theta_d=0.5, theta_s=0.5))
     >>> round(solution.alpha_c, 5), round(solution.silent_fraction, 5)
     (4.95132, 0.78702)
+    >>> broken = critical_capacity(NeuronSpec(Polsky(), theta_d=0.5, theta_s=0.5), rsb=1)
+    >>> round(broken.alpha_c, 5), round(broken.silent_fraction, 5)
+    (2.13657, 0.25948)
     """
+    if rsb != 0:
+        from dendrocap.theory.rsb.capacity import broken_capacity
+
+        return broken_capacity(neuron, task, rsb, start)
     task = TaskSpec() if task is None else task
     problem = _Problem(neuron, task)
     states = problem.scan()

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from dendrocap.errors import ConvergenceError
 
-__all__ = ["Averages", "Grid", "gaussian_cascade", "grid_rows", "one_sided_cascade"]
+__all__ = ["Averages", "Grid", "gaussian_cascade", "measure", "one_sided_cascade", "tilts"]
 
 Floats = NDArray[np.float64]
 
@@ -69,7 +69,7 @@ def one_sided_cascade(
     grid = Grid() if grid is None else grid
     k, s = len(mu), tilts(sign, delta, mu)
     low, high = _ranges(sign, starts, delta, s, grid.reach)
-    h, log_step, rows = grid_rows(sign, starts, delta, mu, grid)
+    h, log_step, rows = _grid_rows(sign, starts, delta, mu, grid)
     for level in range(k - 1, 0, -1):
         # Only fields that the level below can reach are needed there.
         first, last = np.searchsorted(h, [low[level - 1], high[level - 1]])
@@ -79,6 +79,36 @@ def one_sided_cascade(
     roots = average_rows(starts, h, log_step, rows, 0, delta[0], 0.0, 0.0, grid.reach)
     mean = weights @ roots
     return Averages(float(mean[0]), float(mean[1]), mean[2::2], mean[3::2], roots[:, 0])
+
+
+def measure(
+    sign: float, start: float, delta: Floats, mu: Floats, grid: Grid | None = None
+) -> tuple[Floats, Floats]:
+    """Fields before the innermost step, and how much of the broken measure lies at each.
+
+    The measure follows the levels inwards: P_i(h') is the average of P_{i-1}(h) over the Gaussian step from h to h',
+    tilted by exp(mu_i (f_i(h') - f_{i-1}(h))) [rsb-measure].
+    """
+    grid = Grid() if grid is None else grid
+    k = len(mu)
+    h, log_step, rows = _grid_rows(sign, np.array([start]), delta, mu, grid)
+
+    def log_gauss(distance: Floats, variance: float) -> Floats:
+        return np.asarray(-0.5 * distance**2 / variance - 0.5 * math.log(2.0 * math.pi * variance))
+
+    steps = []  # from level k - 1 outwards: the step from a field h (rows) to a field h' (columns), normalised
+    f = rows[:, 2 * k]
+    for level in range(k - 1, 0, -1):
+        log_weight = log_gauss(h[:, None] - h[None, :], delta[level]) + mu[level - 1] * f + log_step
+        top = log_weight.max(axis=1, keepdims=True)
+        weight = np.exp(log_weight - top)
+        total = weight.sum(axis=1, keepdims=True)
+        steps.append(weight / total)
+        f = ((top + np.log(total)) / mu[level - 1])[:, 0]
+    mass = np.exp(log_gauss(h - start, delta[0]) + log_step)
+    for step in reversed(steps):
+        mass = mass @ step
+    return h, mass / mass.sum()
 
 
 def _ranges(sign: float, starts: Floats, delta: Floats, s: Floats, reach: float) -> tuple[Floats, Floats]:
@@ -99,7 +129,7 @@ def _ranges(sign: float, starts: Floats, delta: Floats, s: Floats, reach: float)
     return low, high
 
 
-def grid_rows(sign: float, starts: Floats, delta: Floats, mu: Floats, grid: Grid) -> tuple[Floats, Floats, Floats]:
+def _grid_rows(sign: float, starts: Floats, delta: Floats, mu: Floats, grid: Grid) -> tuple[Floats, Floats, Floats]:
     """The grid of fields, ln dh/du on it, and the observables of level k - 1 there.
 
     Each level brings a density of points that resolves its own Gaussian, in the range that it reaches; below the kink

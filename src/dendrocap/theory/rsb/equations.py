@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dendrocap.model import NeuronSpec, TaskSpec
-from dendrocap.theory.kernels import TreeKernel
+from dendrocap.theory.kernels import NODES, TreeKernel
 from dendrocap.theory.response import tree_response
 from dendrocap.theory.rsb.cascade import Averages, Grid, gaussian_cascade, one_sided_cascade, tilts
 
@@ -55,9 +55,9 @@ class Soma(Protocol):
 class TreeSoma:
     """The kernel of a neuron's dendritic tree."""
 
-    def __init__(self, neuron: NeuronSpec, task: TaskSpec) -> None:
+    def __init__(self, neuron: NeuronSpec, task: TaskSpec, nodes: int = NODES) -> None:
         self._neuron, self._f_in = neuron, task.f_in
-        self._kernel = TreeKernel(neuron, task)
+        self._kernel = TreeKernel(neuron, task, nodes)
         self._means: tuple[float, ...] | None = None
 
     def norm(self, Q: float) -> Norm:
@@ -273,7 +273,7 @@ class Equations:
             + 0.5 * float(np.diff(mu, prepend=0.0) @ q_c[:-1])
         )  # fmt: skip
         return BrokenState(
-            u, -entropy / float(f_E[0]), np.array(residuals), 1.0 + alpha * float(f_E[0]) / entropy, A, b, c, mu, overlaps[:-1], Q,
+            u, float(-entropy / f_E[0]), np.array(residuals), float(1.0 + alpha * f_E[0] / entropy), A, b, c, mu, overlaps[:-1], Q,
             norm.Gamma0, norm.Gamma1, patterns.active,
         )  # fmt: skip
 

@@ -34,6 +34,8 @@ SEEDS = np.array([
     [1.40, 0.4, 0.12], [1.65, -0.1, 0.13], [2.20, -0.8, 0.14], [3.00, -1.7, 0.13], [4.30, -2.85, 0.075],
     [5.40, -3.8, 0.037], [7.10, -5.25, 0.013], [9.00, -6.9, 0.004],
 ])  # fmt: skip
+# The same for weights of either sign, from committees of x^2, ReLU, erf and tanh units.
+SPHERICAL_SEEDS = np.array([[1.5, -2.6], [1.4, -0.5], [0.6, 0.1], [0.05, 1.0], [-0.6, 3.0]])
 
 
 class Found(NamedTuple):
@@ -44,28 +46,29 @@ class Found(NamedTuple):
     residual: float
 
 
-def follow(equations: Equations, x: Floats) -> Found | None:
-    """The solution next to x, or None."""
+def follow(equations: Equations, x: Floats, *, slack: float = 1.0) -> Found | None:
+    """The solution next to x, or None; ``slack`` multiplies what is accepted as zero."""
     solved = newton(equations.residuals, x)
-    if not solved.residual < ACCEPTED:
+    if not solved.residual < slack * ACCEPTED:
         return None
     state = equations.state(solved.x)
-    return Found(solved.x, state, solved.residual) if _is_physical(state) else None
+    # The potential was not used: that it vanishes is a check.
+    if not (levels_in_order(state) and abs(state.potential) < slack * ACCEPTED_POTENTIAL):
+        return None
+    return Found(solved.x, state, solved.residual)
 
 
-def _is_physical(state: BrokenState) -> bool:
-    """Whether levels are in order and the potential, which was not used, vanishes too."""
-    q = np.append(state.q, state.Q)
-    ordered = bool(np.all(np.diff(q) > 0.0) and np.all(np.diff(state.mu) > 0.0) and state.mu[0] > 0.0)
-    return ordered and state.alpha > 0.0 and abs(state.potential) < ACCEPTED_POTENTIAL
+def levels_in_order(state: BrokenState) -> bool:
+    """Whether overlaps and breaking parameters increase from level to level."""
+    q, mu = np.append(state.q, state.Q), np.append(0.0, state.mu)
+    return bool(np.all(np.diff(q) > 0.0) and np.all(np.diff(mu) > 0.0) and state.alpha > 0.0)
 
 
 def first_step(equations: Equations) -> Found | None:
     """A one-step solution from nothing, or None."""
-    places = np.linspace(0.0, len(SEEDS) - 1.0, 2 * len(SEEDS) - 1)
-    curve = np.stack([np.interp(places, np.arange(len(SEEDS)), column) for column in SEEDS.T], axis=1)
-    if not equations.prior.free_norm:
-        curve = curve[:, :2]
+    seeds = SEEDS if equations.prior.free_norm else SPHERICAL_SEEDS
+    places = np.linspace(0.0, len(seeds) - 1.0, 2 * len(seeds) - 1)
+    curve = np.stack([np.interp(places, np.arange(len(seeds)), column) for column in seeds.T], axis=1)
     if equations.with_shift:
         curve = np.hstack([curve, np.full((len(curve), 1), _shift(equations))])
     sizes = [float(np.max(np.abs(_residuals(equations, x)))) for x in curve]

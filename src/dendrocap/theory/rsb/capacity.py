@@ -1,0 +1,279 @@
+"""Critical capacity with broken replica symmetry, for the neuron and for the tree committee machine."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from dendrocap.errors import ConvergenceError, NoSolution
+from dendrocap.model import NeuronSpec, TaskSpec
+from dendrocap.theory.capacity import CapacitySolution, check_capacity_inputs, critical_capacity
+from dendrocap.theory.kernels import NODES
+from dendrocap.theory.rsb.equations import BrokenState, Equations, NonNegative, TreeSoma
+from dendrocap.theory.rsb.search import Found, first_step, follow, further_step
+from dendrocap.theory.rsb.steps import extrapolated
+from dendrocap.validation import refuse
+
+if TYPE_CHECKING:
+    from dendrocap.theory.rsb.weights import BrokenWeights
+
+__all__ = ["BrokenCapacity", "broken_capacity"]
+
+CLOSED = 1e-8  # relative distance to the replica-symmetric capacity below which breaking has closed
+NEARLY_CLOSED, SLACK = 1e-5, 1e3  # where levels almost coincide, the equations lose digits that alpha_c does not need
+FULL = 4  # steps from which the limit of many is extrapolated
+
+
+@dataclass(frozen=True)
+class BrokenCapacity:
+    """The critical capacity with k steps of replica symmetry breaking, and the state of the synapses there.
+
+    Attributes
+    ----------
+    alpha_c : float
+        Patterns per synapse beyond which no weights solve a random task, in this approximation.
+    rsb : int or "full"
+        Steps asked for.
+    effective_levels : int
+        Steps that differ; fewer than asked for where solutions with more levels collapse onto fewer.
+    reason : str
+        Why there are fewer levels, or how the limit of many steps was taken.
+    silent_fraction : float
+        Fraction of weights that are exactly zero.
+    breaking_points : tuple of float
+        mu_1 < ... < mu_k, the breaking parameters in units of 1 / (Q - q_k).
+    overlaps : tuple of float
+        q_0 < ... < q_{k-1}; the last level is Q itself.
+    W_bar, Q : float
+        Mean and mean squared weight.
+    A, b : float
+        Scaled conjugates of Q and of the mean weight.
+    c : tuple of float
+        Scaled conjugates of the overlaps, c_0 < ... < c_k.
+    mean_shift : float
+        Shift of the mean somatic input that unequal labels demand.
+    Gamma0, Gamma1 : float
+        Variance at the soma, and gain of a small difference between two solutions.
+    active_patterns : float
+        Fraction of patterns that are stored with no more than the margin asked for.
+    by_steps : tuple of float
+        The capacity with 0, 1, ... steps, as far as they were computed on the way.
+    quadrature_error : float
+        Relative change of alpha_c on a grid twice as fine, or what F = 0 leaves, if that is more.
+    steps_error : float
+        Relative distance from the limit of many steps; for "full", how uncertain the limit itself is. NaN where
+        too few steps are known to tell.
+    residual : float
+        Largest relative residual of the equations.
+    iterations : int
+        Evaluations of the equations.
+    """
+
+    neuron: NeuronSpec
+    task: TaskSpec
+    rsb: int | str
+    alpha_c: float
+    effective_levels: int
+    reason: str
+    silent_fraction: float
+    breaking_points: tuple[float, ...]
+    overlaps: tuple[float, ...]
+    W_bar: float
+    Q: float
+    A: float
+    b: float
+    c: tuple[float, ...]
+    mean_shift: float
+    Gamma0: float
+    Gamma1: float
+    active_patterns: float
+    by_steps: tuple[float, ...]
+    quadrature_error: float
+    steps_error: float
+    residual: float
+    iterations: int
+    state: BrokenState | None = field(default=None, repr=False, compare=False)
+    symmetric: CapacitySolution | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def weights(self) -> BrokenWeights:
+        """The distribution of weights at capacity; with "full", of the last step computed."""
+        from dendrocap.theory.rsb.weights import weights_at
+
+        if self.state is None:
+            raise NoSolution("replica symmetry is not broken here: the weights are those of critical_capacity(rsb=0)")
+        return weights_at(self.state)
+
+
+def broken_capacity(
+    neuron: NeuronSpec, task: TaskSpec | None = None, rsb: int | str = 1, start: BrokenCapacity | None = None
+) -> BrokenCapacity:
+    """The critical capacity with ``rsb`` steps of breaking; see `critical_capacity`, which calls this."""
+    task = TaskSpec() if task is None else task
+    steps = FULL if rsb == "full" else rsb
+    if not isinstance(steps, int) or isinstance(steps, bool) or steps < 1:
+        raise refuse("rsb", rsb, 'a whole number >= 0, or "full"')
+    check_capacity_inputs(neuron)
+    symmetric = critical_capacity(neuron, task)
+    equations = _equations(neuron, task)
+    if start is not None and start.state is not None and rsb == len(start.breaking_points):
+        more = equations.with_levels(len(start.breaking_points))
+        found = follow(more, more.pack(start.state.unknowns))
+        if found is not None and found.state.alpha < symmetric.alpha_c:
+            return _solution(neuron, task, rsb, more, found, symmetric, (symmetric.alpha_c,), "")
+    first = _first(neuron, task, equations, symmetric)
+    if isinstance(first, str):
+        return _closed(neuron, task, rsb, symmetric, first, equations.evaluations)
+    found, known, reason = first, [symmetric.alpha_c, first.state.alpha], ""
+    while equations.k < steps:
+        further = further_step(equations, found)
+        if further is None or not further.state.alpha < found.state.alpha:
+            reason = f"no solution with {equations.k + 1} levels was found below that with {equations.k}"
+            break
+        more = equations.with_levels(equations.k + 1)
+        more.evaluations += equations.evaluations
+        equations, found = more, further
+        known.append(found.state.alpha)
+    return _solution(neuron, task, rsb, equations, found, symmetric, tuple(known), reason)
+
+
+def _equations(neuron: NeuronSpec, task: TaskSpec) -> Equations:
+    return Equations(NonNegative(neuron.levels[0].theta / task.f_in), TreeSoma(neuron, task), task, 1)
+
+
+def _first(neuron: NeuronSpec, task: TaskSpec, equations: Equations, symmetric: CapacitySolution) -> Found | str:
+    """A one-step solution, or why there is none."""
+    found = first_step(equations)
+    if found is not None and found.state.alpha < symmetric.alpha_c * (1.0 - CLOSED):
+        return found
+    from dendrocap.theory.stability import at_load
+
+    if math.isinf(at_load(neuron, task, on_failure="return").alpha):
+        return "replica symmetry is stable up to its capacity"
+    return _by_continuation(neuron, task)
+
+
+def _by_continuation(neuron: NeuronSpec, task: TaskSpec) -> Found | str:
+    """Look for a solution at other dendritic thresholds, and follow it from there to the one asked for."""
+    for away in (math.log(2.0), math.log(4.0), math.log(8.0), math.log(32.0), -math.log(2.0), -math.log(4.0)):
+        found = first_step(_equations(_with_threshold(neuron, away), task))
+        if found is None:
+            continue
+        path = [(away, found.x)]
+        gap = 1.0 - found.state.alpha / critical_capacity(_with_threshold(neuron, away), task).alpha_c
+        step = 0.12
+        while path[-1][0] != 0.0 and step > 0.005:
+            at = math.copysign(max(abs(path[-1][0]) - step, 0.0), away)
+            scaled = _with_threshold(neuron, at)
+            symmetric = critical_capacity(scaled, task).alpha_c
+            guess = path[-1][1]
+            if len(path) > 1:
+                (at0, x0), (at1, x1) = path[-2:]
+                guess = x1 + (x1 - x0) * (at - at1) / (at1 - at0)
+            moved = follow(_equations(scaled, task), guess, slack=SLACK if gap < NEARLY_CLOSED else 1.0)
+            if moved is None or not moved.state.alpha < symmetric:
+                step *= 0.5
+                continue
+            path.append((at, moved.x))
+            found, gap = moved, 1.0 - moved.state.alpha / symmetric
+            if gap < CLOSED and away > 0.0:  # it falls with the threshold, faster than any power
+                return f"breaking closes: at theta_d = {scaled.levels[0].theta:.4g} already, it is within {CLOSED:g}"
+        if path[-1][0] == 0.0:
+            return found
+    raise ConvergenceError(f"no solution with one step of breaking was found for {neuron} and {task}", None)
+
+
+def _with_threshold(neuron: NeuronSpec, log_factor: float) -> NeuronSpec:
+    """The neuron with the threshold of its first level multiplied."""
+    factor = math.exp(log_factor)
+    if isinstance(neuron.theta_d, tuple):
+        return replace(neuron, theta_d=(neuron.theta_d[0] * factor, *neuron.theta_d[1:]))
+    return replace(neuron, theta_d=neuron.theta_d * factor)
+
+
+def _solution(
+    neuron: NeuronSpec,
+    task: TaskSpec,
+    rsb: int | str,
+    equations: Equations,
+    found: Found,
+    symmetric: CapacitySolution,
+    known: tuple[float, ...],
+    reason: str,
+) -> BrokenCapacity:
+    """The result for the user, with its errors."""
+    state, k = found.state, equations.k
+    finer = Equations(
+        equations.prior, TreeSoma(neuron, task, 3 * NODES // 2), task, k, equations.grid.doubled()
+    )  # alpha is stationary: its change at fixed unknowns is its error
+    quadrature = max(abs(finer.state(found.x).alpha / state.alpha - 1.0), abs(state.potential))
+    alpha, steps_error = state.alpha, math.nan
+    if len(known) == k + 1 and k >= 2:
+        limit = extrapolated(known)
+        steps_error = abs(limit.value / alpha - 1.0) + limit.error / alpha
+        if rsb == "full":
+            alpha, steps_error = limit.value, limit.error / limit.value
+            reason = (reason + "; " if reason else "") + f"extrapolated from {k} steps"
+    return BrokenCapacity(
+        neuron=neuron,
+        task=task,
+        rsb=rsb,
+        alpha_c=alpha,
+        effective_levels=k,
+        reason=reason,
+        silent_fraction=1.0 - state.A,
+        breaking_points=tuple(map(float, state.mu)),
+        overlaps=tuple(map(float, state.q)),
+        W_bar=symmetric.W_bar,
+        Q=state.Q,
+        A=state.A,
+        b=state.b,
+        c=tuple(map(float, state.c)),
+        mean_shift=state.unknowns.shift * math.sqrt(state.Gamma0),
+        Gamma0=state.Gamma0,
+        Gamma1=state.Gamma1,
+        active_patterns=state.active_patterns,
+        by_steps=known if len(known) == k + 1 else (),
+        quadrature_error=quadrature,
+        steps_error=steps_error,
+        residual=found.residual,
+        iterations=equations.evaluations,
+        state=state,
+        symmetric=symmetric,
+    )
+
+
+def _closed(
+    neuron: NeuronSpec, task: TaskSpec, rsb: int | str, symmetric: CapacitySolution, reason: str, evaluations: int
+) -> BrokenCapacity:
+    """The replica-symmetric solution as the result of any number of steps."""
+    from dendrocap.theory.capacity import label_averages
+
+    root = math.sqrt(symmetric.Gamma0)
+    return BrokenCapacity(
+        neuron=neuron,
+        task=task,
+        rsb=rsb,
+        alpha_c=symmetric.alpha_c,
+        effective_levels=0,
+        reason=reason,
+        silent_fraction=symmetric.silent_fraction,
+        breaking_points=(),
+        overlaps=(),
+        W_bar=symmetric.W_bar,
+        Q=symmetric.Q,
+        A=symmetric.A,
+        b=symmetric.B * math.sqrt(symmetric.C),
+        c=(symmetric.C,),
+        mean_shift=symmetric.mean_shift,
+        Gamma0=symmetric.Gamma0,
+        Gamma1=symmetric.Gamma1,
+        active_patterns=label_averages(task.f_out, task.kappa / root).mass,
+        by_steps=(symmetric.alpha_c,),
+        quadrature_error=0.0,
+        steps_error=0.0 if "stable" in reason else 10.0 * CLOSED,
+        residual=symmetric.residual,
+        iterations=evaluations,
+        symmetric=symmetric,
+    )
