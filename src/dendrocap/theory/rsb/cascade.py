@@ -1,7 +1,7 @@
 """Averages over a broken measure: levels of Gaussian fields, each tilted by what lies inside it.
 
-A field h starts at h_0, gains an independent Gaussian part of variance delta_i at each level i = 0 ... k, and ends under
-a potential f_k. Going inwards, level i is tilted by exp(mu_i f_i) [rsb-recursion]:
+A field h starts at h_0, gains an independent Gaussian part of variance delta_i at each level i = 0 ... k, and ends
+under a potential f_k. Going inwards, level i is tilted by exp(mu_i f_i) [rsb-recursion]:
 
     f_{i-1}(h) = (1/mu_i) ln E_z exp(mu_i f_i(h + sqrt(delta_i) z)),      E f_0 at the root, without a tilt.
 
@@ -81,9 +81,7 @@ def one_sided_cascade(
     return Averages(float(mean[0]), float(mean[1]), mean[2::2], mean[3::2], roots[:, 0])
 
 
-def measure(
-    sign: float, start: float, delta: Floats, mu: Floats, grid: Grid | None = None
-) -> tuple[Floats, Floats]:
+def measure(sign: float, start: float, delta: Floats, mu: Floats, grid: Grid | None = None) -> tuple[Floats, Floats]:
     """Fields before the innermost step, and how much of the broken measure lies at each.
 
     The measure follows the levels inwards: P_i(h') is the average of P_{i-1}(h) over the Gaussian step from h to h',

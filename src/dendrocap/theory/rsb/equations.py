@@ -129,7 +129,7 @@ class Unknowns(NamedTuple):
     def mu(self) -> Floats:
         """Breaking parameters in units of A / c_k."""
         a = np.append(np.cumprod((1.0 - self.s)[::-1])[-2::-1], 1.0)  # a_i is the product of 1 - s_j over j > i
-        return self.s * a / self.delta[1:]
+        return np.asarray(self.s * a / self.delta[1:])
 
     @classmethod
     def unpack(cls, x: Floats, k: int, free_norm: bool) -> Unknowns:
@@ -228,7 +228,7 @@ class Equations:
     def state(self, x: Floats) -> BrokenState:
         """Everything at one point of the unknowns."""
         self.evaluations += 1
-        u, k = self.unpack(x), self.k
+        u = self.unpack(x)
         weights = self.prior.averages(u.b, u.delta, u.mu, self.grid)
         A = weights.active
         c_k = self.prior.scale(weights)
@@ -273,9 +273,20 @@ class Equations:
             + 0.5 * float(np.diff(mu, prepend=0.0) @ q_c[:-1])
         )  # fmt: skip
         return BrokenState(
-            u, float(-entropy / f_E[0]), np.array(residuals), float(1.0 + alpha * f_E[0] / entropy), A, b, c, mu, overlaps[:-1], Q,
-            norm.Gamma0, norm.Gamma1, patterns.active,
-        )  # fmt: skip
+            unknowns=u,
+            alpha=float(-entropy / f_E[0]),
+            residuals=np.array(residuals),
+            potential=float(1.0 + alpha * f_E[0] / entropy),
+            A=A,
+            b=b,
+            c=c,
+            mu=mu,
+            q=overlaps[:-1],
+            Q=Q,
+            Gamma0=norm.Gamma0,
+            Gamma1=norm.Gamma1,
+            active_patterns=patterns.active,
+        )
 
     def _starts(self, shift: float, Gamma0: float) -> tuple[Floats, Floats]:
         """Where the patterns' field starts for labels +1 and -1, and their fractions."""

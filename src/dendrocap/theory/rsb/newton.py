@@ -48,11 +48,10 @@ def newton(
 
     A step changes no component by more than ``stride`` and is halved until the residuals shrink. The Jacobian is kept
     up to date by Broyden's formula as long as that makes good progress, and measured anew when it does not; one from
-    a neighbouring problem may be given to begin with. Ends at
-    ``target``, or when nothing better can be found; the caller decides whether that is good enough. A point at which
-    the equations cannot be evaluated counts as infinitely bad.
+    a neighbouring problem may be given to begin with. Ends at ``target``, or when nothing better can be found; the
+    caller decides whether that is good enough. A point at which the equations cannot be evaluated counts as
+    infinitely bad.
     """
-
     here = evaluated(residuals, x)
     if here is None:
         return Solved(x, np.inf)
@@ -71,7 +70,7 @@ def newton(
                     return Solved(x, size)
                 jacobian[:, column] = (there - here) / PROBE
         try:
-            step = -np.linalg.solve(jacobian, here)
+            step: Floats = -np.linalg.solve(jacobian, here).astype(np.float64)
         except np.linalg.LinAlgError:
             step = np.full(x.size, np.nan)
         if not np.all(np.isfinite(step)):

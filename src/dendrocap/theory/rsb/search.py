@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 from dendrocap.theory.rsb.equations import BrokenState, Equations, Unknowns
 from dendrocap.theory.rsb.newton import evaluated, newton
 
-__all__ = ["Found", "first_step", "follow", "further_step"]
+__all__ = ["Found", "first_step", "follow", "further_step", "levels_in_order"]
 
 Floats = NDArray[np.float64]
 
@@ -30,9 +31,9 @@ ACCEPTED_POTENTIAL = 1e-8  # largest F / F_S
 # Places to start from: logit s, ln delta_0/delta_1 and b / sqrt(c_1) of solutions found for ReLU, saturating ReLU and
 # Polsky dendrites at thresholds from 0.05 to 10. Only Newton's method decides what is a solution.
 SEEDS = np.array([
-    [0.50, 8.5, 0.0005], [0.65, 7.0, 0.003], [0.68, 5.2, 0.012], [0.80, 2.9, 0.055], [0.95, 1.8, 0.09], [1.15, 1.0, 0.11],
-    [1.40, 0.4, 0.12], [1.65, -0.1, 0.13], [2.20, -0.8, 0.14], [3.00, -1.7, 0.13], [4.30, -2.85, 0.075],
-    [5.40, -3.8, 0.037], [7.10, -5.25, 0.013], [9.00, -6.9, 0.004],
+    [0.50, 8.5, 0.0005], [0.65, 7.0, 0.003], [0.68, 5.2, 0.012], [0.80, 2.9, 0.055], [0.95, 1.8, 0.09],
+    [1.15, 1.0, 0.11], [1.40, 0.4, 0.12], [1.65, -0.1, 0.13], [2.20, -0.8, 0.14], [3.00, -1.7, 0.13],
+    [4.30, -2.85, 0.075], [5.40, -3.8, 0.037], [7.10, -5.25, 0.013], [9.00, -6.9, 0.004],
 ])  # fmt: skip
 # The same for weights of either sign, from committees of x^2, ReLU, erf and tanh units.
 SPHERICAL_SEEDS = np.array([[1.5, -2.6], [1.4, -0.5], [0.6, 0.1], [0.05, 1.0], [-0.6, 3.0]])
@@ -123,40 +124,36 @@ def _idle_solutions(more: Equations, u: Unknowns, level: int) -> Iterator[Floats
 def _opened(more: Equations, x: Floats, level: int) -> Found | None:
     """Follow an idle solution to the ratio mu_{level+1} / mu_level at which the load is stationary."""
     lower, upper = more.k + level - 1, more.k + level  # where the residuals of the two mu stand
+    pair = slice(level - 1, level + 1)
 
-    def at_ratio(log_ratio: float) -> tuple[Floats, float] | None:
-        def residuals(y: Floats) -> Floats:
-            state = more.state(y)
-            split = np.diff(np.append(state.q, state.Q) * state.c) * state.mu
-            pair = slice(level - 1, level + 1)
-            result = state.residuals.copy()
-            result[lower] = float(result[lower : upper + 1] @ split[pair] / np.sum(split[pair]))
-            result[upper] = math.log(state.mu[level] / state.mu[level - 1]) - log_ratio
-            return result
-
-        nonlocal jacobian
-        solved = newton(residuals, guess, jacobian=jacobian, target=1e-5, most=12)
-        jacobian = solved.jacobian
-        return (solved.x, float(more.residuals(solved.x)[upper])) if solved.residual < 1e-4 else None
+    def at_ratio(y: Floats, log_ratio: float) -> Floats:
+        """The residuals with the two equations for mu replaced: their sum, which is left, and a given ratio."""
+        state = more.state(y)
+        split = np.diff(np.append(state.q, state.Q) * state.c) * state.mu
+        result = state.residuals.copy()
+        result[lower] = float(result[lower : upper + 1] @ split[pair] / np.sum(split[pair]))
+        result[upper] = math.log(state.mu[level] / state.mu[level - 1]) - log_ratio
+        return result
 
     jacobian: Floats | None = None
-    path: list[tuple[float, Floats, float]] = []
+    path: list[tuple[float, Floats, float]] = []  # ln ratio, unknowns, residual of the upper mu
     log_ratio, step = 0.1, 0.3
     while log_ratio < 12.0:
         guess = x if not path else path[-1][1]
         if len(path) > 1:
             (r0, x0, _), (r1, x1, _) = path[-2:]
             guess = x1 + (x1 - x0) * (log_ratio - r1) / (r1 - r0)
-        there = at_ratio(log_ratio)
-        if there is None:
+        solved = newton(partial(at_ratio, log_ratio=log_ratio), guess, jacobian=jacobian, target=1e-5, most=12)
+        jacobian = solved.jacobian
+        if not solved.residual < 1e-4:
             step *= 0.4
             if step < 0.01:
                 return None
             log_ratio = (path[-1][0] if path else 0.0) + step
             continue
-        path.append((log_ratio, *there))
+        path.append((log_ratio, solved.x, float(more.residuals(solved.x)[upper])))
         if path[-1][2] * path[0][2] < 0.0:
-            # The load was falling with the ratio and now rises: the minimum is between the last two.
+            # The load fell with the ratio and now rises: its minimum is between the last two.
             (r0, x0, miss0), (r1, x1, miss1) = path[-2:]
             found = follow(more, x0 + (x1 - x0) * miss0 / (miss0 - miss1))
             if found is None or abs(math.log(found.state.mu[level] / found.state.mu[level - 1]) - r1) > 2.0 * (r1 - r0):

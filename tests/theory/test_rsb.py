@@ -1,0 +1,351 @@
+"""Capacity with broken replica symmetry: potential, limits, published values, and what the result carries."""
+
+import math
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from dendrocap import (
+    Custom,
+    InvalidParameter,
+    Linear,
+    NeuronSpec,
+    Polsky,
+    ReLU,
+    SaturatingReLU,
+    Step,
+    TaskSpec,
+    critical_capacity,
+)
+from dendrocap.errors import NoSolution
+from dendrocap.theory.rsb import committee_capacity
+from dendrocap.theory.rsb.cascade import Grid, gaussian_cascade, one_sided_cascade
+from dendrocap.theory.rsb.equations import Equations, NonNegative, TreeSoma, Unknowns
+from tests.naive.rsb import nested, potential
+
+DENDRITES = {"relu": ReLU(), "saturating": SaturatingReLU(), "polsky": Polsky()}
+
+# Tables computed with two other programs; steps 1, 2, 3 and the silent fraction of one step.
+TABLE = [
+    ("relu", 0.5, (1.268966, 1.265910, 1.265406), 0.4496),
+    ("relu", 1.0, (1.476964, 1.470457, 1.469410), 0.4113),
+    ("saturating", 0.5, (1.570421, 1.559842, 1.558386), 0.4031),
+    ("saturating", 1.0, (1.996476, 1.979981, 1.977733), 0.3008),
+    ("polsky", 0.1, (1.356417, 1.351544, 1.350728), 0.3942),
+    ("polsky", 0.5, (2.136574, 2.102054, 2.098067), 0.2595),
+]
+
+
+def neuron_of(name, theta_d, theta_s=0.5):
+    return NeuronSpec(DENDRITES[name], theta_d, theta_s)
+
+
+def equations_of(neuron, task=None, k=1, grid=None):
+    task = task or TaskSpec()
+    return Equations(NonNegative(neuron.levels[0].theta / task.f_in), TreeSoma(neuron, task), task, k, grid)
+
+
+# --- nested averages
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_cascade_equals_a_plain_double_sum(sign):
+    delta, mu = np.array([0.4, 0.6]), np.array([1.1])
+    found = one_sided_cascade(sign, np.array([-0.2]), np.ones(1), delta, mu)
+    naive = nested(lambda h: sign * np.maximum(h, 0.0) ** 2 / 2.0, -0.2, *delta, 1.1, 6.0)
+    assert_allclose(found.f[0], naive, rtol=1e-6)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize("small", [0.5, 0.01])
+def test_levels_with_the_same_mu_are_one_level(sign, small):
+    # A level inside another with the same tilt changes nothing: closed form against sums on the grid.
+    start, weight = np.array([-0.1]), np.ones(1)
+    one = one_sided_cascade(sign, start, weight, np.array([1.0 - small, small]), np.array([0.7 / small]))
+    for fraction in (0.05, 0.5, 0.95):
+        delta = np.array([1.0 - small, small * fraction, small * (1.0 - fraction)])
+        two = one_sided_cascade(sign, start, weight, delta, np.full(2, 0.7 / small))
+        assert_allclose([two.f[0], two.f[2], two.slope2[2]], [one.f[0], one.f[1], one.slope2[1]], rtol=1e-11)
+        assert_allclose([two.slope, two.active], [one.slope, one.active], rtol=1e-11)
+
+
+def test_observables_are_derivatives_of_the_average_potential():
+    delta, mu = np.array([0.3, 0.4, 0.3]), np.array([0.6, 1.5])
+
+    def average(b=0.1, mu=mu, delta=delta):
+        return one_sided_cascade(1.0, np.array([-b]), np.ones(1), delta, mu)
+
+    here, step = average(), 1e-5
+    assert_allclose((average(b=0.1 - step).f[0] - average(b=0.1 + step).f[0]) / (2 * step), here.slope, rtol=1e-8)
+    for level in (1, 2):
+        shift = step * np.eye(2)[level - 1]
+        slope = (average(mu=mu + shift).f[0] - average(mu=mu - shift).f[0]) / (2 * step)
+        assert_allclose(slope, (here.f[level] - here.f[level - 1]) / mu[level - 1], rtol=1e-7)
+    # Moving variance from level 0 to level 1 costs half the difference of what they see: -mu_1 E f_0'^2 / 2.
+    moved = np.array([-1.0, 1.0, 0.0]) * step
+    slope = (average(delta=delta + moved).f[0] - average(delta=delta - moved).f[0]) / (2 * step)
+    assert_allclose(slope, 0.5 * mu[0] * here.slope2[0], rtol=1e-7)
+
+
+def test_gaussian_cascade_is_the_average_without_a_constraint():
+    delta, mu = np.array([0.5, 0.5]), np.array([0.8])
+    found = gaussian_cascade(delta, mu)
+    z1 = np.linspace(-60.0, 60.0, 20001)
+    z0 = np.linspace(-9.0, 9.0, 801)
+    h = np.sqrt(0.5) * (z0[:, None] + z1)
+    inside = np.log(np.sum(np.exp(0.4 * h**2 - 0.5 * z1**2), axis=1) * (z1[1] - z1[0]) / np.sqrt(2 * np.pi)) / 0.8
+    plain = np.sum(inside * np.exp(-0.5 * z0**2)) * (z0[1] - z0[0]) / np.sqrt(2 * np.pi)
+    assert_allclose(found.f[0], plain, rtol=1e-9)
+
+
+# --- the equations
+
+
+def test_solution_is_stationary_for_a_plain_potential():
+    neuron, task = neuron_of("relu", 1.0), TaskSpec()
+    found = critical_capacity(neuron, task, rsb=1)
+    values = {
+        "A": found.A, "b": found.b, "c0": found.c[0], "c1": found.c[1] - found.c[0],
+        "mu": found.breaking_points[0], "q0": found.overlaps[0], "Q": found.Q,
+    }  # fmt: skip
+    assert abs(potential(neuron, task, found.alpha_c, **values)) < 1e-5 * found.Q
+    for name, value in values.items():
+        up, down = values | {name: value * 1.001}, values | {name: value * 0.999}
+        slope = (potential(neuron, task, found.alpha_c, **up) - potential(neuron, task, found.alpha_c, **down)) / 0.002
+        # the same slope with one term of F alone is of order one; what is left is the plain sum's error
+        assert abs(slope) < 1e-4 * found.Q, name
+
+
+def general_potential(equations, alpha, A, b, c, mu, q, Q):
+    """F for any number of steps, from the average potentials alone."""
+    delta = np.diff(c, prepend=0.0)
+    weights = one_sided_cascade(1.0, np.array([-b / math.sqrt(c[-1])]), np.ones(1), delta / c[-1], mu * c[-1] / A)
+    norm = equations.soma.norm(Q)
+    D1 = np.array([norm.Gamma0, *(equations.soma.overlap(Q, Q - one).D1 for one in q), 0.0])
+    unit = norm.Gamma0 / norm.Gamma1
+    start, fractions = np.array([equations.task.kappa / math.sqrt(norm.Gamma0)]), np.ones(1)
+    patterns = one_sided_cascade(-1.0, start, fractions, -np.diff(D1) / norm.Gamma0, mu * unit)
+    rest = 0.5 * A * Q - 0.5 * c[-1] - 0.5 * mu[-1] * Q * c[-1] + equations.prior.W_bar * b
+    rest += 0.5 * np.sum(np.diff(mu, prepend=0.0) * q * c[:-1])
+    return rest + weights.f[0] * c[-1] / A + alpha * patterns.f[0] * unit
+
+
+@pytest.mark.parametrize(("name", "k", "kappa"), [("saturating", 1, 0.2), ("relu", 2, 0.0), ("polsky", 2, 0.1)])
+def test_solution_is_stationary_in_every_order_parameter(name, k, kappa):
+    neuron, task = neuron_of(name, 0.5), TaskSpec(kappa=kappa)
+    found = critical_capacity(neuron, task, rsb=k)
+    equations = equations_of(neuron, task, k)
+    values = {
+        "A": found.A, "b": found.b, "c": np.array(found.c), "mu": np.array(found.breaking_points),
+        "q": np.array(found.overlaps), "Q": found.Q,
+    }  # fmt: skip
+    scale = 0.5 * found.A * found.Q
+    assert abs(general_potential(equations, found.alpha_c, **values)) < 1e-10 * scale
+    for name, value in values.items():
+        for component in range(np.size(value)):
+            slope = 0.0
+            for steps, weight in ((-2, 1.0), (-1, -8.0), (1, 8.0), (2, -1.0)):  # error of fourth order in the step
+                moved = np.array(value, dtype=float)
+                moved[... if moved.ndim == 0 else component] *= 1.0 + 1e-4 * steps
+                slope += weight * general_potential(equations, found.alpha_c, **(values | {name: moved[()]})) / 12e-4
+            assert abs(slope) < 1e-6 * scale, (name, component)
+
+
+@pytest.mark.parametrize(("name", "theta_d", "steps", "silent"), TABLE)
+def test_table_of_one_and_two_steps(name, theta_d, steps, silent):
+    one = critical_capacity(neuron_of(name, theta_d), rsb=1)
+    assert_allclose(one.alpha_c, steps[0], atol=6e-7)
+    assert_allclose(one.silent_fraction, silent, atol=6e-5)
+    two = critical_capacity(neuron_of(name, theta_d), rsb=2)
+    assert_allclose(two.alpha_c, steps[1], atol=1e-6)
+    assert two.by_steps[0] > two.by_steps[1] > two.by_steps[2]
+    assert_allclose(two.by_steps[1], one.alpha_c, rtol=1e-12)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "theta_d", "steps", "silent"), TABLE)
+def test_table_of_three_steps(name, theta_d, steps, silent):
+    three = critical_capacity(neuron_of(name, theta_d), rsb=3)
+    assert_allclose(three.by_steps[1:], steps, atol=1.2e-6)
+    assert np.all(np.diff(three.by_steps) < 0.0)
+    assert three.quadrature_error < 1e-8
+
+
+def test_three_steps():
+    three = critical_capacity(neuron_of("relu", 1.0), rsb=3)
+    assert_allclose(three.by_steps[1:], (1.476964, 1.470457, 1.469410), atol=6e-7)
+    assert three.effective_levels == 3
+    assert np.all(np.diff(three.breaking_points) > 0.0)
+    assert np.all(np.diff([*three.overlaps, three.Q]) > 0.0)
+
+
+@pytest.mark.parametrize("k", [1, 2])
+@pytest.mark.parametrize("name", DENDRITES)
+def test_halving_the_grid_changes_nothing(name, k):
+    found = critical_capacity(neuron_of(name, 0.5), rsb=k)
+    assert found.quadrature_error < 1e-10
+    finer = equations_of(found.neuron, k=k, grid=Grid().doubled())
+    assert np.max(np.abs(finer.residuals(finer.pack(found.state.unknowns)))) < 1e-9
+
+
+def test_unknowns_survive_packing():
+    unknowns = Unknowns(np.array([0.3, 0.8]), np.array([0.2, 0.3, 0.5]), 0.1, 0.4)
+    packed = unknowns.pack(free_norm=True, with_shift=True)
+    again = Unknowns.unpack(packed, 2, free_norm=True)
+    for one, other in zip(unknowns, again, strict=True):
+        assert_allclose(one, other, rtol=1e-14)
+    assert_allclose(Unknowns.from_mu(again.mu, again.delta, 0.1, 0.4).s, unknowns.s, rtol=1e-14)
+
+
+# --- limits
+
+
+@pytest.mark.parametrize("rsb", [1, 2, "full"])
+def test_linear_dendrites_are_not_broken(rsb):
+    found = critical_capacity(NeuronSpec(Linear(), 0.5, 0.5), rsb=rsb)
+    assert_allclose(found.alpha_c, 1.0, rtol=1e-12)
+    assert_allclose(found.silent_fraction, 0.5, rtol=1e-9)
+    assert found.effective_levels == 0
+    assert "stable" in found.reason
+    with pytest.raises(NoSolution, match="not broken"):
+        _ = found.weights
+
+
+def test_breaking_closes_at_small_thresholds():
+    gaps = []
+    for theta_d in (0.12, 0.1, 0.08):
+        found = critical_capacity(neuron_of("relu", theta_d), rsb=1)
+        assert found.effective_levels == 1
+        gaps.append(1.0 - found.alpha_c / found.by_steps[0])
+    assert gaps[0] > 4.0 * gaps[1] > 16.0 * gaps[2] > 0.0
+    closed = critical_capacity(neuron_of("relu", 0.05), rsb=1)
+    assert closed.effective_levels == 0
+    assert "closes" in closed.reason
+    assert closed.alpha_c == critical_capacity(neuron_of("relu", 0.05)).alpha_c
+
+
+def test_saturating_dendrites_are_symmetric_under_exchange_of_labels():
+    low = critical_capacity(neuron_of("saturating", 0.4, 0.2), TaskSpec(f_out=0.3), rsb=1)
+    high = critical_capacity(neuron_of("saturating", 0.4, 0.8), TaskSpec(f_out=0.7), rsb=1)
+    assert_allclose(low.alpha_c, high.alpha_c, rtol=1e-9)
+    assert_allclose(low.mean_shift, -high.mean_shift, rtol=1e-8)
+
+
+def test_only_the_ratio_of_thresholds_matters_for_relu():
+    one = critical_capacity(neuron_of("relu", 1.0, 0.5), rsb=2)
+    ten = critical_capacity(neuron_of("relu", 10.0, 5.0), rsb=2)
+    assert_allclose(ten.alpha_c, one.alpha_c, rtol=1e-10)
+    assert_allclose(ten.Q, 100.0 * one.Q, rtol=1e-8)
+
+
+@pytest.mark.parametrize("task", [TaskSpec(0.5, 0.2, 0.0), TaskSpec(0.1, 0.5, 0.3), TaskSpec(0.05, 0.05, 0.1)])
+def test_labels_and_margin(task):
+    found = critical_capacity(neuron_of("polsky", 0.5), task, rsb=1)
+    # F = 0 is not among the equations solved
+    assert abs(found.state.potential) < 1e-10
+    assert found.residual < 1e-9
+    assert found.alpha_c < critical_capacity(neuron_of("polsky", 0.5), task).alpha_c
+    weights = found.weights
+    assert_allclose([weights.mean(), weights.second_moment()], [found.W_bar, found.Q], rtol=1e-9)
+
+
+def test_two_level_tree():
+    neuron = NeuronSpec((Polsky(), ReLU()), (0.5, 0.5), 0.5)
+    found = critical_capacity(neuron, rsb=2)
+    assert found.by_steps[0] > found.by_steps[1] > found.by_steps[2] > 1.0
+    assert abs(found.state.potential) < 1e-10
+    # A linear level on top changes nothing.
+    flat = critical_capacity(NeuronSpec((ReLU(), Linear()), (1.0, 0.5), 0.5), rsb=1)
+    assert_allclose(flat.alpha_c, critical_capacity(neuron_of("relu", 1.0), rsb=1).alpha_c, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("g", "theta_d", "theta_s"),
+    [(Polsky(gamma=50.0), 10.0, 0.95), (Polsky(gamma=50.0), 0.01, 0.5), (SaturatingReLU(), 10.0, 0.05)],
+    ids=repr,
+)
+def test_corners_of_the_range(g, theta_d, theta_s):
+    found = critical_capacity(NeuronSpec(g, theta_d, theta_s), rsb=1)
+    assert found.effective_levels == 1
+    assert found.quadrature_error < 1e-9
+    assert found.alpha_c < found.by_steps[0]
+
+
+# --- committee machine, whose values are published or were computed with other programs
+
+
+def erf_unit(scale):
+    from scipy.special import erf
+
+    return Custom(lambda x: erf(scale * x), lambda x: 2.0 * scale / np.sqrt(np.pi) * np.exp(-((scale * x) ** 2)))
+
+
+@pytest.mark.parametrize(
+    ("g", "values"),
+    [
+        (ReLU(), (2.93388, 2.66428, 2.65327, 2.65148)),
+        (Custom(lambda x: x * x, lambda x: 2.0 * x), (4.0, 3.37466, 3.36640, 3.36525)),
+        (erf_unit(1.0), (2.45140, 2.37500, 2.37435)),
+        (Custom(np.tanh, lambda x: 1.0 / np.cosh(x) ** 2), (2.35561, 2.30627, 2.30579)),
+        (erf_unit(math.sqrt(0.5)), (2.20532, 2.19078)),
+        (Linear(), (2.0, 2.0, 2.0)),
+    ],
+    ids=["relu", "square", "erf", "tanh", "erf-narrow", "linear"],
+)
+def test_committee_machine(g, values):
+    found = committee_capacity(g, rsb=len(values) - 1)
+    assert_allclose(found.by_steps, values, atol=6e-6)
+    assert found.residual < 1e-9
+
+
+# --- what the result carries
+
+
+@pytest.mark.parametrize("k", [1, 2])
+def test_weights_at_capacity(k):
+    from scipy.integrate import quad
+
+    found = critical_capacity(neuron_of("polsky", 0.5), rsb=k)
+    weights = found.weights
+    assert_allclose(weights.silent_fraction, found.silent_fraction, rtol=1e-10)
+    assert_allclose([weights.mean(), weights.second_moment()], [found.W_bar, found.Q], rtol=1e-10)
+    for power, value in ((0, 1.0 - weights.silent_fraction), (1, weights.mean()), (2, weights.second_moment())):
+        assert_allclose(quad(lambda w, n=power: w**n * weights.pdf(w), 0.0, 40.0, limit=200)[0], value, rtol=1e-7)
+    assert_allclose(weights.cdf([-1.0, 0.0]), [0.0, weights.silent_fraction], atol=1e-12)
+    assert_allclose(weights.cdf(weights.ppf([0.5, 0.9, 0.999])), [0.5, 0.9, 0.999], rtol=1e-9)
+    assert weights.ppf(0.1) == 0.0
+    drawn = weights.rvs(100_000, random_state=1)
+    assert_allclose(np.mean(drawn == 0.0), weights.silent_fraction, atol=5.0 * 0.5 / math.sqrt(1e5))
+    assert_allclose(drawn.mean(), weights.mean(), atol=5.0 * weights.std() / math.sqrt(1e5))
+
+
+def test_neighbour_as_a_start():
+    near = critical_capacity(neuron_of("polsky", 0.5), rsb=2)
+    cold = critical_capacity(neuron_of("polsky", 0.53), rsb=2)
+    warm = critical_capacity(neuron_of("polsky", 0.53), rsb=2, start=near)
+    assert_allclose(warm.alpha_c, cold.alpha_c, rtol=1e-10)
+    assert warm.iterations < cold.iterations
+
+
+@pytest.mark.parametrize("rsb", [-1, 1.5, "many", True])
+def test_bad_number_of_steps(rsb):
+    with pytest.raises(InvalidParameter, match="rsb"):
+        critical_capacity(neuron_of("relu", 1.0), rsb=rsb)
+
+
+def test_a_jump_has_no_capacity():
+    with pytest.raises(NoSolution, match="jumps"):
+        critical_capacity(NeuronSpec(Step(), 0.5, 0.5), rsb=1)
+    with pytest.raises(NoSolution, match="jumps"):
+        committee_capacity(Step())
+
+
+@pytest.mark.slow
+def test_full_lies_below_every_step_and_within_its_error_of_the_fifth():
+    full = critical_capacity(neuron_of("relu", 1.0), rsb="full")
+    assert full.effective_levels == 4
+    assert full.alpha_c < min(full.by_steps)
+    # Five steps, 1.46902256, bound the limit from above; the limit was extrapolated without them.
+    assert full.alpha_c < 1.46902256
+    assert_allclose(full.alpha_c, 1.46902256, rtol=2.0 * full.steps_error)
