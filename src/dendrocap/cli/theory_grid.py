@@ -14,7 +14,21 @@ from dendrocap.cli.output import emit, message, plot_target, progress
 from dendrocap.cli.ranges import values
 from dendrocap.errors import InvalidParameter, NoSolution
 
-__all__ = ["Gamma", "Grid", "Kappa", "LogFlag", "Names", "OutputLevel", "InputLevel", "ThetaD", "ThetaS", "XMin", "run"]
+__all__ = [
+    "Gamma",
+    "Grid",
+    "InputLevel",
+    "Kappa",
+    "LogFlag",
+    "Names",
+    "OutputLevel",
+    "Steps",
+    "ThetaD",
+    "ThetaS",
+    "XMin",
+    "run",
+    "steps_of_breaking",
+]
 
 Names = Annotated[
     str, typer.Option("--nonlinearity", "-g", help="One or several of polsky, relu, saturating-relu, linear: a,b,c.")
@@ -26,6 +40,10 @@ Gamma = Annotated[str, typer.Option(help="Polsky: steepness, > 0.", metavar="VAL
 InputLevel = Annotated[str, typer.Option("--f-in", help="Input coding level, in (0, 1).", metavar="VALUES")]
 OutputLevel = Annotated[str, typer.Option("--f-out", help="Output coding level, in (0, 1).", metavar="VALUES")]
 Kappa = Annotated[str, typer.Option(help="Margin, >= 0.", metavar="VALUES")]
+Steps = Annotated[
+    str | None,
+    typer.Option("--rsb", help="Steps of replica symmetry breaking: 0,1,2,full.", metavar="STEPS", show_default="0"),
+]
 LogFlag = Annotated[bool, typer.Option("--log", help="Space ranges evenly in the logarithm.")]
 
 
@@ -36,12 +54,22 @@ class Grid:
     names: str
     texts: Mapping[str, str]
     log: bool
+    rsb: tuple[int | str, ...] = ()
 
-    def cases(self) -> list[tuple[Any, dict[str, list[float]]]]:
+    @property
+    def inputs(self) -> list[str]:
+        """Names of the columns that hold inputs."""
+        return [*self.texts, *(["rsb"] if self.rsb else [])]
+
+    def cases(self) -> list[tuple[Any, dict[str, list[Any]]]]:
         """Each non-linearity with the values of the parameters that it has."""
         from dendrocap.model import Polsky, named_nonlinearity
 
-        numbers = {name: values("--" + name.replace("_", "-"), text, log=self.log) for name, text in self.texts.items()}
+        numbers: dict[str, list[Any]] = {
+            name: values("--" + name.replace("_", "-"), text, log=self.log) for name, text in self.texts.items()
+        }
+        if self.rsb:
+            numbers["rsb"] = list(self.rsb)
         found = []
         for name in self.names.split(","):
             g = named_nonlinearity(name.strip())
@@ -69,8 +97,9 @@ def run(
     target = plot_target(plot) if plot else None
     cases = grid.cases()
     varied = _varied(cases)
-    if target and len(varied) != 1:
-        raise InvalidParameter(f"--plot needs exactly one parameter with several values; {len(varied)} have them")
+    along = [name for name in varied if name != "rsb"]  # steps of breaking become lines, not an axis
+    if target and len(along) != 1:
+        raise InvalidParameter(f"--plot needs exactly one parameter with several values; {len(along)} have them")
     for g, numbers in cases:  # a value that is never allowed is bad input, not a point without an answer
         for name, listed in numbers.items():
             for number in listed:
@@ -80,7 +109,7 @@ def run(
         for g, numbers in cases:
             # Every threshold is a coordinate of the grid; those given here are never used.
             for point in points(NeuronSpec(g, 0.5, 0.5), **numbers):
-                given = {name: point.case.get(name) for name in grid.texts}
+                given = {name: point.case.get(name) for name in grid.inputs}
                 found = {field: getattr(point.solution, field, None) for field in fields}
                 rows.append({"nonlinearity": g.name} | given | found | {"reason": point.reason})
                 step()
@@ -94,10 +123,21 @@ def run(
         from dendrocap.figures.curves import draw_curves
         from dendrocap.figures.style import save
 
-        save(draw_curves(rows, varied[0], y, y_label, log=grid.log), target)
+        save(draw_curves(rows, along[0], y, y_label, log=grid.log), target)
         message(f"figure: {target}")
 
 
-def _varied(cases: Sequence[tuple[Any, dict[str, list[float]]]]) -> list[str]:
+def steps_of_breaking(text: str) -> tuple[int | str, ...]:
+    """The values of --rsb: whole numbers, or "full"."""
+    steps: list[int | str] = []
+    for part in text.split(","):
+        word = part.strip()
+        if word != "full" and not word.isdecimal():
+            raise InvalidParameter(f"--rsb {text} is not allowed: give whole numbers >= 0 or full, like 0,1,2,full")
+        steps.append(word if word == "full" else int(word))
+    return tuple(steps)
+
+
+def _varied(cases: Sequence[tuple[Any, dict[str, list[Any]]]]) -> list[str]:
     names = dict.fromkeys(name for _, numbers in cases for name, found in numbers.items() if len(found) > 1)
     return list(names)

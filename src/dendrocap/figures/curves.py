@@ -22,6 +22,8 @@ AXIS_LABELS = {
     "kappa": r"margin $\kappa$",
     "alpha": r"load $\alpha = P / N$",
 }
+# Replica symmetry is drawn solid, the limit of many steps dotted.
+STEP_STYLES = {0: "-", 1: "--", "full": ":"}
 
 
 def draw_curves(rows: Sequence[Mapping[str, Any]], x: str, y: str, y_label: str, *, log: bool = False) -> Figure:
@@ -31,11 +33,14 @@ def draw_curves(rows: Sequence[Mapping[str, Any]], x: str, y: str, y_label: str,
     with house_style():
         figure = Figure(figsize=(COLUMN_WIDTH, 2.6), layout="constrained")
         axes = figure.subplots()
-        for name in dict.fromkeys(row["nonlinearity"] for row in rows):
-            line = [(row[x], row[y]) for row in rows if row["nonlinearity"] == name and None not in (row[x], row[y])]
-            axes.plot(
-                *zip(*line, strict=True), color=PALETTE[name], label=LABELS[name], ls="--" if name == "linear" else "-"
-            )
+        for name, steps in dict.fromkeys((row["nonlinearity"], row.get("rsb", 0)) for row in rows):
+            own = [row for row in rows if (row["nonlinearity"], row.get("rsb", 0)) == (name, steps)]
+            line = [(row[x], row[y]) for row in own if None not in (row[x], row[y])]
+            if not line:
+                continue
+            label = LABELS[name] if steps == 0 else f"{LABELS[name]}, {steps} RSB"
+            style = "--" if name == "linear" else STEP_STYLES.get(steps, "-.")
+            axes.plot(*zip(*line, strict=True), color=PALETTE[name], label=label, ls=style)
         if log:
             axes.set_xscale("log")
         axes.set_xlabel(AXIS_LABELS[x])

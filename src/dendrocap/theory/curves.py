@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import xarray
 
 __all__ = [
+    "BROKEN_FIELDS",
     "CAPACITY_FIELDS",
     "SADDLE_POINT_FIELDS",
     "Point",
@@ -52,6 +53,25 @@ CAPACITY_FIELDS = {
     "residual": "1",
     "iterations": "count",
 }
+# The same with broken replica symmetry.
+BROKEN_FIELDS = {
+    "alpha_c": "patterns per synapse",
+    "silent_fraction": "1",
+    "W_bar": "model weight",
+    "Q": "model weight squared",
+    "A": "1",
+    "M_bar": "model weight",
+    "mean_shift": "somatic input",
+    "preactivation_mean": "branch input",
+    "preactivation_sd": "branch input",
+    "Gamma0": "somatic input squared",
+    "Gamma1": "1",
+    "residual": "1",
+    "iterations": "count",
+    "effective_levels": "count",
+    "quadrature_error": "1",
+    "steps_error": "1",
+}
 SADDLE_POINT_FIELDS = {
     "Q": "model weight squared",
     "q": "model weight squared",
@@ -80,6 +100,7 @@ PARAMETER_UNITS = {
     "f_out": "1",
     "kappa": "somatic input",
     "alpha": "patterns per synapse",
+    "rsb": "steps",
 }
 
 Case = dict[str, Any]
@@ -102,13 +123,14 @@ def capacity_curve(neuron: NeuronSpec, task: TaskSpec | None = None, **parameter
     neuron, task : NeuronSpec, TaskSpec
         Everything that is not varied.
     **parameters : sequence
-        Values of ``theta_d``, ``theta_s``, ``x_min``, ``gamma``, ``f_in``, ``f_out``, ``kappa`` or ``nonlinearity``;
-        each becomes a dimension, in the order given.
+        Values of ``theta_d``, ``theta_s``, ``x_min``, ``gamma``, ``f_in``, ``f_out``, ``kappa``, ``nonlinearity`` or
+        ``rsb``, the steps of replica symmetry breaking; each becomes a dimension, in the order given.
 
     Returns
     -------
     xarray.Dataset
-        The numbers of `CapacitySolution` and ``reason``, empty where there is an answer.
+        The numbers of `CapacitySolution`, or with ``rsb`` those of `BrokenCapacity`, and ``reason``, empty where there
+        is an answer.
 
     Examples
     --------
@@ -119,14 +141,20 @@ def capacity_curve(neuron: NeuronSpec, task: TaskSpec | None = None, **parameter
     >>> "strictly between 0 and 1" in str(curve.reason[0, 1].item())
     True
     """
-    return _dataset(capacity_points(neuron, task, **parameters), CAPACITY_FIELDS, parameters)
+    fields = BROKEN_FIELDS if "rsb" in parameters else CAPACITY_FIELDS
+    return _dataset(capacity_points(neuron, task, **parameters), fields, parameters)
 
 
 def capacity_points(neuron: NeuronSpec, task: TaskSpec | None = None, **parameters: Any) -> Iterator[Point]:
     """The points of `capacity_curve` one by one, as they are solved."""
+    neighbours: dict[Any, Any] = {}  # the last solution with broken symmetry, by steps
 
     def solve(case: Case) -> Any:
-        return critical_capacity(*specified(neuron, task or TaskSpec(), case))
+        at, rsb = specified(neuron, task or TaskSpec(), case), case.get("rsb", 0)
+        if rsb == 0:
+            return critical_capacity(*at)
+        neighbours[rsb] = critical_capacity(*at, rsb=rsb, start=neighbours.get(rsb))
+        return neighbours[rsb]
 
     return _points(solve, parameters)
 
@@ -210,7 +238,7 @@ def _dataset(points: Iterator[Point], fields: Mapping[str, str], parameters: Map
         reasons[point.at] = point.reason
         if point.solution is not None:
             for field, array in numbers.items():
-                array[point.at] = getattr(point.solution, field)
+                array[point.at] = getattr(point.solution, field, 0)
     data: dict[str, Any] = {field: (tuple(axes), array, {"units": fields[field]}) for field, array in numbers.items()}
     data["reason"] = (tuple(axes), reasons.astype(str), {"long_name": "why there is no answer"})
     coordinates = {name: (name, _labels(values), {"units": PARAMETER_UNITS[name]}) for name, values in axes.items()}
@@ -222,7 +250,9 @@ def _axis(name: str, values: Any) -> Sequence[Any]:
         raise refuse("parameter", name, "one of " + ", ".join(PARAMETER_UNITS))
     if isinstance(values, Nonlinearity) or (np.ndim(values) == 0 and not isinstance(values, Sequence)):
         values = [values]
-    listed = list(values) if name == "nonlinearity" else np.asarray(values, dtype=np.float64).ravel().tolist()
+    if isinstance(values, str):
+        values = [values]
+    listed = list(values) if name in ("nonlinearity", "rsb") else np.asarray(values, dtype=np.float64).ravel().tolist()
     if not listed:
         raise refuse(name, values, "a number or a sequence of at least one")
     return listed
@@ -231,6 +261,6 @@ def _axis(name: str, values: Any) -> Sequence[Any]:
 def _labels(values: Sequence[Any]) -> list[Any]:
     """Coordinates: numbers as they are; non-linearities by their name, or in full where names repeat."""
     if not isinstance(values[0], Nonlinearity):
-        return list(values)
+        return [str(value) for value in values] if "full" in values else list(values)
     names = [g.name for g in values]
     return names if len(set(names)) == len(names) else [repr(g) for g in values]

@@ -6,10 +6,14 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from dendrocap.errors import ConvergenceError, NoSolution
+import numpy as np
+
+from dendrocap.errors import ConvergenceError
 from dendrocap.model import NeuronSpec, TaskSpec
 from dendrocap.theory.capacity import CapacitySolution, check_capacity_inputs, critical_capacity
 from dendrocap.theory.kernels import NODES
+from dendrocap.theory.response import tree_response
+from dendrocap.theory.rsb.cascade import Grid
 from dendrocap.theory.rsb.equations import BrokenState, Equations, NonNegative, TreeSoma
 from dendrocap.theory.rsb.search import Found, first_step, follow, further_step
 from dendrocap.theory.rsb.steps import extrapolated
@@ -17,11 +21,13 @@ from dendrocap.validation import refuse
 
 if TYPE_CHECKING:
     from dendrocap.theory.rsb.weights import BrokenWeights
+    from dendrocap.theory.weights import CapacityWeights, Preactivation
 
 __all__ = ["BrokenCapacity", "broken_capacity"]
 
 CLOSED = 1e-8  # relative distance to the replica-symmetric capacity below which breaking has closed
 NEARLY_CLOSED, SLACK = 1e-5, 1e3  # where levels almost coincide, the equations lose digits that alpha_c does not need
+NEAR = 0.7  # a start further away than this in any unknown counts as none
 FULL = 4  # steps from which the limit of many is extrapolated
 
 
@@ -51,8 +57,11 @@ class BrokenCapacity:
         Scaled conjugates of Q and of the mean weight.
     c : tuple of float
         Scaled conjugates of the overlaps, c_0 < ... < c_k.
-    mean_shift : float
-        Shift of the mean somatic input that unequal labels demand.
+    M_bar, mean_shift : float
+        Correction to the mean weight that the somatic threshold demands, and shift of the mean somatic input that
+        unequal labels demand.
+    preactivation_mean, preactivation_sd : float
+        Of the normal distribution of a branch's summed input (first level).
     Gamma0, Gamma1 : float
         Variance at the soma, and gain of a small difference between two solutions.
     active_patterns : float
@@ -68,6 +77,8 @@ class BrokenCapacity:
         Largest relative residual of the equations.
     iterations : int
         Evaluations of the equations.
+    ladder : tuple of BrokenState
+        The full state with 1, 2, ... steps.
     """
 
     neuron: NeuronSpec
@@ -85,6 +96,9 @@ class BrokenCapacity:
     b: float
     c: tuple[float, ...]
     mean_shift: float
+    M_bar: float
+    preactivation_mean: float
+    preactivation_sd: float
     Gamma0: float
     Gamma1: float
     active_patterns: float
@@ -93,17 +107,25 @@ class BrokenCapacity:
     steps_error: float
     residual: float
     iterations: int
-    state: BrokenState | None = field(default=None, repr=False, compare=False)
-    symmetric: CapacitySolution | None = field(default=None, repr=False, compare=False)
+    ladder: tuple[BrokenState, ...] = field(default=(), repr=False, compare=False)
 
     @property
-    def weights(self) -> BrokenWeights:
+    def weights(self) -> BrokenWeights | CapacityWeights:
         """The distribution of weights at capacity; with "full", of the last step computed."""
         from dendrocap.theory.rsb.weights import weights_at
+        from dendrocap.theory.weights import CapacityWeights
 
-        if self.state is None:
-            raise NoSolution("replica symmetry is not broken here: the weights are those of critical_capacity(rsb=0)")
-        return weights_at(self.state)
+        if not self.ladder:
+            C = self.c[-1]
+            return CapacityWeights(self.b / math.sqrt(C), math.sqrt(C) / self.A)
+        return weights_at(self.ladder[-1])
+
+    @property
+    def preactivation(self) -> Preactivation:
+        """The distribution of a branch's summed input at capacity."""
+        from dendrocap.theory.weights import Preactivation
+
+        return Preactivation(self.preactivation_mean, self.preactivation_sd)
 
 
 def broken_capacity(
@@ -116,26 +138,35 @@ def broken_capacity(
         raise refuse("rsb", rsb, 'a whole number >= 0, or "full"')
     check_capacity_inputs(neuron)
     symmetric = critical_capacity(neuron, task)
-    equations = _equations(neuron, task)
-    if start is not None and start.state is not None and rsb == len(start.breaking_points):
-        more = equations.with_levels(len(start.breaking_points))
-        found = follow(more, more.pack(start.state.unknowns))
-        if found is not None and found.state.alpha < symmetric.alpha_c:
-            return _solution(neuron, task, rsb, more, found, symmetric, (symmetric.alpha_c,), "")
-    first = _first(neuron, task, equations, symmetric)
-    if isinstance(first, str):
-        return _closed(neuron, task, rsb, symmetric, first, equations.evaluations)
-    found, known, reason = first, [symmetric.alpha_c, first.state.alpha], ""
-    while equations.k < steps:
-        further = further_step(equations, found)
-        if further is None or not further.state.alpha < found.state.alpha:
-            reason = f"no solution with {equations.k + 1} levels was found below that with {equations.k}"
+    ladder: list[Found] = []
+    equations, reason, evaluations = _equations(neuron, task), "", 0
+    for k in range(1, steps + 1):
+        before = ladder[-1].state.alpha if ladder else symmetric.alpha_c
+        found = _near(equations, start, before)
+        if found is None and k == 1:
+            first = _first(neuron, task, equations, symmetric)
+            if isinstance(first, str):
+                return _closed(neuron, task, rsb, symmetric, first, equations.evaluations)
+            found = first
+        elif found is None:
+            found = further_step(equations, ladder[-1])
+        evaluations += equations.evaluations
+        if found is None or not found.state.alpha < before:
+            reason = f"no solution with {k} levels was found below that with {k - 1}"
             break
-        more = equations.with_levels(equations.k + 1)
-        more.evaluations += equations.evaluations
-        equations, found = more, further
-        known.append(found.state.alpha)
-    return _solution(neuron, task, rsb, equations, found, symmetric, tuple(known), reason)
+        ladder.append(found)
+        equations = equations.with_levels(k + 1)
+    return _solution(neuron, task, rsb, symmetric, ladder, reason, evaluations)
+
+
+def _near(equations: Equations, start: BrokenCapacity | None, before: float) -> Found | None:
+    """The solution next to that of a similar neuron, or None if it is not near or not below that with fewer steps."""
+    if start is None or len(start.ladder) < equations.k:
+        return None
+    x = equations.pack(start.ladder[equations.k - 1].unknowns)
+    found = follow(equations, x)
+    near = found is not None and bool(np.max(np.abs(found.x - x)) < NEAR) and found.state.alpha < before
+    return found if near else None
 
 
 def _equations(neuron: NeuronSpec, task: TaskSpec) -> Equations:
@@ -196,25 +227,25 @@ def _solution(
     neuron: NeuronSpec,
     task: TaskSpec,
     rsb: int | str,
-    equations: Equations,
-    found: Found,
     symmetric: CapacitySolution,
-    known: tuple[float, ...],
+    ladder: list[Found],
     reason: str,
+    evaluations: int,
 ) -> BrokenCapacity:
     """The result for the user, with its errors."""
-    state, k = found.state, equations.k
-    finer = Equations(
-        equations.prior, TreeSoma(neuron, task, 3 * NODES // 2), task, k, equations.grid.doubled()
-    )  # alpha is stationary: its change at fixed unknowns is its error
-    quadrature = max(abs(finer.state(found.x).alpha / state.alpha - 1.0), abs(state.potential))
+    state, k = ladder[-1].state, len(ladder)
+    known = (symmetric.alpha_c, *(found.state.alpha for found in ladder))
+    # alpha is stationary at a solution: how it changes at fixed unknowns is its error.
+    finer = Equations(NonNegative(symmetric.W_bar), TreeSoma(neuron, task, 3 * NODES // 2), task, k, Grid().doubled())
+    quadrature = max(abs(finer.state(ladder[-1].x).alpha / state.alpha - 1.0), abs(state.potential))
     alpha, steps_error = state.alpha, math.nan
-    if len(known) == k + 1 and k >= 2:
+    if k >= 2:
         limit = extrapolated(known)
-        steps_error = abs(limit.value / alpha - 1.0) + limit.error / alpha
+        steps_error = (alpha - limit.value + limit.error) / alpha
         if rsb == "full":
             alpha, steps_error = limit.value, limit.error / limit.value
             reason = (reason + "; " if reason else "") + f"extrapolated from {k} steps"
+    tree = tree_response(neuron, task.f_in, state.Q)
     return BrokenCapacity(
         neuron=neuron,
         task=task,
@@ -231,16 +262,18 @@ def _solution(
         b=state.b,
         c=tuple(map(float, state.c)),
         mean_shift=state.unknowns.shift * math.sqrt(state.Gamma0),
+        M_bar=tree.means[0] / task.f_in,
+        preactivation_mean=tree.means[0],
+        preactivation_sd=tree.sd,
         Gamma0=state.Gamma0,
         Gamma1=state.Gamma1,
         active_patterns=state.active_patterns,
-        by_steps=known if len(known) == k + 1 else (),
+        by_steps=known,
         quadrature_error=quadrature,
         steps_error=steps_error,
-        residual=found.residual,
-        iterations=equations.evaluations,
-        state=state,
-        symmetric=symmetric,
+        residual=max(found.residual for found in ladder),
+        iterations=evaluations,
+        ladder=tuple(found.state for found in ladder),
     )
 
 
@@ -267,6 +300,9 @@ def _closed(
         b=symmetric.B * math.sqrt(symmetric.C),
         c=(symmetric.C,),
         mean_shift=symmetric.mean_shift,
+        M_bar=symmetric.M_bar,
+        preactivation_mean=symmetric.preactivation_mean,
+        preactivation_sd=symmetric.preactivation_sd,
         Gamma0=symmetric.Gamma0,
         Gamma1=symmetric.Gamma1,
         active_patterns=label_averages(task.f_out, task.kappa / root).mass,
@@ -275,5 +311,4 @@ def _closed(
         steps_error=0.0 if "stable" in reason else 10.0 * CLOSED,
         residual=symmetric.residual,
         iterations=evaluations,
-        symmetric=symmetric,
     )

@@ -105,5 +105,6 @@ def committee_capacity(g: Nonlinearity, rsb: int = 1) -> CommitteeCapacity:
             return CommitteeCapacity(
                 g, state.alpha, tuple(known), tuple(map(float, state.mu)), tuple(map(float, state.q)), found.residual
             )
-        found, equations = further_step(equations, found), equations.with_levels(equations.k + 1)
+        equations = equations.with_levels(equations.k + 1)
+        found = further_step(equations, found)
     raise ConvergenceError(f"no solution with {equations.k} steps of breaking was found for {g!r}", known)

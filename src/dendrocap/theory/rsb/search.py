@@ -93,10 +93,9 @@ def _shift(equations: Equations) -> float:
     return label_averages(equations.task.f_out, 0.0).shift
 
 
-def further_step(equations: Equations, found: Found) -> Found | None:
-    """The solution with one more level, or None if the given one is stable."""
-    more = equations.with_levels(equations.k + 1)
-    for level in range(1, equations.k + 1):
+def further_step(more: Equations, found: Found) -> Found | None:
+    """The solution of ``more``, which has one level more than ``found``; None if that one is stable."""
+    for level in range(1, more.k):
         for x in _idle_solutions(more, found.state.unknowns, level):
             solution = _opened(more, x, level)
             if solution is not None:
