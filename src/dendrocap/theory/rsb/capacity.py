@@ -164,9 +164,10 @@ def _near(equations: Equations, start: BrokenCapacity | None, before: float) -> 
     if start is None or len(start.ladder) < equations.k:
         return None
     x = equations.pack(start.ladder[equations.k - 1].unknowns)
-    found = follow(equations, x)
-    near = found is not None and bool(np.max(np.abs(found.x - x)) < NEAR) and found.state.alpha < before
-    return found if near else None
+    found = follow(equations, x, reach=NEAR)
+    if found is None or np.max(np.abs(found.x - x)) > NEAR or not found.state.alpha < before:
+        return None
+    return found
 
 
 def _equations(neuron: NeuronSpec, task: TaskSpec) -> Equations:

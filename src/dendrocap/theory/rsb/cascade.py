@@ -23,7 +23,7 @@ __all__ = ["Averages", "Grid", "gaussian_cascade", "measure", "one_sided_cascade
 
 Floats = NDArray[np.float64]
 
-MOST_POINTS = 30_000
+MOST_POINTS = 6_000
 SMOOTH = 4.0  # width of steps in the density of points, in standard deviations of their level
 
 

@@ -15,6 +15,7 @@ __all__ = ["Solved", "evaluated", "newton"]
 Floats = NDArray[np.float64]
 
 PROBE = 1e-6  # finite differences; the Jacobian's error only slows the last digits a little
+STRIDE = 0.7  # most that any component changes in one step
 
 
 class Solved(NamedTuple):
@@ -42,66 +43,74 @@ def newton(
     jacobian: Floats | None = None,
     target: float = 1e-12,
     most: int = 40,
-    stride: float = 0.7,
+    reach: float = np.inf,
 ) -> Solved:
     """Root of the residuals near x.
 
-    A step changes no component by more than ``stride`` and is halved until the residuals shrink. The Jacobian is kept
-    up to date by Broyden's formula as long as that makes good progress, and measured anew when it does not; one from
-    a neighbouring problem may be given to begin with. Ends at ``target``, or when nothing better can be found; the
-    caller decides whether that is good enough. A point at which the equations cannot be evaluated counts as
-    infinitely bad.
+    A step is judged by the step that would follow it with the same Jacobian: it is shortened until the next one is
+    shorter. This test does not depend on how the equations are scaled, which matters where some of them are almost
+    flat, as those for the breaking parameters are. The Jacobian is kept up to date by Broyden's formula as long as
+    steps shrink fast, and measured anew when they do not; one from a neighbouring problem may be given to begin
+    with. Ends at ``target``, when a component has moved further than ``reach``, or when nothing better can be found;
+    the caller decides whether the residual is good enough.
     """
-    here = evaluated(residuals, x)
+    origin, here = x, evaluated(residuals, x)
     if here is None:
         return Solved(x, np.inf)
     fresh = False
     for _ in range(most):
-        size = float(np.max(np.abs(here)))
-        if size < target:
+        if float(np.max(np.abs(here))) < target or float(np.max(np.abs(x - origin))) > reach:
             break
         if jacobian is None:
-            jacobian, fresh = np.empty((x.size, x.size)), True
-            for column in range(x.size):
-                probe = x.copy()
-                probe[column] += PROBE
-                there = evaluated(residuals, probe)
-                if there is None:
-                    return Solved(x, size)
-                jacobian[:, column] = (there - here) / PROBE
-        try:
-            step: Floats = -np.linalg.solve(jacobian, here).astype(np.float64)
-        except np.linalg.LinAlgError:
-            step = np.full(x.size, np.nan)
-        if not np.all(np.isfinite(step)):
+            jacobian, fresh = _measured(residuals, x, here), True
+            if jacobian is None:
+                break
+        moved = _moved(residuals, jacobian, x, here)
+        if moved is None:
             if fresh:
                 break
             jacobian = None
             continue
-        step *= min(1.0, stride / max(float(np.max(np.abs(step))), 1e-300))
-        moved, there = _shortened(residuals, x, step, size)
-        if there is None:
-            if fresh:
-                break
+        there, there_residuals, contraction = moved
+        change = there - x
+        jacobian = jacobian + np.outer(there_residuals - here - jacobian @ change, change) / float(change @ change)
+        x, here, fresh = there, there_residuals, False
+        if contraction > 0.3:
             jacobian = None
-            continue
-        gain = float(np.max(np.abs(there))) / size
-        change = moved - x
-        jacobian = jacobian + np.outer(there - here - jacobian @ change, change) / float(change @ change)
-        fresh = False
-        if gain > 0.1:
-            jacobian = None
-        x, here = moved, there
     return Solved(x, float(np.max(np.abs(here))), jacobian)
 
 
-def _shortened(
-    residuals: Callable[[Floats], Floats], x: Floats, step: Floats, size: float
-) -> tuple[Floats, Floats | None]:
-    """The first of the step, its half, its quarter ... at which the residuals are smaller."""
+def _measured(residuals: Callable[[Floats], Floats], x: Floats, here: Floats) -> Floats | None:
+    """The Jacobian by finite differences."""
+    jacobian = np.empty((x.size, x.size))
+    for column in range(x.size):
+        probe = x.copy()
+        probe[column] += PROBE
+        there = evaluated(residuals, probe)
+        if there is None:
+            return None
+        jacobian[:, column] = (there - here) / PROBE
+    return jacobian
+
+
+def _moved(
+    residuals: Callable[[Floats], Floats], jacobian: Floats, x: Floats, here: Floats
+) -> tuple[Floats, Floats, float] | None:
+    """One step, the residuals there, and by how much the following step is shorter; None if no step is good."""
+    try:
+        inverse = np.linalg.inv(jacobian)
+    except np.linalg.LinAlgError:
+        return None
+    step = -inverse @ here
+    length = float(np.max(np.abs(step)))
+    if not np.isfinite(length):
+        return None
+    part = min(1.0, STRIDE / max(length, 1e-300))
     for _ in range(5):
-        there = evaluated(residuals, x + step)
-        if there is not None and float(np.max(np.abs(there))) < size:
-            return x + step, there
-        step = 0.4 * step
-    return x, None
+        there = evaluated(residuals, x + part * step)
+        if there is not None:
+            following = float(np.max(np.abs(inverse @ there)))
+            if following <= (1.0 - 0.25 * part) * length:
+                return x + part * step, there, following / length
+        part *= 0.4
+    return None

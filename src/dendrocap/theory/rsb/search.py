@@ -47,9 +47,9 @@ class Found(NamedTuple):
     residual: float
 
 
-def follow(equations: Equations, x: Floats, *, slack: float = 1.0) -> Found | None:
+def follow(equations: Equations, x: Floats, *, slack: float = 1.0, reach: float = 4.0) -> Found | None:
     """The solution next to x, or None; ``slack`` multiplies what is accepted as zero."""
-    solved = newton(equations.residuals, x)
+    solved = newton(equations.residuals, x, reach=reach)
     if not solved.residual < slack * ACCEPTED:
         return None
     state = equations.state(solved.x)
@@ -115,7 +115,7 @@ def _idle_solutions(more: Equations, u: Unknowns, level: int) -> Iterator[Floats
     fractions = 1.0 / (1.0 + np.exp(-np.linspace(-5.0, 5.0, 11)))
     misses = [float(_residuals(more, with_level(fraction))[level]) for fraction in fractions]
     for i in range(len(fractions) - 1):
-        if misses[i] > 0.0 > misses[i + 1]:
+        if math.inf > misses[i] > 0.0 > misses[i + 1]:
             weight = misses[i] / (misses[i] - misses[i + 1])
             yield with_level(float((1.0 - weight) * fractions[i] + weight * fractions[i + 1]))
 
@@ -142,7 +142,7 @@ def _opened(more: Equations, x: Floats, level: int) -> Found | None:
         if len(path) > 1:
             (r0, x0, _), (r1, x1, _) = path[-2:]
             guess = x1 + (x1 - x0) * (log_ratio - r1) / (r1 - r0)
-        solved = newton(partial(at_ratio, log_ratio=log_ratio), guess, jacobian=jacobian, target=1e-5, most=12)
+        solved = newton(partial(at_ratio, log_ratio=log_ratio), guess, jacobian=jacobian, target=1e-5, most=12, reach=2.0)
         jacobian = solved.jacobian
         if not solved.residual < 1e-4:
             step *= 0.4
