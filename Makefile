@@ -63,7 +63,7 @@ types: $(VENV)/.dev
 	$(BIN)/mypy
 
 bench: $(VENV)/.dev
-	for name in nonlinearities theory; do $(BIN)/python -m benchmarks.$$name || exit 1; done
+	for name in nonlinearities theory rsb; do $(BIN)/python -m benchmarks.$$name || exit 1; done
 
 clean:
 	rm -rf $(VENV) .venv-oldest $(OUT) .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from dendrocap import InvalidParameter, NeuronSpec, Polsky, TaskSpec, critical_capacity, saddle_point
+from dendrocap import InvalidParameter, NeuronSpec, Polsky, ReLU, TaskSpec, critical_capacity, saddle_point
 from dendrocap.cli import app
 from dendrocap.cli.ranges import values
 
@@ -104,3 +104,27 @@ def test_refusals_are_one_line(arguments, code, words):
     assert len(outcome.stderr.strip().splitlines()) == 1
     for word in words:
         assert word in outcome.stderr
+
+
+def test_steps_of_breaking_are_a_column():
+    rows = json.loads(run("capacity", "-g", "relu", "--theta-d", "0.5,1", "--rsb", "0,1", "--json").stdout)
+    assert [(row["theta_d"], row["rsb"]) for row in rows] == [(0.5, 0), (0.5, 1), (1.0, 0), (1.0, 1)]
+    solution = critical_capacity(NeuronSpec(ReLU(), 1.0, 0.5), rsb=1)
+    np.testing.assert_allclose(rows[-1]["alpha_c"], solution.alpha_c, rtol=1e-10)
+    assert rows[-1]["effective_levels"] == 1
+    assert rows[0]["effective_levels"] is None
+    assert rows[1]["steps_error"] is None  # one step does not tell how far the limit is
+
+
+def test_steps_of_breaking_are_lines_of_a_figure(tmp_path):
+    target = tmp_path / "figure.svg"
+    outcome = run("capacity", "-g", "relu", "--theta-d", "0.5,1", "--rsb", "0,1", "--plot", target)
+    assert outcome.exit_code == 0
+    assert "1 RSB" in target.read_text()
+
+
+@pytest.mark.parametrize("text", ["-1", "1.5", "many", "", "1,,2"])
+def test_bad_steps_of_breaking(text):
+    outcome = run("capacity", f"--rsb={text}")
+    assert outcome.exit_code == 2
+    assert "--rsb" in outcome.stderr

@@ -142,7 +142,9 @@ def _opened(more: Equations, x: Floats, level: int) -> Found | None:
         if len(path) > 1:
             (r0, x0, _), (r1, x1, _) = path[-2:]
             guess = x1 + (x1 - x0) * (log_ratio - r1) / (r1 - r0)
-        solved = newton(partial(at_ratio, log_ratio=log_ratio), guess, jacobian=jacobian, target=1e-5, most=12, reach=2.0)
+        solved = newton(
+            partial(at_ratio, log_ratio=log_ratio), guess, jacobian=jacobian, target=1e-5, most=12, reach=2.0
+        )
         jacobian = solved.jacobian
         if not solved.residual < 1e-4:
             step *= 0.4
