@@ -22,7 +22,7 @@ from dendrocap.errors import NoSolution
 from dendrocap.theory.rsb import committee_capacity
 from dendrocap.theory.rsb.cascade import Grid, gaussian_cascade, one_sided_cascade
 from dendrocap.theory.rsb.equations import Equations, NonNegative, TreeSoma, Unknowns
-from tests.naive.rsb import nested, potential
+from tests.naive.rsb import nested, one_step_load, potential
 
 DENDRITES = {"relu": ReLU(), "saturating": SaturatingReLU(), "polsky": Polsky()}
 
@@ -352,3 +352,20 @@ def test_full_lies_below_every_step_and_within_its_error_of_the_fifth():
     # Five steps, 1.46902256, bound the limit from above; the limit was extrapolated without them.
     assert full.alpha_c < 1.46902256
     assert_allclose(full.alpha_c, 1.46902256, rtol=2.0 * full.steps_error)
+
+
+@pytest.mark.slow
+def test_limit_of_the_one_step_free_entropy_at_finite_load():
+    # Just below capacity clusters have a size dq, at loads that tend to alpha_c by a power of dq with logarithms.
+    neuron, task = neuron_of("relu", 1.0), TaskSpec()
+    found = critical_capacity(neuron, task, rsb=1)
+    values = {
+        "A": found.A, "b": found.b, "c0": found.c[0], "c1": found.c[1] - found.c[0],
+        "mu": found.breaking_points[0], "q0": found.overlaps[0], "Q": found.Q,
+    }  # fmt: skip
+    loads = [one_step_load(neuron, task, found.Q * x, found.alpha_c, **values) for x in (1.6e-3, 4e-4, 1e-4)]
+    assert loads[0] < loads[1] < loads[2] < found.alpha_c
+    ratio = (loads[1] - loads[0]) / (loads[2] - loads[1])
+    limit = loads[2] + (loads[2] - loads[1]) / (ratio - 1.0)
+    # The last load is 3e-3 below its limit; extrapolation must find the limit to a fiftieth of that.
+    assert abs(limit - found.alpha_c) < 0.02 * (found.alpha_c - loads[2])

@@ -13,13 +13,17 @@ from dendrocap.theory.limits import (
     relu_large_threshold_capacity,
     zero_load,
 )
+from dendrocap.theory.rsb import BrokenCapacity, BrokenWeights, CommitteeCapacity, committee_capacity
 from dendrocap.theory.saddle_point import SaddlePoint, saddle_point
 from dendrocap.theory.stability import StabilityLimit, at_load
 from dendrocap.theory.weights import CapacityWeights, Preactivation
 
 __all__ = [
+    "BrokenCapacity",
+    "BrokenWeights",
     "CapacitySolution",
     "CapacityWeights",
+    "CommitteeCapacity",
     "Estimate",
     "FiniteLoadWeights",
     "Moments",
@@ -31,6 +35,7 @@ __all__ = [
     "ZeroLoad",
     "at_load",
     "capacity_curve",
+    "committee_capacity",
     "critical_capacity",
     "dendritic_threshold",
     "gaussian_expectation",

@@ -157,9 +157,11 @@ def _opened(more: Equations, x: Floats, level: int) -> Found | None:
             # The load fell with the ratio and now rises: its minimum is between the last two.
             (r0, x0, miss0), (r1, x1, miss1) = path[-2:]
             found = follow(more, x0 + (x1 - x0) * miss0 / (miss0 - miss1))
-            if found is None or abs(math.log(found.state.mu[level] / found.state.mu[level - 1]) - r1) > 2.0 * (r1 - r0):
+            if found is None:
                 return None
-            return found
+            # Newton's method must have stayed with this minimum.
+            arrived = math.log(found.state.mu[level] / found.state.mu[level - 1])
+            return found if r0 - 0.5 < arrived < r1 + 0.5 else None
         step = min(1.4 * step, 0.6)
         log_ratio += step
     return None
