@@ -44,7 +44,8 @@ class BrokenCapacity:
     effective_levels : int
         Steps that differ; fewer than asked for where solutions with more levels collapse onto fewer.
     reason : str
-        Why there are fewer levels, or how the limit of many steps was taken.
+        Why there are fewer levels, or how the limit of many steps was taken. With "full" only ``alpha_c`` is
+        extrapolated; everything else belongs to the last step computed.
     silent_fraction : float
         Fraction of weights that are exactly zero.
     breaking_points : tuple of float
