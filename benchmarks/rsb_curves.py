@@ -27,7 +27,7 @@ def main(target: Path) -> None:
     with target.open("w", newline="") as file:
         table = csv.writer(file, lineterminator="\n")
         table.writerow(COLUMNS)
-        for g in (Polsky(), ReLU(), SaturatingReLU()):
+        for g in (ReLU(), SaturatingReLU(), Polsky()):
             for theta_d in THRESHOLDS:
                 neuron = NeuronSpec(g, float(theta_d), 0.5)
                 symmetric = critical_capacity(neuron)

@@ -23,7 +23,7 @@ __all__ = ["Averages", "Grid", "gaussian_cascade", "measure", "one_sided_cascade
 
 Floats = NDArray[np.float64]
 
-MOST_POINTS = 6_000
+MOST_WIDTHS = 4_000  # range of all levels together, in their own standard deviations
 SMOOTH = 4.0  # width of steps in the density of points, in standard deviations of their level
 
 
@@ -152,8 +152,8 @@ def _grid_rows(sign: float, starts: Floats, delta: Floats, mu: Floats, grid: Gri
         steps.append((low[level], smooth, below))
         steps.append((sign * smooth, smooth, above - below))
         steps.append((high[level], smooth, -above))
-    if not float(np.sum((high - low) / (grid.step * np.sqrt(delta[:k])))) < MOST_POINTS:
-        raise ConvergenceError(f"more than {MOST_POINTS} points are needed for variances {delta}")
+    if not float(np.sum((high - low) / np.sqrt(delta[:k]))) < MOST_WIDTHS:
+        raise ConvergenceError(f"levels of too different width: variances {delta} at tilts {s}")
     h, log_step = graded_grid(low[-1], high[-1], fine, 0.5 * grid.step, np.array(steps))
     return h, log_step, innermost_rows(h, sign, delta[k], mu[k - 1], k)
 
