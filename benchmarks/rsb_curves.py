@@ -15,6 +15,7 @@ import numpy as np
 from dendrocap import NeuronSpec, Polsky, ReLU, SaturatingReLU, TaskSpec, at_load, critical_capacity
 from dendrocap.theory.rsb import broken_capacity
 
+DENDRITES = (ReLU(), SaturatingReLU(), Polsky())
 THRESHOLDS = np.geomspace(0.05, 10.0, 15)
 COLUMNS = (
     "nonlinearity", "theta_d", "theta_s", "alpha_at", "alpha_rs", "alpha_1", "alpha_2", "alpha_full",
@@ -27,7 +28,7 @@ def main(target: Path) -> None:
     with target.open("w", newline="") as file:
         table = csv.writer(file, lineterminator="\n")
         table.writerow(COLUMNS)
-        for g in (ReLU(), SaturatingReLU(), Polsky()):
+        for g in DENDRITES:
             for theta_d in THRESHOLDS:
                 neuron = NeuronSpec(g, float(theta_d), 0.5)
                 symmetric = critical_capacity(neuron)

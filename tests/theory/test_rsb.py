@@ -16,6 +16,7 @@ from dendrocap import (
     SaturatingReLU,
     Step,
     TaskSpec,
+    capacity_curve,
     critical_capacity,
 )
 from dendrocap.errors import NoSolution
@@ -369,3 +370,30 @@ def test_limit_of_the_one_step_free_entropy_at_finite_load():
     limit = loads[2] + (loads[2] - loads[1]) / (ratio - 1.0)
     # The last load is 3e-3 below its limit; extrapolation must find the limit to a fiftieth of that.
     assert abs(limit - found.alpha_c) < 0.02 * (found.alpha_c - loads[2])
+
+
+@pytest.mark.slow
+def test_random_neurons(rng):
+    for _ in range(8):
+        steep = float(np.exp(rng.uniform(np.log(3.0), np.log(50.0))))
+        g = rng.choice([Polsky(x_min=float(rng.uniform(0.0, 0.9)), gamma=steep), SaturatingReLU(), ReLU()])
+        theta_d, theta_s = float(np.exp(rng.uniform(np.log(0.1), np.log(10.0)))), float(rng.uniform(0.05, 0.95))
+        task = TaskSpec(float(rng.uniform(0.05, 0.5)), float(rng.choice([0.1, 0.5])), float(rng.choice([0.0, 0.2])))
+        found = critical_capacity(NeuronSpec(g, theta_d, theta_s), task, rsb=2)
+        assert found.quadrature_error < 1e-6, found
+        assert found.residual < 1e-6, found
+        assert np.all(np.diff(found.by_steps) < 0.0), found
+        assert len(found.by_steps) == found.effective_levels + 1
+
+
+def test_steps_are_a_coordinate_of_grids():
+    curve = capacity_curve(NeuronSpec(ReLU(), 0.5, 0.5), theta_d=[0.5, 0.6, 2.0], rsb=[0, 1])
+    assert curve.alpha_c.dims == ("theta_d", "rsb")
+    assert_allclose(curve.alpha_c.sel(theta_d=0.5), [1.343065, 1.268966], atol=6e-7)
+    # along the curve each point starts from its neighbour; the last must equal a start from nothing
+    alone = critical_capacity(NeuronSpec(ReLU(), 2.0, 0.5), rsb=1)
+    assert_allclose(curve.alpha_c.sel(theta_d=2.0, rsb=1), alone.alpha_c, rtol=1e-10)
+    assert curve.effective_levels.values.tolist() == [[0, 1]] * 3
+    mixed = capacity_curve(NeuronSpec(ReLU(), 0.5, 0.5), rsb=[0, "full"], theta_s=[2.0], nonlinearity=[Polsky()])
+    assert mixed.rsb.values.tolist() == ["0", "full"]
+    assert np.isnan(mixed.alpha_c).all()  # out of reach of g, whatever the steps

@@ -28,6 +28,7 @@ __all__ = ["BrokenCapacity", "broken_capacity"]
 CLOSED = 1e-8  # relative distance to the replica-symmetric capacity below which breaking has closed
 NEARLY_CLOSED, SLACK = 1e-5, 1e3  # where levels almost coincide, the equations lose digits that alpha_c does not need
 NEAR = 0.7  # a start further away than this in any unknown counts as none
+SETTLED = 2e-5  # where the second step changes the capacity by less, the limit needs no third
 FULL = 4  # steps from which the limit of many is extrapolated
 
 
@@ -142,6 +143,8 @@ def broken_capacity(
     ladder: list[Found] = []
     equations, reason, evaluations = _equations(neuron, task), "", 0
     for k in range(1, steps + 1):
+        if rsb == "full" and k > 2 and 1.0 - ladder[-1].state.alpha / ladder[-2].state.alpha < SETTLED:
+            break
         before = ladder[-1].state.alpha if ladder else symmetric.alpha_c
         found = _near(equations, start, before)
         if found is None and k == 1:
@@ -241,6 +244,8 @@ def _solution(
     finer = Equations(NonNegative(symmetric.W_bar), TreeSoma(neuron, task, 3 * NODES // 2), task, k, Grid().doubled())
     quadrature = max(abs(finer.state(ladder[-1].x).alpha / state.alpha - 1.0), abs(state.potential))
     alpha, steps_error = state.alpha, math.nan
+    if rsb == "full":  # if one step is all there is: the next change the capacity by less than the first
+        steps_error = symmetric.alpha_c / alpha - 1.0
     if k >= 2:
         limit = extrapolated(known)
         steps_error = (alpha - limit.value + limit.error) / alpha
