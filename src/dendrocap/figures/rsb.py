@@ -50,11 +50,12 @@ def draw_breaking(rows: Sequence[Mapping[str, Any]], learned: Sequence[Mapping[s
                     axes.plot(*zip(*line, strict=True), color=color, ls=style, label=label)
             dots = [(float(dot["theta_d"]), float(dot["alpha"])) for dot in learned if dot["nonlinearity"] == name]
             if dots:
-                axes.plot(*zip(*dots, strict=True), "o", color="k", ms=3.0, label="reached by learning")
+                reached = axes.plot(*zip(*dots, strict=True), "o", color="k", ms=3.0, label="reached by learning")
+                axes.legend(handles=reached, loc="upper left")
             axes.set_xscale("log")
             axes.set_yscale("log")
             axes.set_title(LABELS[name])
             axes.set_xlabel(AXIS_LABELS["theta_d"])
         panels[0].set_ylabel(r"load $\alpha = P / N$")
-        panels[0].legend()
+        panels[0].legend(loc="upper left")
     return figure

@@ -1,0 +1,25 @@
+"""The figure of docs/rsb.md from its stored tables.
+
+Usage: python -m benchmarks.rsb_figure docs/images/rsb.png
+"""
+
+from __future__ import annotations
+
+import csv
+import sys
+from pathlib import Path
+
+from dendrocap.figures.rsb import draw_breaking
+from dendrocap.figures.style import save
+
+RESULTS = Path(__file__).parent.parent / "docs" / "results"
+
+
+def table(name: str) -> list[dict[str, str]]:
+    with (RESULTS / name).open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+if __name__ == "__main__":
+    learned = [row for row in table("rsb_learned.csv") if float(row["theta_d"]) >= 0.05]
+    save(draw_breaking(table("rsb_capacity.csv"), learned), Path(sys.argv[1]))
