@@ -397,3 +397,40 @@ def test_steps_are_a_coordinate_of_grids():
     mixed = capacity_curve(NeuronSpec(ReLU(), 0.5, 0.5), rsb=[0, "full"], theta_s=[2.0], nonlinearity=[Polsky()])
     assert mixed.rsb.values.tolist() == ["0", "full"]
     assert np.isnan(mixed.alpha_c).all()  # out of reach of g, whatever the steps
+
+
+def test_load_is_a_minimum_over_overlap_and_breaking_and_then_a_maximum_over_the_norm():
+    from scipy.optimize import root
+
+    neuron = neuron_of("relu", 1.0)
+    found, equations = critical_capacity(neuron, rsb=1), equations_of(neuron)
+    conjugates = np.log([found.A, found.b, found.c[0], found.c[1] - found.c[0]])
+    scales, place = np.array([1e-3, 1e-2, 1e-3]), np.log([found.overlaps[0], found.breaking_points[0], found.Q])
+
+    def load(*steps):
+        """The load at which F vanishes, stationary in the conjugates, with q_0, mu and Q moved by some steps."""
+        q0, mu, Q = np.exp(place + scales * steps)
+
+        def potential_at(y, alpha):
+            A, b, c0, c1 = np.exp(y)
+            return general_potential(equations, alpha, A, b, np.array([c0, c0 + c1]), np.array([mu]), np.array([q0]), Q)
+
+        def slopes(y):
+            moves = 1e-4 * np.eye(4)
+            return [(potential_at(y + move, 0.0) - potential_at(y - move, 0.0)) / 2e-4 for move in moves]
+
+        y = root(slopes, conjugates, tol=1e-9).x
+        without = potential_at(y, 0.0)
+        return without / (without - potential_at(y, 1.0))
+
+    centre, unit = load(0, 0, 0), np.eye(3)
+    assert_allclose(centre, found.alpha_c, rtol=1e-9)
+    curvature = np.empty((3, 3))
+    for i in range(3):
+        for j in range(3):
+            pairs = [(1, 1), (-1, -1), (1, -1), (-1, 1)]
+            values = [load(*(a * unit[i] + b * unit[j])) for a, b in pairs]
+            curvature[i, j] = (values[0] + values[1] - values[2] - values[3]) / (4.0 * scales[i] * scales[j])
+    inner = curvature[:2, :2]
+    assert np.all(np.linalg.eigvalsh(inner) > 0.0)
+    assert curvature[2, 2] - curvature[2, :2] @ np.linalg.solve(inner, curvature[:2, 2]) < 0.0
