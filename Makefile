@@ -35,7 +35,7 @@ reproduce: $(VENV)/.package
 	$(BIN)/dendrocap fit song2005 --plot $(OUT)/fig6.png
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n auto
 
 test-all: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -m "not network"
@@ -46,10 +46,10 @@ test-sweeps: $(VENV)/.dev
 test-oldest:
 	$(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check --constraint tests/oldest.txt --editable ".[dev]"
-	.venv-oldest/bin/python -m pytest -q -p no:cacheprovider
+	.venv-oldest/bin/python -m pytest -q -n auto -p no:cacheprovider
 
 coverage: $(VENV)/.dev
-	$(BIN)/python -m pytest -q --cov --cov-report=term
+	$(BIN)/python -m pytest -q -n auto --cov --cov-report=term
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -4,10 +4,15 @@ import os
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 from tests.image_fixtures import real_data, small_sets
 
 __all__ = ["real_data", "rng", "small_sets"]
+
+# No test depends on the clock: a first example may have to compile, and machines are busy.
+settings.register_profile("dendrocap", deadline=None)
+settings.load_profile("dendrocap")
 
 # Hypothesis stores its examples and Numba its compiled code beside the sources by default; both are ignored by git.
 

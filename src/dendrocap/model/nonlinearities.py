@@ -304,7 +304,7 @@ class Polsky(Nonlinearity):
         return Kernel(POLSKY, np.array([self.x_min, self.gamma]))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Custom(Nonlinearity):
     """A user's own function.
 
@@ -363,6 +363,11 @@ class Custom(Nonlinearity):
                 f"function = {function!r} is not allowed: it must map an array to an array of the same "
                 f"shape and be finite on domain = ({low:g}, {high:g}); it gave {probe!r}"
             )
+
+    def __repr__(self) -> str:
+        # By name: an address would make equal neurons of two processes look different.
+        name = getattr(self.function, "__qualname__", getattr(self.function, "__name__", repr(self.function)))
+        return f"Custom({name}, breakpoints={self.breakpoints})" if self.breakpoints else f"Custom({name})"
 
     def _value(self, x: Floats) -> Floats:
         return np.asarray(self.function(x), dtype=np.float64)
