@@ -14,11 +14,9 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-
 from dendrocap import DendrocapError
 from dendrocap.datasets import BinaryTask, image_task
-from dendrocap.experiments.generalisation import Contender, contenders, generalisation_curve, generalise
+from dendrocap.experiments.generalisation import Contender, contenders, generalisation_curve, generalise, summary
 from dendrocap.model import PackedPatterns
 
 TUNING_SEED, SEEDS, N_TRAIN, EPOCHS = 1000, (0, 1, 2, 3, 4), 10_000, 50
@@ -77,16 +75,11 @@ def main(folder: Path) -> None:
             workers=1,
             **choice,
         )
-        for contender in dict.fromkeys(curve.contender for curve in curves):
-            runs = [curve for curve in curves if curve.contender == contender]
-            for at, epoch in enumerate(runs[0].epochs):
-                row: dict[str, object] = {"task": name, "K": n_branches, "neuron": contender, "epoch": int(epoch)}
-                for key in ("train_error", "test_error", "balanced_test_error"):
-                    errors = np.array([getattr(run, key)[at] for run in runs])
-                    row[key] = round(float(errors.mean()), 5)
-                    row[f"{key}_se"] = round(float(errors.std(ddof=1) / np.sqrt(len(errors))), 5)
-                rows.append(row | {"n_train": _size(name), "seeds": len(SEEDS)} | choice)
-            print("  ", rows[-1], flush=True)
+        for row in summary(curves):
+            errors = {key: round(value, 5) for key, value in row.items() if "error" in key}
+            about = {"task": name, "K": n_branches, "neuron": row["neuron"], "epoch": row["epoch"]}
+            rows.append(about | errors | {"n_train": _size(name), "seeds": len(SEEDS)} | choice)
+        print("  ", rows[-1], flush=True)
     with (folder / "generalisation.csv").open("w", newline="") as stream:
         table = csv.DictWriter(stream, list(rows[0]), lineterminator="\n")
         table.writeheader()

@@ -53,6 +53,20 @@ def test_command_prints_the_last_epoch_or_all_of_them(small_sets, tmp_path):
     assert all(row["test_error_se"] is not None for row in rows)
 
 
+def test_ctrl_c_shows_the_runs_that_were_finished(small_sets, monkeypatch):
+    def until_interrupted(task, *, max_epochs, done, **how):
+        images = image_task(task, rng=0)
+        for contender, epochs in zip(contenders(task, images.n_inputs, n_branches=7), (max_epochs, 1), strict=True):
+            done(generalisation_curve(images, contender, max_epochs=epochs, seed=0))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("dendrocap.experiments.generalisation.generalise", until_interrupted)
+    outcome = run("generalise", "mnist", "--epochs", 3, "--seeds", 2, "--json")
+    assert outcome.exit_code == 130
+    assert {row["neuron"] for row in json.loads(outcome.stdout)} == {"dendritic, K = 7"}  # the other was cut short
+    assert "1 of 4 runs" in outcome.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [

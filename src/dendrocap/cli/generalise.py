@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -41,6 +41,7 @@ def generalise(
     """
     from dendrocap.cli.output import progress
     from dendrocap.datasets import TASKS
+    from dendrocap.experiments.generalisation import GeneralisationCurve, summary
     from dendrocap.experiments.generalisation import generalise as run
     from dendrocap.validation import choice, whole_number
 
@@ -52,23 +53,36 @@ def generalise(
     if theta_d <= 0.0:
         raise InvalidParameter(f"--theta-d {theta_d} is not allowed: it must be > 0")
     target = plot_target(plot) if plot else None
+    kept: list[GeneralisationCurve] = []
+    interrupted = False
     with progress(2 * n_seeds, f"training on {task}") as step:
-        curves = run(
-            task,
-            n_branches=BRANCHES[task] if branches is None else branches,
-            seeds=range(n_seeds),
-            max_epochs=max_epochs,
-            n_train=n_train,
-            every=max(1, max_epochs // 20),
-            workers=workers,
-            done=lambda curve: step(),
-            theta_d=theta_d,
-            theta_s=theta_s,
-            learning_rate=learning_rate,
-            gamma_ce=gamma_ce,
-            linear_rate=linear_rate,
-            linear_gamma_ce=linear_gamma_ce,
-        )
+
+        def keep(curve: GeneralisationCurve) -> None:
+            if curve.epochs.size and curve.epochs[-1] == max_epochs:  # Ctrl-C cuts others short
+                kept.append(curve)
+            step()
+
+        try:
+            curves = run(
+                task,
+                n_branches=BRANCHES[task] if branches is None else branches,
+                seeds=range(n_seeds),
+                max_epochs=max_epochs,
+                n_train=n_train,
+                every=max(1, max_epochs // 20),
+                workers=workers,
+                done=keep,
+                theta_d=theta_d,
+                theta_s=theta_s,
+                learning_rate=learning_rate,
+                gamma_ce=gamma_ce,
+                linear_rate=linear_rate,
+                linear_gamma_ce=linear_gamma_ce,
+            )
+        except KeyboardInterrupt:
+            if not kept:
+                raise
+            curves, interrupted = sorted(kept, key=lambda curve: (curve.contender, curve.seed)), True
     rows = summary(curves)
     last = [row for row in rows if row["epoch"] == rows[-1]["epoch"]]
     emit(rows if as_json else last, as_json=as_json, title=f"{TASKS[task].meaning}, {n_seeds} seeds")
@@ -78,20 +92,6 @@ def generalise(
 
         save(draw_generalisation(rows, TASKS[task].meaning), target)
         message(f"figure: {target}")
-
-
-def summary(curves: list[Any]) -> list[dict[str, Any]]:
-    """Mean and standard error over seeds, per neuron and epoch."""
-    import numpy as np
-
-    rows = []
-    for contender in dict.fromkeys(curve.contender for curve in curves):
-        runs = [curve for curve in curves if curve.contender == contender]
-        for at, epoch in enumerate(runs[0].epochs):
-            row: dict[str, Any] = {"neuron": contender, "epoch": int(epoch)}
-            for key in ("train_error", "test_error", "balanced_test_error"):
-                errors = np.array([getattr(run, key)[at] for run in runs])
-                row[key] = float(errors.mean())
-                row[f"{key}_se"] = float(errors.std(ddof=1) / np.sqrt(len(errors))) if len(errors) > 1 else None
-            rows.append(row)
-    return rows
+    if interrupted:
+        message(f"interrupted: {len(curves)} of {2 * n_seeds} runs were finished and are shown")
+        raise typer.Exit(130)

@@ -21,7 +21,7 @@ from dendrocap.learning.schedules import Schedule
 from dendrocap.model import DendriticNeuron, LinearNeuron, NeuronSpec, Polsky
 from dendrocap.validation import choice, whole_number
 
-__all__ = ["Contender", "GeneralisationCurve", "contenders", "generalisation_curve", "generalise"]
+__all__ = ["Contender", "GeneralisationCurve", "contenders", "generalisation_curve", "generalise", "summary"]
 
 
 @dataclass(frozen=True)
@@ -186,3 +186,18 @@ def generalise(
 
     pairs = in_parallel(run, [whole_number("seed", seed, 0) for seed in seeds], workers=workers)
     return [curve for pair in pairs for curve in pair]
+
+
+def summary(curves: Sequence[GeneralisationCurve]) -> list[dict[str, Any]]:
+    """Mean and standard error over seeds, one row per neuron and epoch; the error of a single seed is None."""
+    rows = []
+    for contender in dict.fromkeys(curve.contender for curve in curves):
+        runs = [curve for curve in curves if curve.contender == contender]
+        for at, epoch in enumerate(runs[0].epochs):
+            row: dict[str, Any] = {"neuron": contender, "epoch": int(epoch)}
+            for key in ("train_error", "test_error", "balanced_test_error"):
+                errors = np.array([getattr(run, key)[at] for run in runs])
+                row[key] = float(errors.mean())
+                row[f"{key}_se"] = float(errors.std(ddof=1) / np.sqrt(len(errors))) if len(errors) > 1 else None
+            rows.append(row)
+    return rows

@@ -13,7 +13,7 @@ d ln alpha / dQ vanishes, which is the remaining saddle-point equation [cap-stat
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple, overload
 
@@ -102,7 +102,6 @@ class CapacitySolution:
     iterations: int
     other_solutions: tuple[OtherSolution, ...] = ()
     reason: str = ""
-    converged: bool = field(default=True, repr=False)
 
     @property
     def weights(self) -> CapacityWeights:

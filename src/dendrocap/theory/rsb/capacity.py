@@ -29,6 +29,7 @@ CLOSED = 1e-8  # relative distance to the replica-symmetric capacity below which
 NEARLY_CLOSED, SLACK = 1e-5, 1e3  # where levels almost coincide, the equations lose digits that alpha_c does not need
 NEAR = 0.7  # a start further away than this in any unknown counts as none
 SETTLED = 2e-5  # where the second step changes the capacity by less, the limit needs no third
+STABLE = "replica symmetry is stable up to its capacity"
 FULL = 4  # steps from which the limit of many is extrapolated
 
 
@@ -186,7 +187,7 @@ def _first(neuron: NeuronSpec, task: TaskSpec, equations: Equations, symmetric: 
     from dendrocap.theory.stability import at_load
 
     if math.isinf(at_load(neuron, task, on_failure="return").alpha):
-        return "replica symmetry is stable up to its capacity"
+        return STABLE
     return _by_continuation(neuron, task)
 
 
@@ -315,7 +316,7 @@ def _closed(
         active_patterns=label_averages(task.f_out, task.kappa / root).mass,
         by_steps=(symmetric.alpha_c,),
         quadrature_error=0.0,
-        steps_error=0.0 if "stable" in reason else 10.0 * CLOSED,
+        steps_error=0.0 if reason == STABLE else 10.0 * CLOSED,
         residual=symmetric.residual,
         iterations=evaluations,
     )
