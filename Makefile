@@ -4,11 +4,12 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 OUT ?= reproduced
+PRESET ?= quick
 
 .PHONY: reproduce test test-all test-oldest test-sweeps lint format types coverage bench clean help
 
 help:
-	@echo "make reproduce   set up and run the main job; figures go to $(OUT)/"
+	@echo "make reproduce   every figure of the paper and a report, into $(OUT)/; PRESET=paper for full size"
 	@echo "make test        set up and run the fast test suite"
 	@echo "make test-all    every test, slow ones too"
 	@echo "make test-sweeps kill sweeps at random moments, and run them on a Dask cluster of this machine"
@@ -29,13 +30,10 @@ $(VENV)/.dev: $(BIN)/python pyproject.toml
 	@touch $@ $(VENV)/.package
 
 reproduce: $(VENV)/.package
-	@mkdir -p $(OUT)
-	$(BIN)/dendrocap nonlinearity polsky --x-min 0.33 --gamma 15 --from -0.2 --to 1.2 --points 15 --plot $(OUT)/fig1_inset.png
-	$(BIN)/dendrocap capacity -g polsky,saturating-relu,relu,linear --theta-d 0.01:1:60 --log --csv --plot $(OUT)/fig2a.png > $(OUT)/fig2a.csv
-	$(BIN)/dendrocap fit song2005 --plot $(OUT)/fig6.png
+	$(BIN)/dendrocap reproduce --preset $(PRESET) --out $(OUT)
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest -q -n auto
+	$(BIN)/python -m pytest -q -n auto --dist loadgroup
 
 test-all: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -m "not network"
@@ -46,10 +44,10 @@ test-sweeps: $(VENV)/.dev
 test-oldest:
 	$(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check --constraint tests/oldest.txt --editable ".[dev]"
-	.venv-oldest/bin/python -m pytest -q -n auto -p no:cacheprovider
+	.venv-oldest/bin/python -m pytest -q -n auto --dist loadgroup -p no:cacheprovider
 
 coverage: $(VENV)/.dev
-	$(BIN)/python -m pytest -q -n auto --cov --cov-report=term
+	$(BIN)/python -m pytest -q -n auto --dist loadgroup --cov --cov-report=term
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -23,6 +23,17 @@ MAY_IMPORT = {
     "experiments": {"errors", "validation", "model", "theory", "learning", "datasets", "fitting"},
     "estimator": {"errors", "validation", "model", "encoding", "learning"},
     "figures": {"errors", "validation", "model", "theory", "learning", "datasets", "fitting", "experiments"},
+    "reproduction": {
+        "errors",
+        "validation",
+        "model",
+        "theory",
+        "learning",
+        "datasets",
+        "fitting",
+        "experiments",
+        "figures",
+    },
     "cli": {
         "errors",
         "validation",
@@ -34,6 +45,7 @@ MAY_IMPORT = {
         "experiments",
         "estimator",
         "figures",
+        "reproduction",
     },
 }
 ONLY_IN = {

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from dendrocap.cli import app
-from dendrocap.cli.sweep import described
+from dendrocap.cli.workers import described
 from dendrocap.experiments import Progress, Store
 
 runner = CliRunner()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dendrocap import DendriticNeuron, LinearNeuron, NeuronSpec, Polsky, random_patterns
-from dendrocap.experiments import ProcessExecutor, SerialExecutor, Sweep, run_sweep
+from dendrocap.experiments import ProcessExecutor, SerialExecutor, Sweep, run_sweep, run_sweeps
 from dendrocap.experiments.cells import run_cell
 from dendrocap.experiments.tasks import check
 from dendrocap.learning import SGD, ExponentialAnnealing, HalveOnPlateau, noise_robustness, train
@@ -98,3 +98,59 @@ def test_trainings_agree_bit_for_bit_between_executors(tmp_path):
     run_sweep(TRAININGS, tmp_path / "serial.db", executor=SerialExecutor())
     run_sweep(TRAININGS, tmp_path / "two.db", executor=ProcessExecutor(2))
     assert contents(tmp_path / "serial.db", TRAININGS) == contents(tmp_path / "two.db", TRAININGS)
+
+
+def test_learning_speed_samples_the_errors_of_the_run():
+    parameters = {**POLSKY, "max_epochs": 400, "alpha": 0.3, "learning_rate": 0.1, "gamma_ce": 100.0}
+    cell, metrics = only("learning_speed", **parameters)
+    patterns, run = cell.seed_sequence.spawn(2)
+    neuron = DendriticNeuron(NeuronSpec(Polsky(), 0.1, 0.5), 120, 9)
+    result = train(
+        neuron,
+        *random_patterns(36, 120, 0.5, 0.5, np.random.default_rng(patterns)),
+        algorithm=SGD(0.1, 100.0),
+        schedule=ExponentialAnnealing(1e-4),
+        max_epochs=400,
+        seed=run,
+        f_in=0.5,
+    )
+    assert result.solved
+    assert metrics["epochs"] == result.epochs
+    history = dict(enumerate(result.error_history / 36, start=1))
+    for epoch, error in zip(metrics["sampled_epochs"], metrics["sampled_error"], strict=True):
+        assert error == history.get(epoch, 0.0)  # solved runs stay solved
+    assert metrics["sampled_epochs"][0] == 1
+    assert metrics["sampled_epochs"][-1] == 400
+
+
+def test_learned_weights_are_those_at_the_end_of_the_run():
+    parameters = {**POLSKY, "max_epochs": 2000, "alpha": 0.3, "learning_rate": 0.1, "gamma_ce": 10.0}
+    cell, metrics = only("learned_weights", patience=20, quantiles=5, **parameters)
+    patterns, run = cell.seed_sequence.spawn(2)
+    result = train(
+        DendriticNeuron(NeuronSpec(Polsky(), 0.1, 0.5), 120, 9),
+        *random_patterns(36, 120, 0.5, 0.5, np.random.default_rng(patterns)),
+        algorithm=SGD(0.1, 10.0),
+        schedule=HalveOnPlateau(20),
+        max_epochs=2000,
+        seed=run,
+        f_in=0.5,
+        stop_when_solved=False,
+    )
+    weights = np.asarray(result.state.weights, dtype=float)
+    assert metrics["last_errors"] == result.error_history[-1]
+    assert metrics["last_rate"] == result.rate_history[-1] < 1e-3
+    assert metrics["near_zeros"] == np.mean(weights < 1e-3 * weights.mean())
+    assert metrics["mean_weight"] == pytest.approx(weights.mean())
+    np.testing.assert_allclose(metrics["weight_quantiles"], np.quantile(weights, [0.0, 0.25, 0.5, 0.75, 1.0]))
+    assert 0.0 < metrics["distance"] < 1.0
+
+
+def test_several_sweeps_run_as_one_and_share_cells(tmp_path):
+    first = Sweep("capacity", {"theta_d": [0.1, 0.5]}, {"nonlinearity": "linear", "theta_s": 0.5})
+    second = Sweep("capacity", {"theta_d": [0.5, 1.0]}, {"nonlinearity": "linear", "theta_s": 0.5})
+    told = []
+    reports = run_sweeps([first, second], tmp_path / "r.db", jobs=1, progress=told.append)
+    assert [(report.ran, report.counts.done) for report in reports] == [(2, 2), (2, 2)]
+    assert (told[-1].cells, told[-1].done) == (3, 3)
+    assert [report.ran for report in run_sweeps([first, second], tmp_path / "r.db", jobs=1)] == [0, 0]

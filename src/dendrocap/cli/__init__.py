@@ -24,6 +24,7 @@ from dendrocap.cli.datasets import datasets
 from dendrocap.cli.fit import fit
 from dendrocap.cli.generalise import generalise
 from dendrocap.cli.nonlinearity import nonlinearity
+from dendrocap.cli.reproduce import reproduce
 from dendrocap.cli.robustness import robustness
 from dendrocap.cli.saddle_point import saddle_point
 from dendrocap.cli.sweep import sweep
@@ -96,6 +97,7 @@ app.command()(train)
 app.command()(algorithmic_capacity)
 app.command()(robustness)
 app.command()(generalise)
+app.command()(reproduce)
 app.add_typer(datasets, name="datasets")
 app.add_typer(sweep)
 app.add_typer(fit, name="fit")

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dendrocap.cli.output import JsonFlag, emit, message, plot_target
+from dendrocap.cli.workers import Dask, Jobs, chosen_executor, progress_bar
 from dendrocap.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from dendrocap.experiments import Counts, Executor, Progress, Sweep
+    from dendrocap.experiments import Counts, Sweep
 
 __all__ = ["sweep"]
 
@@ -37,13 +36,8 @@ sweep = typer.Typer(
 def run(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A TOML file that describes the sweep.")],
     store: StorePath = Path("results.db"),
-    jobs: Annotated[
-        int | None, typer.Option(help="Processes on this machine; by default one per core. 1 uses none.")
-    ] = None,
-    dask: Annotated[
-        str | None,
-        typer.Option(metavar="ADDRESS", help="tcp://HOST:PORT of a Dask scheduler, or local to start a cluster here."),
-    ] = None,
+    jobs: Jobs = None,
+    dask: Dask = None,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Run failed cells again.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
@@ -58,9 +52,9 @@ def run(
 
     wanted = read_sweep(file)
     sys.path.insert(0, str(file.parent.absolute()))  # as Python does with the folder of a script
-    with _progress_bar(wanted.name) as tell:
+    with progress_bar(wanted.name) as tell:
         report = run_sweep(
-            wanted, store, executor=_executor(jobs, dask), jobs=jobs, retry_failed=retry_failed, progress=tell
+            wanted, store, executor=chosen_executor(dask, jobs), jobs=jobs, retry_failed=retry_failed, progress=tell
         )
     emit([_row(wanted, report.counts)], as_json=as_json)
     counts = report.counts
@@ -150,16 +144,6 @@ def plot(
     message(f"figure: {target}")
 
 
-def _executor(jobs: int | None, dask: str | None) -> Executor | None:
-    if dask is None:
-        return None
-    from dendrocap.experiments import DaskExecutor
-
-    if dask != "local" and "://" not in dask:
-        raise InvalidParameter(f"--dask {dask} is not allowed: it must be local, or an address such as tcp://host:8786")
-    return DaskExecutor(dask, jobs)
-
-
 def _row(wanted: Sweep, counts: Counts) -> dict[str, Any]:
     return {
         "sweep": wanted.digest,
@@ -182,31 +166,3 @@ def _places(texts: list[str] | tuple[str, ...]) -> dict[str, str]:
         if "=" not in text:
             raise InvalidParameter(f"--at {text} is not allowed: it must be AXIS=VALUE")
     return {axis: value for axis, _, value in (text.partition("=") for text in texts)}
-
-
-@contextmanager
-def _progress_bar(name: str) -> Iterator[Callable[[Progress], None]]:
-    """A line on stderr with done, failed, running, rate and time left; silent where stderr is not a terminal."""
-    from rich.console import Console
-    from rich.progress import BarColumn, TextColumn
-    from rich.progress import Progress as Bar
-
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[numbers]}"))
-    with Bar(*columns, console=console, transient=True, disable=not console.is_terminal, refresh_per_second=5) as bar:
-        task = bar.add_task(name, numbers="starting")
-
-        def tell(now: Progress) -> None:
-            bar.update(task, total=now.cells, completed=now.done + now.failed, numbers=described(now))
-
-        yield tell
-
-
-def described(now: Progress) -> str:
-    """The state of a sweep in one line."""
-    numbers = f"{now.done}/{now.cells} done, {now.failed} failed, {now.running} running"
-    if not now.ran or not now.seconds:
-        return numbers
-    rate = now.ran / now.seconds
-    left = round((now.cells - now.done - now.failed) / rate)
-    return f"{numbers}, {rate:.3g}/s, {left // 3600}:{left // 60 % 60:02}:{left % 60:02} left"

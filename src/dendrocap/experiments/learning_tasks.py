@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtri
 
 from dendrocap.errors import InvalidParameter
 from dendrocap.learning import (
@@ -20,13 +21,18 @@ from dendrocap.learning import (
     Schedule,
     TrainingResult,
     noise_robustness,
+    weight_statistics,
 )
 from dendrocap.learning import algorithmic_capacity as measure_capacity
 from dendrocap.learning import train as train_neuron
 from dendrocap.model import DendriticNeuron, NeuronSpec, Patterns, TaskSpec, random_patterns
+from dendrocap.theory import CapacityWeights
 from dendrocap.validation import real_number
 
-__all__ = ["algorithmic_capacity", "robustness", "train"]
+__all__ = ["algorithmic_capacity", "learned_weights", "learning_speed", "robustness", "train"]
+
+# A learning curve is kept at this many epochs, evenly spaced in the logarithm.
+SAMPLED_EPOCHS = 60
 
 
 def train(
@@ -142,6 +148,77 @@ def robustness(
         "flip_standard_error": [point.standard_error for point in outcome.input_flips],
         "noise_error": [point.error for point in outcome.synaptic_noise],
         "noise_standard_error": [point.standard_error for point in outcome.synaptic_noise],
+    }
+
+
+def learning_speed(
+    neuron: DendriticNeuron,
+    task: TaskSpec,
+    alpha: float,
+    seed: np.random.SeedSequence,
+    *,
+    max_epochs: int,
+    learning_rate: float = 0.01,
+    gamma_ce: float = 100.0,
+    surrogate_width: float | None = None,
+    surrogate_center: float = 0.4,
+    precision: str = "float32",
+    decay: float = 1e-4,
+) -> dict[str, Any]:
+    """Error of one run along its epochs, which end when all patterns are learned.
+
+    ``sampled_error`` is the fraction of patterns wrong after each of ``sampled_epochs``; zero after the end of a
+    run that solved its task.
+    """
+    algorithm = _algorithm(learning_rate, gamma_ce, surrogate_width, surrogate_center, precision)
+    patterns, run = seed.spawn(2)
+    _, result = _trained(neuron, task, alpha, patterns, run, algorithm, _schedule(None, decay), max_epochs, True)
+    at = np.unique(np.geomspace(1, max_epochs, SAMPLED_EPOCHS).round().astype(int))
+    history = result.error_history / result.n_patterns
+    error = history[np.minimum(at, len(history)) - 1] if len(history) else np.full(len(at), result.error)
+    return {**_summary(result), "sampled_epochs": at, "sampled_error": error}
+
+
+def learned_weights(
+    neuron: DendriticNeuron,
+    task: TaskSpec,
+    alpha: float,
+    seed: np.random.SeedSequence,
+    *,
+    max_epochs: int,
+    patience: int,
+    learning_rate: float = 0.01,
+    gamma_ce: float = 100.0,
+    surrogate_width: float | None = None,
+    surrogate_center: float = 0.4,
+    precision: str = "float32",
+    threshold: float = 1e-3,
+    quantiles: int = 101,
+) -> dict[str, Any]:
+    """Weights at rest: training goes on past zero error, until the rate is at its floor or the epochs are over.
+
+    ``last_errors`` are the patterns wrong with these weights. ``near_zeros`` are below ``threshold`` times the mean
+    weight, and ``distance`` is the largest between the cumulative distribution of the others and that of the
+    theory's form, a truncated Gaussian with as many silent weights and the same mean.
+    """
+    algorithm = _algorithm(learning_rate, gamma_ce, surrogate_width, surrogate_center, precision)
+    patterns, run = seed.spawn(2)
+    _, result = _trained(
+        neuron, task, alpha, patterns, run, algorithm, _schedule(patience, 0.0), max_epochs, stop_when_solved=False
+    )
+    found = weight_statistics(result.state.weights, threshold=threshold)
+    B = float(ndtri(min(max(found.near_zeros, 1e-9), 1.0 - 1e-9)))
+    unit = CapacityWeights(B, 1.0)
+    return {
+        **_summary(result),
+        "last_errors": result.error_history[-1],
+        "last_rate": result.rate_history[-1],
+        "exact_zeros": found.exact_zeros,
+        "near_zeros": found.near_zeros,
+        "mean_weight": found.mean,
+        "standard_deviation": found.standard_deviation,
+        "distance": found.compare(CapacityWeights(B, found.mean / unit.mean())).largest_distance,
+        "weight_quantiles": np.quantile(found.weights, np.linspace(0.0, 1.0, quantiles)),
     }
 
 

@@ -5,20 +5,20 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from dendrocap.experiments.cells import FAILED
+from dendrocap.experiments.cells import DONE, FAILED
 from dendrocap.experiments.executors import Executor, ProcessExecutor, SerialExecutor
 from dendrocap.experiments.store import Counts, Store
 from dendrocap.experiments.sweep import Cell, Sweep
 from dendrocap.experiments.tasks import check
 
-__all__ = ["Progress", "SweepReport", "run_sweep"]
+__all__ = ["Progress", "SweepReport", "run_sweep", "run_sweeps"]
 
 
 @dataclass(frozen=True)
@@ -107,30 +107,66 @@ def run_sweep(
     WorkersLost
         If the executor's processes cannot be reached.
     """
-    check(sweep)
+    (report,) = run_sweeps([sweep], store, executor=executor, jobs=jobs, retry_failed=retry_failed, progress=progress)
+    return report
+
+
+def run_sweeps(
+    sweeps: Sequence[Sweep],
+    store: str | Path,
+    *,
+    executor: Executor | None = None,
+    jobs: int | None = None,
+    retry_failed: bool = False,
+    progress: Callable[[Progress], Any] | None = None,
+) -> list[SweepReport]:
+    """Run what a store does not have yet of several sweeps, as if they were one.
+
+    Workers start once and go from one sweep to the next without waiting. Parameters are those of `run_sweep`; the
+    reports are in the order of the sweeps, and their ``seconds`` are those of the whole call.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> linear, relu = (
+    ...     Sweep("capacity", grid={"theta_d": [0.1, 0.5]}, parameters={"nonlinearity": name, "theta_s": 0.5})
+    ...     for name in ("linear", "relu")
+    ... )
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     [report.ran for report in run_sweeps([linear, relu, linear], f"{folder}/results.db", jobs=1)]
+    [2, 2, 2]
+    """
+    for sweep in sweeps:
+        check(sweep)
     if executor is None:
         executor = SerialExecutor() if jobs == 1 else ProcessExecutor(jobs)
     tell = progress or (lambda _: None)
-    began, ran = time.monotonic(), 0
+    began, ran = time.monotonic(), set()
     with Store(store, write=True) as results, _ctrl_c() as stop:
-        results.add(sweep)
+        for sweep in sweeps:
+            results.add(sweep)
         known = results.statuses()
-        counts = results.counts(sweep)
-        done, failed = counts.done, 0 if retry_failed else counts.failed
-        todo = _missing(sweep, known, retry_failed)
-        tell(Progress(len(sweep), done, failed, 0, 0, 0.0))
+        wanted = {cell.key: cell for sweep in sweeps for cell in sweep}  # a cell that two sweeps share is run once
+        done = sum(known.get(key) == DONE for key in wanted)
+        failed = 0 if retry_failed else sum(known.get(key) == FAILED for key in wanted)
+        todo = _missing(wanted, known, retry_failed)
+        tell(Progress(len(wanted), done, failed, 0, 0, 0.0))
         with closing(executor.run(todo, stop)) as outcomes:  # type: ignore[type-var]
             for outcome in outcomes:
                 results.save(outcome)
-                ran += 1
+                ran.add(outcome.cell.key)
                 done, failed = (done, failed + 1) if outcome.status == FAILED else (done + 1, failed)
-                tell(Progress(len(sweep), done, failed, executor.running, ran, time.monotonic() - began))
-        return SweepReport(sweep, results.counts(sweep), ran, time.monotonic() - began, stop.is_set())
+                tell(Progress(len(wanted), done, failed, executor.running, len(ran), time.monotonic() - began))
+        seconds = time.monotonic() - began
+        return [
+            SweepReport(sweep, results.counts(sweep), sum(cell.key in ran for cell in sweep), seconds, stop.is_set())
+            for sweep in sweeps
+        ]
 
 
-def _missing(sweep: Sweep, known: dict[str, str], retry_failed: bool) -> Iterator[Cell]:
-    for cell in sweep:
-        status = known.get(cell.key)
+def _missing(wanted: Mapping[str, Cell], known: Mapping[str, str], retry_failed: bool) -> Iterator[Cell]:
+    for key, cell in wanted.items():
+        status = known.get(key)
         if status is None or (status == FAILED and retry_failed):
             yield cell
 

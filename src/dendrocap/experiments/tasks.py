@@ -31,6 +31,8 @@ BUILT_IN = {
     "saddle_point": "dendrocap.theory:saddle_point",
     "train": "dendrocap.experiments.learning_tasks:train",
     "algorithmic_capacity": "dendrocap.experiments.learning_tasks:algorithmic_capacity",
+    "learning_speed": "dendrocap.experiments.learning_tasks:learning_speed",
+    "learned_weights": "dendrocap.experiments.learning_tasks:learned_weights",
     "robustness": "dendrocap.experiments.learning_tasks:robustness",
     "generalise": "dendrocap.experiments.image_tasks:generalise",
 }

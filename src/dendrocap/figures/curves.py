@@ -10,7 +10,7 @@ from dendrocap.figures.style import COLUMN_WIDTH, LABELS, PALETTE, house_style
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["AXIS_LABELS", "draw_curves"]
+__all__ = ["AXIS_LABELS", "curves_on", "draw_curves"]
 
 AXIS_LABELS = {
     "theta_d": r"dendritic threshold $\theta_d$",
@@ -33,17 +33,22 @@ def draw_curves(rows: Sequence[Mapping[str, Any]], x: str, y: str, y_label: str,
     with house_style():
         figure = Figure(figsize=(COLUMN_WIDTH, 2.6), layout="constrained")
         axes = figure.subplots()
-        for name, steps in dict.fromkeys((row["nonlinearity"], row.get("rsb", 0)) for row in rows):
-            own = [row for row in rows if (row["nonlinearity"], row.get("rsb", 0)) == (name, steps)]
-            line = [(row[x], row[y]) for row in own if None not in (row[x], row[y])]
-            if not line:
-                continue
-            label = LABELS[name] if steps == 0 else f"{LABELS[name]}, {steps} RSB"
-            style = "--" if name == "linear" else STEP_STYLES.get(steps, "-.")
-            axes.plot(*zip(*line, strict=True), color=PALETTE[name], label=label, ls=style)
+        curves_on(axes, rows, x, y, y_label)
         if log:
             axes.set_xscale("log")
-        axes.set_xlabel(AXIS_LABELS[x])
-        axes.set_ylabel(y_label)
         axes.legend()
     return figure
+
+
+def curves_on(axes: Any, rows: Sequence[Mapping[str, Any]], x: str, y: str, y_label: str) -> None:
+    """The same on axes of one's own, without a legend."""
+    for name, steps in dict.fromkeys((row["nonlinearity"], row.get("rsb", 0)) for row in rows):
+        own = [row for row in rows if (row["nonlinearity"], row.get("rsb", 0)) == (name, steps)]
+        line = [(row[x], row[y]) for row in own if None not in (row[x], row[y])]
+        if not line:
+            continue
+        label = LABELS[name] if steps == 0 else f"{LABELS[name]}, {steps} RSB"
+        style = "--" if name == "linear" else STEP_STYLES.get(steps, "-.")
+        axes.plot(*zip(*line, strict=True), color=PALETTE[name], label=label, ls=style)
+    axes.set_xlabel(AXIS_LABELS[x])
+    axes.set_ylabel(y_label)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["COLUMN_WIDTH", "LABELS", "PALETTE", "house_style", "save"]
+__all__ = ["COLUMN_WIDTH", "LABELS", "PALETTE", "footnote", "house_style", "save"]
 
 # Okabe and Ito's colours, distinguishable with any colour vision; one per non-linearity, the same in all figures.
 PALETTE = {
@@ -58,7 +59,14 @@ def house_style() -> Iterator[None]:
         yield
 
 
+def footnote(figure: Figure, text: str) -> None:
+    """Small print below a figure that is not drawn yet: how large its simulations were."""
+    figure.supxlabel(text, fontsize=6.5, x=0.01, ha="left", color="0.35")
+
+
 def save(figure: Figure, path: Path) -> None:
     """Write a figure at 150 dpi, in the format its name asks for."""
+    # Fonts embedded in a PDF file carry dates that their own library complains about.
+    logging.getLogger("fontTools").setLevel(logging.ERROR)
     with house_style():
         figure.savefig(path, dpi=150)

@@ -1,0 +1,128 @@
+"""``dendrocap reproduce``: the figures of the paper, next to what it claims."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+import webbrowser
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dendrocap.cli.output import JsonFlag, emit, message
+from dendrocap.cli.workers import Dask, Jobs, chosen_executor, progress_bar
+
+if TYPE_CHECKING:
+    from dendrocap.reproduction import FigureOutcome, PaperFigure, Reproduction
+
+__all__ = ["reproduce"]
+
+
+def reproduce(
+    figures: Annotated[
+        list[str] | None, typer.Argument(metavar="[FIGURE]...", help="fig2a, 2, speed, ...; all if none is named.")
+    ] = None,
+    preset: Annotated[str, typer.Option(help="quick, or paper for the sizes of the print.")] = "quick",
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for figures, data and report.")] = Path("reproduced"),
+    jobs: Jobs = None,
+    dask: Dask = None,
+    listing: Annotated[
+        bool, typer.Option("--list", help="Tell what there is and how long it takes, and leave.")
+    ] = False,
+    show: Annotated[
+        bool | None, typer.Option("--open/--no-open", help="Show the report; by default if there is somebody to look.")
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Compute and draw the figures of the paper, and judge its claims.
+
+    Writes PNG, PDF, SVG and CSV files and one self-contained report. Finished simulations are kept: after Ctrl-C or
+    a crash the same command goes on. A figure that fails does not stop the others.
+
+    Example: dendrocap reproduce fig3 fig4 --preset paper --jobs 8
+    """
+    from dendrocap.reproduction import FIGURES, PRESETS, write_report
+    from dendrocap.reproduction import reproduce as make
+    from dendrocap.validation import choice
+
+    if listing:
+        emit([_listed(figure, PRESETS.values()) for figure in FIGURES], as_json=as_json)
+        return
+    choice("--preset", preset, tuple(PRESETS))
+    with progress_bar("") as tell:
+        made = make(
+            figures or (),
+            preset=preset,
+            out=out,
+            jobs=jobs,
+            executor=chosen_executor(dask, jobs),
+            progress=lambda name, now: tell(now, name),
+            finished=_tell,
+        )
+    page, _ = write_report(made)
+    emit(_claim_rows(made) if as_json else _figure_rows(made), as_json=as_json, title=f"{preset} preset")
+    message(f"report: {page}")
+    if made.interrupted:
+        again = shlex.join(["dendrocap", "reproduce", *(figures or ()), "--preset", preset, "--out", str(out)])
+        message(f"interrupted: what is finished is kept; go on with: {again}")
+        raise typer.Exit(130)
+    if show or (show is None and _somebody_looks()):
+        webbrowser.open(page.absolute().as_uri())
+    if any(outcome.status == "failed" for outcome in made.outcomes):
+        raise typer.Exit(1)
+
+
+def _tell(outcome: FigureOutcome) -> None:
+    reason = f": {outcome.reason}" if outcome.reason else ""
+    message(f"{outcome.name} {outcome.status} after {outcome.seconds:.1f} s{reason}")
+
+
+def _listed(figure: PaperFigure, presets: Any) -> dict[str, Any]:
+    row: dict[str, Any] = {"figure": figure.name, "also": figure.alias, "shows": figure.title}
+    for preset in presets:
+        row |= {
+            f"{preset.name} runs": sum(map(len, figure.sweeps(preset))),
+            f"{preset.name} minutes": round(figure.minutes[preset.name], 2),
+            f"{preset.name} settings": figure.settings(preset),
+        }
+    return row
+
+
+def _figure_rows(made: Reproduction) -> list[dict[str, Any]]:
+    rows = []
+    for outcome in made.outcomes:
+        verdicts = Counter(judged.verdict for judged in made.claims_of(outcome.name))
+        told = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
+        rows.append({"figure": outcome.name, "status": outcome.status, "seconds": outcome.seconds, "claims": told})
+    return rows
+
+
+def _claim_rows(made: Reproduction) -> list[dict[str, Any]]:
+    status = {outcome.name: outcome for outcome in made.outcomes}
+    return [
+        {
+            "figure": judged.claim.figure,
+            "status": status[judged.claim.figure].status,
+            "id": judged.claim.id,
+            "statement": judged.claim.statement,
+            "comparison": judged.claim.comparison,
+            "printed": judged.claim.printed,
+            "tolerance": judged.claim.tolerance,
+            "measured": None if judged.measured is None else judged.measured.value,
+            "standard_error": None if judged.measured is None else judged.measured.error,
+            "verdict": judged.verdict,
+            "note": judged.note,
+        }
+        for judged in made.judged
+    ]
+
+
+def _somebody_looks() -> bool:
+    """Whether a browser would appear before a person's eyes."""
+    has_screen = sys.platform in ("darwin", "win32") or bool(
+        os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    )
+    return has_screen and sys.stdout.isatty()

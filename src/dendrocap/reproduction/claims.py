@@ -1,0 +1,173 @@
+"""What the paper claims, as data, and what becomes of each claim when it is measured.
+
+The claims are in ``claims.toml``, in our own words. None of the numbers there is compared by hand: a claim names the
+measurement that tests it, which a figure computes from its tables, and the verdict follows.
+"""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from dendrocap.validation import choice
+
+__all__ = [
+    "CANNOT",
+    "DIFFERS",
+    "NOT_RUN",
+    "REPRODUCED",
+    "UNDECIDED",
+    "Claim",
+    "Judged",
+    "Measured",
+    "judge",
+    "paper_claims",
+]
+
+REPRODUCED, DIFFERS, CANNOT = "reproduced", "differs", "cannot be reproduced as printed"
+UNDECIDED, NOT_RUN = "not decided", "not run"
+
+COMPARISONS = ("equal", "above", "below")
+# A simulation decides a claim if it lies this many standard errors away from the border.
+STANDARD_ERRORS = 2.0
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One statement of the paper.
+
+    Attributes
+    ----------
+    id : str
+        Short name.
+    figure : str
+        The figure whose tables hold the measurement.
+    statement : str
+        The claim, in our own words.
+    source : str
+        Where the paper makes it.
+    printed : float
+        Its number; for a claim without one, the border between true and false.
+    comparison : {"equal", "above", "below"}
+        How the measurement must stand to the printed number.
+    tolerance : float
+        Largest difference that still counts as equal; half a unit of the last printed digit unless explained.
+    measure : str
+        Name of the measurement.
+    how : str
+        What is measured, and how.
+    """
+
+    id: str
+    figure: str
+    statement: str
+    source: str
+    printed: float
+    comparison: str
+    measure: str
+    how: str
+    tolerance: float = 0.0
+
+    def __post_init__(self) -> None:
+        choice(f"comparison of the claim {self.id}", self.comparison, COMPARISONS)
+
+    @property
+    def expectation(self) -> str:
+        """The printed number with its comparison."""
+        sign = {"equal": "", "above": "> ", "below": "< "}[self.comparison]
+        return f"{sign}{self.printed:.6g}"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The outcome of a measurement.
+
+    Attributes
+    ----------
+    value : float
+        NaN if there is nothing to be measured, such as a property of solutions where none is found.
+    error : float
+        Standard error; zero for what is exact.
+    reachable : tuple of float, optional
+        Smallest and largest value that any choice of the parameters left open by the print can give.
+    note : str
+        What a reader should know beside the number.
+    """
+
+    value: float
+    error: float = 0.0
+    reachable: tuple[float, float] | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A claim, its measurement if there is one, and the verdict."""
+
+    claim: Claim
+    measured: Measured | None
+    verdict: str
+    note: str
+
+    @property
+    def value(self) -> str:
+        """The measured number with its standard error."""
+        if self.measured is None or math.isnan(self.measured.value):
+            return "none"
+        error = f" ± {self.measured.error:.2g}" if self.measured.error else ""
+        return f"{self.measured.value:.6g}{error}"
+
+
+def judge(claim: Claim, measured: Measured | None, missing: str = "") -> Judged:
+    """The verdict on a claim; ``missing`` says why it was not measured.
+
+    Examples
+    --------
+    >>> claim = Claim("a", "fig9", "Slope.", "App. D", 3.518, "equal", "slope", "Exact limit.", 0.0005)
+    >>> judge(claim, Measured(3.51820)).verdict, judge(claim, Measured(16.3)).verdict
+    ('reproduced', 'differs')
+    >>> judge(claim, Measured(3.6, reachable=(3.55, 3.7))).verdict
+    'cannot be reproduced as printed'
+    >>> judge(claim, Measured(3.6, error=0.05)).verdict
+    'not decided'
+    """
+    if measured is None:
+        return Judged(claim, None, NOT_RUN, missing)
+    if math.isnan(measured.value):
+        return Judged(claim, measured, CANNOT, measured.note)
+    slack = STANDARD_ERRORS * measured.error
+    # How far inside the claim's region the measurement lies; negative outside.
+    inside = {
+        "equal": claim.tolerance - abs(measured.value - claim.printed),
+        "above": measured.value - claim.printed,
+        "below": claim.printed - measured.value,
+    }[claim.comparison]
+    if claim.comparison == "equal":
+        inside = 0.0 if abs(inside) < 1e-12 else inside  # 0.76 against 0.755 + 0.005
+        verdict = REPRODUCED if inside >= 0.0 else UNDECIDED if inside + slack >= 0.0 else DIFFERS
+    else:
+        verdict = REPRODUCED if inside > slack else UNDECIDED if inside >= -slack and slack > 0.0 else DIFFERS
+    if verdict == DIFFERS and measured.reachable is not None:
+        low, high = measured.reachable
+        if not low - claim.tolerance <= claim.printed <= high + claim.tolerance:
+            verdict = CANNOT
+    return Judged(claim, measured, verdict, measured.note)
+
+
+@cache
+def paper_claims() -> tuple[Claim, ...]:
+    """All claims, in the order of the figures.
+
+    Examples
+    --------
+    >>> {claim.figure for claim in paper_claims()} >= {"fig2a", "fig3", "fig9"}
+    True
+    """
+    text = files("dendrocap.reproduction").joinpath("claims.toml").read_text(encoding="utf-8")
+    listed: list[Mapping[str, Any]] = tomllib.loads(text)["claim"]
+    return tuple(Claim(**entry) for entry in listed)

@@ -1,0 +1,121 @@
+"""How large a reproduction is: `quick` for a coffee break, `paper` for the numbers of the print.
+
+Theory is exact in both. Simulations of the quick preset have fewer synapses, but as many per branch as in the print
+(37), on which finite-size effects depend most.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["PRESETS", "Preset"]
+
+
+@dataclass(frozen=True)
+class Preset:
+    """Sizes of everything that is not exact.
+
+    Parameters
+    ----------
+    name : str
+        As given to ``--preset``.
+    n_inputs, n_branches, seeds : int
+        Of every simulation with random patterns.
+    thresholds, surrogate_thresholds : tuple of float
+        Dendritic thresholds trained with the true slope of g, and with a surrogate.
+    loads : tuple of float
+        Patterns per synapse at which the training error is measured.
+    patience, capacity_epochs : int
+        Epochs without progress before the rate is halved, and at most, at each load.
+    speed_rates : tuple of float
+        Learning rates among which each neuron's best is looked for.
+    speed_epochs, noise_epochs : int
+        Longest runs of the learning speed, and length of those that are then exposed to noise.
+    noise_rates, noise_gammas : tuple of float
+        Learning rates and steepnesses of the loss among which the most robust neuron is looked for.
+    noise_samples : int
+        Samples of the noise per neuron and strength.
+    weight_epochs : int
+        Longest runs whose weights are looked at.
+    images : int or None
+        Training images; None for all.
+    image_epochs, image_seeds : int
+        Length and number of runs on images.
+    bootstrap : int
+        Resamplings behind the error bars of the fit to measured synapses.
+    """
+
+    name: str
+    n_inputs: int
+    n_branches: int
+    seeds: int
+    thresholds: tuple[float, ...]
+    surrogate_thresholds: tuple[float, ...]
+    loads: tuple[float, ...]
+    patience: int
+    capacity_epochs: int
+    speed_rates: tuple[float, ...]
+    speed_epochs: int
+    noise_epochs: int
+    noise_rates: tuple[float, ...]
+    noise_gammas: tuple[float, ...]
+    noise_samples: int
+    weight_epochs: int
+    images: int | None
+    image_epochs: int
+    image_seeds: int
+    bootstrap: int
+
+    @property
+    def size(self) -> str:
+        """The size of a simulation in words, for captions."""
+        return f"N = {self.n_inputs}, K = {self.n_branches}, {self.seeds} seeds"
+
+
+QUICK = Preset(
+    name="quick",
+    n_inputs=333,
+    n_branches=9,
+    seeds=3,
+    thresholds=(0.01, 0.05, 0.1, 0.3, 1.0),
+    surrogate_thresholds=(0.1, 1.0),
+    loads=(0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4, 1.6),
+    patience=200,
+    capacity_epochs=3000,
+    speed_rates=(0.01, 0.1, 1.0),
+    speed_epochs=2000,
+    noise_epochs=500,
+    noise_rates=(0.1,),
+    noise_gammas=(1.0, 10.0),
+    noise_samples=5,
+    weight_epochs=6000,
+    images=2000,
+    image_epochs=20,
+    image_seeds=2,
+    bootstrap=200,
+)
+
+PAPER = Preset(
+    name="paper",
+    n_inputs=999,
+    n_branches=27,
+    seeds=10,
+    thresholds=(0.01, 0.05, 0.1, 0.3, 0.5, 1.0),
+    surrogate_thresholds=(0.1, 0.5, 1.0),
+    loads=(0.2, 0.4, 0.6, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.8, 2.0),
+    patience=1000,
+    capacity_epochs=10_000,
+    speed_rates=(0.01, 0.03, 0.1, 0.3, 1.0, 3.0),
+    speed_epochs=3000,
+    noise_epochs=2000,
+    noise_rates=(0.1, 1.0),
+    noise_gammas=(0.3, 1.0, 3.0, 10.0, 30.0),
+    noise_samples=10,
+    weight_epochs=30_000,
+    images=None,
+    image_epochs=100,
+    image_seeds=10,
+    bootstrap=1000,
+)
+
+PRESETS = {preset.name: preset for preset in (QUICK, PAPER)}

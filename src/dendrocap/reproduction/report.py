@@ -1,0 +1,172 @@
+"""One page about a reproduction: each figure next to what the paper claims, as HTML and as Markdown.
+
+The HTML file holds its pictures and its data and needs nothing else, neither files nor a network. Both pages say only
+what the folder holds: verdicts are measured again on the stored tables.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Sequence
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+
+from dendrocap.reproduction.catalogue import FIGURES, PaperFigure
+from dendrocap.reproduction.claims import CANNOT, DIFFERS, NOT_RUN, REPRODUCED, UNDECIDED, Judged
+from dendrocap.reproduction.running import DONE, MISSING, FigureOutcome, Reproduction
+
+__all__ = ["write_report"]
+
+PAPER = (
+    "Lauditi, Malatesta, Pittorino, Baldassi, Brunel and Zecchina, "
+    "Impact of dendritic non-linearities on the computational capabilities of neurons, arXiv 2407.07572"
+)
+INTRODUCTION = (
+    "Each figure was computed and drawn anew; each claim of the paper, in our own words, stands beside what was "
+    "measured. Printed numbers are the paper's; measured ones were computed from the tables behind the figures."
+)
+VERDICTS = (REPRODUCED, DIFFERS, CANNOT, UNDECIDED, NOT_RUN)
+MEANINGS = {
+    REPRODUCED: "the measurement agrees with the print within the stated tolerance",
+    DIFFERS: "it does not",
+    CANNOT: "no choice of what the print leaves open gives its number, or there is nothing to measure",
+    UNDECIDED: "the simulation is too small: the border lies within two standard errors",
+    NOT_RUN: "the figure was not made",
+}
+COLUMNS = ("claim", "printed", "measured", "verdict", "how, and what to know")
+
+
+def write_report(made: Reproduction) -> tuple[Path, Path]:
+    """Write ``report.html`` and ``report.md`` into the folder of a reproduction."""
+    html, markdown = made.path("report.html"), made.path("report.md")
+    html.write_text(_html(made), encoding="utf-8")
+    markdown.write_text(_markdown(made), encoding="utf-8")
+    return html, markdown
+
+
+def _with_figures(made: Reproduction) -> Iterator[tuple[PaperFigure, FigureOutcome, list[Judged]]]:
+    for figure, outcome in zip(FIGURES, made.outcomes, strict=True):
+        yield figure, outcome, made.claims_of(figure.name)
+
+
+def _counted(judged: Sequence[Judged]) -> list[tuple[str, int]]:
+    counts = [(verdict, sum(one.verdict == verdict for one in judged)) for verdict in VERDICTS]
+    return [(verdict, count) for verdict, count in counts if count]
+
+
+def _facts(outcome: FigureOutcome) -> list[str]:
+    """Settings and run time of a figure, in words."""
+    facts = [outcome.settings] if outcome.settings else []
+    if outcome.status == DONE:
+        facts.append(f"made in {_duration(outcome.seconds)}")
+        if outcome.core_seconds:
+            facts.append(f"simulations: {_duration(outcome.core_seconds)} of one core")
+        facts.append(f"dendrocap {outcome.version}")
+    return facts
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds < 120.0 else f"{seconds / 60.0:.0f} min"
+
+
+def _remark(judged: Judged) -> str:
+    return f"{judged.claim.how} {judged.note[:1].upper()}{judged.note[1:]}".strip()
+
+
+# HTML ---------------------------------------------------------------------------------------------------------------
+
+
+def _html(made: Reproduction) -> str:
+    style = files("dendrocap.reproduction").joinpath("report.css").read_text(encoding="utf-8")
+    title = f"The paper reproduced, {made.preset} preset"
+    summary = "".join(
+        f"<tr><td>{_badge(verdict)}</td><td class=number>{count}</td><td>{MEANINGS[verdict]}</td></tr>"
+        for verdict, count in _counted(made.judged)
+    )
+    contents = "".join(
+        f'<li><a href="#{figure.name}">{figure.name}</a> {escape(figure.title)} '
+        f"{' '.join(f'{_badge(verdict)}&nbsp;{count}' for verdict, count in _counted(claims))}</li>"
+        for figure, _, claims in _with_figures(made)
+    )
+    sections = "\n".join(_html_section(made, *entry) for entry in _with_figures(made))
+    return (
+        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{title}</title>\n<style>\n{style}</style>\n</head>\n<body>\n<main>\n<h1>{title}</h1>\n"
+        f"<p>{escape(PAPER)}. {INTRODUCTION}</p>\n<table class=summary>{summary}</table>\n"
+        f"<ul class=contents>{contents}</ul>\n{sections}\n</main>\n</body>\n</html>\n"
+    )
+
+
+def _html_section(made: Reproduction, figure: PaperFigure, outcome: FigureOutcome, claims: Sequence[Judged]) -> str:
+    parts = [f'<section id="{figure.name}">', f"<h2>{figure.name}: {escape(figure.title)}</h2>"]
+    if outcome.status == DONE:
+        picture = base64.b64encode(made.path(f"{figure.name}.png").read_bytes()).decode()
+        parts.append(f'<img alt="{escape(figure.title)}" src="data:image/png;base64,{picture}">')
+    if outcome.reason and outcome.status != MISSING:
+        parts.append(f"<p class=reason><strong>{outcome.status}:</strong> {escape(outcome.reason)}</p>")
+    parts.append(f"<p class=facts>{escape('; '.join(_facts(outcome)))}</p>")
+    if outcome.status == DONE:
+        links = ", ".join(_download(made.path(f"{name}.csv")) for name in outcome.tables)
+        parts.append(f"<p class=facts>Data: {links}</p>")
+    rows = "".join(
+        f"<tr><td>{escape(one.claim.statement)}<br><small>{escape(one.claim.source)}</small></td>"
+        f"<td class=number>{escape(one.claim.expectation)}</td><td class=number>{escape(one.value)}</td>"
+        f"<td>{_badge(one.verdict)}</td><td><small>{escape(_remark(one))}</small></td></tr>"
+        for one in claims
+    )
+    head = "".join(f"<th>{column}</th>" for column in COLUMNS)
+    parts.append(
+        f"<div class=scroll><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div></section>"
+    )
+    return "\n".join(parts)
+
+
+def _badge(verdict: str) -> str:
+    return f'<span class="verdict {verdict.split()[0]}{"-run" if verdict == NOT_RUN else ""}">{verdict}</span>'
+
+
+def _download(path: Path) -> str:
+    data = base64.b64encode(path.read_bytes()).decode()
+    return f'<a download="{path.name}" href="data:text/csv;base64,{data}">{path.name}</a>'
+
+
+# Markdown -----------------------------------------------------------------------------------------------------------
+
+
+def _markdown(made: Reproduction) -> str:
+    lines = [f"# The paper reproduced, {made.preset} preset", "", f"{PAPER}. {INTRODUCTION}", ""]
+    lines += _markdown_table(
+        ("verdict", "claims", "meaning"),
+        [(verdict, str(count), MEANINGS[verdict]) for verdict, count in _counted(made.judged)],
+    )
+    for figure, outcome, claims in _with_figures(made):
+        lines += ["", f"## {figure.name}: {figure.title}", ""]
+        if outcome.status == DONE:
+            lines += [f"![{figure.title}]({figure.name}.png)", ""]
+        if outcome.reason and outcome.status != MISSING:
+            lines += [f"**{outcome.status}:** {outcome.reason}", ""]
+        if facts := _facts(outcome):
+            lines += ["; ".join(facts), ""]
+        if outcome.status == DONE:
+            lines += ["Data: " + ", ".join(f"[{name}.csv]({name}.csv)" for name in outcome.tables), ""]
+        lines += _markdown_table(
+            COLUMNS,
+            [
+                (
+                    f"{one.claim.statement} ({one.claim.source})",
+                    one.claim.expectation,
+                    one.value,
+                    one.verdict,
+                    _remark(one),
+                )
+                for one in claims
+            ],
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    cells = [[cell.replace("|", "\\|") for cell in row] for row in rows]
+    return [f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *cells)]

@@ -1,0 +1,79 @@
+"""``dendrocap reproduce``, as a reader of the paper would use it."""
+
+import json
+import webbrowser
+
+import pytest
+from typer.testing import CliRunner
+
+from dendrocap.cli import app
+from dendrocap.reproduction import FIGURES, running
+
+runner = CliRunner()
+
+
+def run(*arguments):
+    return runner.invoke(app, ["reproduce", *(str(argument) for argument in arguments)])
+
+
+def test_the_list_tells_what_both_presets_take():
+    listed = json.loads(run("--list", "--json").stdout)
+    assert [row["figure"] for row in listed] == [figure.name for figure in FIGURES]
+    speed = next(row for row in listed if row["figure"] == "fig4")
+    assert speed["paper runs"] == 300
+    assert "N = 999, K = 27, 10 seeds" in speed["paper settings"]
+    assert all(row["quick minutes"] > 0 for row in listed)
+    assert sum(row["quick minutes"] for row in listed) < 10
+
+
+def test_a_figure_its_report_and_the_claims(tmp_path):
+    result = run("2c", "--out", tmp_path, "--json")
+    assert result.exit_code == 0
+    claims = {row["id"]: row for row in json.loads(result.stdout)}
+    assert claims["x-min-one-is-saturating-relu"]["verdict"] == "reproduced"
+    assert claims["x-min-one-is-saturating-relu"]["measured"] == pytest.approx(1.0, abs=1e-9)
+    assert claims["mnist"]["verdict"] == "not run"
+    assert f"report: {tmp_path / 'report.html'}" in result.stderr
+    assert "fig2c done" in result.stderr
+    assert (tmp_path / "report.md").is_file()
+
+
+def test_a_table_for_people(tmp_path):
+    result = run("1", "--out", tmp_path)
+    assert "fig1" in result.stdout
+    assert "1 reproduced, 1 differs" in result.stdout
+
+
+def test_bad_names_are_one_line_and_exit_code_two(tmp_path):
+    for arguments, words in ((["fig77"], "fig77"), (["--preset", "huge"], "huge"), (["--dask", "nowhere"], "nowhere")):
+        result = run(*arguments, "--out", tmp_path)
+        assert result.exit_code == 2
+        assert words in result.stderr
+        assert len(result.stderr.splitlines()) == 1
+
+
+def test_a_failed_figure_is_exit_code_one_and_a_stop_130(tmp_path, monkeypatch):
+    def broken(self, figure, tables, origin):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(running._Workshop, "_write", broken)
+    result = run("2c", "--out", tmp_path)
+    assert result.exit_code == 1
+    assert "No space left on device" in result.stderr
+
+    def stopped(self, figure, tables, origin):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(running._Workshop, "_write", stopped)
+    result = run("2c", "2d", "--out", tmp_path)
+    assert result.exit_code == 130
+    assert "go on with: dendrocap reproduce 2c 2d --preset quick" in result.stderr
+
+
+@pytest.mark.parametrize(("flag", "opened"), [("--open", 1), ("--no-open", 0), (None, 0)])
+def test_the_report_is_shown_when_somebody_looks(tmp_path, monkeypatch, flag, opened):
+    shown = []
+    monkeypatch.setattr(webbrowser, "open", shown.append)
+    run("2c", "--out", tmp_path, *([flag] if flag else []))
+    assert len(shown) == opened
+    assert all(address.startswith("file://") for address in shown)

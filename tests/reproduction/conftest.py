@@ -1,0 +1,36 @@
+"""A preset so small that everything runs in seconds, and a folder in which everything was run once."""
+
+from dataclasses import replace
+
+import pytest
+
+from dendrocap.experiments import SerialExecutor
+from dendrocap.reproduction import PRESETS, reproduce
+
+TINY = replace(
+    PRESETS["quick"],
+    name="quick",
+    n_inputs=111,
+    n_branches=3,
+    seeds=2,
+    thresholds=(0.05, 0.1, 1.0),
+    surrogate_thresholds=(1.0,),
+    loads=(0.2, 0.6, 1.2),
+    patience=20,
+    capacity_epochs=200,
+    speed_rates=(0.01, 0.1),
+    speed_epochs=1500,
+    noise_epochs=100,
+    noise_gammas=(10.0,),
+    noise_samples=2,
+    weight_epochs=1000,
+    bootstrap=10,
+)
+SIMULATED = ("fig3", "fig4", "fig7", "weights")
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory):
+    """All figures but those of images, once for all tests."""
+    names = ["1", "2", "3", "4", "5", "6", "7", "9", "10", "weights"]
+    return reproduce(names, preset=TINY, out=tmp_path_factory.mktemp("reproduced"), executor=SerialExecutor())

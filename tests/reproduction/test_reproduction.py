@@ -1,0 +1,259 @@
+"""Every figure from its name to its files; what is drawn and quoted is what is stored."""
+
+import re
+import threading
+from dataclasses import replace
+from html import escape
+
+import numpy as np
+import pytest
+
+import dendrocap as dc
+from dendrocap.errors import CorruptData, InvalidParameter, MissingData
+from dendrocap.experiments import SerialExecutor, Store
+from dendrocap.reproduction import (
+    FIGURES,
+    PRESETS,
+    catalogue,
+    paper_claims,
+    reproduce,
+    running,
+    selected,
+    stored,
+    write_report,
+)
+from dendrocap.reproduction.tables import read_table, write_table
+from tests.reproduction.conftest import SIMULATED, TINY
+
+# The folder that most tests look at is made once, by the process that runs them all.
+pytestmark = pytest.mark.xdist_group("reproduction")
+SHAPE = ("x_min", "gamma", "theta_s")
+
+
+def outcome_of(made, name):
+    return next(outcome for outcome in made.outcomes if outcome.name == name)
+
+
+def swapped(monkeypatch, name, **changes):
+    """The same figures, one of them changed."""
+    figures = tuple(replace(f, **changes) if f.name == name else f for f in FIGURES)
+    for module in (catalogue, running):
+        monkeypatch.setattr(module, "FIGURES", figures)
+
+
+def test_every_figure_is_made_with_all_its_files(made):
+    assert {outcome.name: outcome.reason for outcome in made.outcomes if outcome.status != "done"} == {
+        "fig8": "not asked for"
+    }
+    for outcome in made.outcomes:
+        if outcome.status == "done":
+            for suffix in ("png", "pdf", "svg"):
+                assert made.path(f"{outcome.name}.{suffix}").stat().st_size > 5000
+            assert all(len(read_table(made.path(f"{name}.csv"))) for name in outcome.tables)
+
+
+def test_every_claim_has_its_measurement(made):
+    measured = {figure.name: set() for figure in FIGURES}
+    for outcome, figure in zip(made.outcomes, FIGURES, strict=True):
+        if outcome.status == "done":
+            tables = {name: read_table(made.path(f"{name}.csv")) for name in outcome.tables}
+            measured[figure.name] = set(figure.measure(tables))
+    for claim in paper_claims():
+        if claim.figure != "fig8":
+            assert claim.measure in measured[claim.figure], claim.id
+
+
+@pytest.mark.parametrize("name", [*(f"fig2{panel}" for panel in "abcd"), "fig5", *(f"fig10_{x}" for x in SHAPE)])
+def test_theory_panels_are_what_the_theory_says(made, name):
+    table = read_table(made.path(f"{name}.csv"))
+    fixed = {"x_min": 0.33, "gamma": 15.0, "theta_d": 0.5, "theta_s": 0.5}
+    for row in table.iloc[:: max(1, len(table) // 17)].to_dict("records"):
+        at = {key: row.get(key, value) for key, value in fixed.items()}
+        shape = {"x_min": at["x_min"], "gamma": at["gamma"]} if row["nonlinearity"] == "polsky" else {}
+        g = dc.named_nonlinearity(row["nonlinearity"], **shape)
+        solution = dc.critical_capacity(dc.NeuronSpec(g, at["theta_d"], at["theta_s"]))
+        assert row["alpha_c"] == pytest.approx(solution.alpha_c, rel=1e-12)
+        assert row["silent_fraction"] == pytest.approx(solution.silent_fraction, rel=1e-12)
+
+
+def test_broken_curves_and_stability_are_what_the_theory_says(made):
+    line = read_table(made.path("fig3_theory.csv")).iloc[10]
+    neuron = dc.NeuronSpec(dc.Polsky(), line.theta_d, 0.5)
+    assert line.alpha_rs == pytest.approx(dc.critical_capacity(neuron).alpha_c, rel=1e-12)
+    assert line.alpha_1rsb == pytest.approx(dc.critical_capacity(neuron, rsb=1).alpha_c, rel=1e-8)
+    assert line.alpha_at == pytest.approx(dc.at_load(neuron, dc.TaskSpec()).alpha, rel=1e-9)
+
+
+def test_exact_claims_end_as_derived(made):
+    """Those that no simulation enters, whatever the preset."""
+    verdicts = {judged.claim.id: judged.verdict for judged in made.judged}
+    assert verdicts["one-layer-capacity"] == "reproduced"
+    assert verdicts["saturating-slope"] == "reproduced"
+    assert verdicts["relu-coefficient"] == "differs"
+    assert verdicts["reduced-equation"] == "differs"
+    assert verdicts["x-min-lowers-capacity"] == "differs"
+    assert verdicts["sparsity-survives-breaking"] == "differs"
+    assert verdicts["song-theta-s-without-factor"] == "reproduced"
+    assert verdicts["song-theta-s-conversion"] == "differs"
+    assert verdicts["song-p0-reachable"] == "cannot be reproduced as printed"
+
+
+def test_the_largest_load_solved_is_counted_from_the_runs(made):
+    runs, reached = (read_table(made.path(f"fig3_{name}.csv")) for name in ("error", "capacity"))
+    for line in reached.itertuples():
+        own = runs[(runs.rule == line.rule) & (runs.theta_d == line.theta_d)].sort_values("alpha")
+        solved_by_all = own.solved == own.seeds
+        by_all = own.alpha[solved_by_all.cumprod().astype(bool)].max() if solved_by_all.iloc[0] else 0.0
+        assert by_all <= line.largest_solved <= own.alpha.max()
+        assert line.seeds == TINY.seeds
+
+
+def test_numbers_in_the_report_are_those_of_the_tables(made):
+    html, markdown = write_report(made)
+    text = markdown.read_text(encoding="utf-8")
+    slopes = read_table(made.path("fig9_slopes.csv")).set_index("nonlinearity")
+    assert f"| 3.518 | {slopes.exact['saturating_relu']:.6g} | reproduced |" in text
+    curve = read_table(made.path("fig1.csv"))
+    assert f"| < 1 | {curve.slope.max():.6g} | differs |" in text
+    for judged in made.judged:
+        assert f"| {judged.claim.expectation} | {judged.value} | {judged.verdict} |" in text
+    page = html.read_text(encoding="utf-8")
+    assert page.count("<img") == sum(outcome.status == "done" for outcome in made.outcomes)
+    assert all(escape(claim.statement) in page for claim in paper_claims())
+
+
+def test_the_report_needs_nothing_else(made):
+    html, markdown = write_report(made)
+    sources = re.findall(r'(?:src|href)="([^"]*)"', html.read_text(encoding="utf-8"))
+    assert sources
+    assert all(source.startswith(("data:", "#")) for source in sources)
+    links = re.findall(r"\]\(([^)]*)\)", markdown.read_text(encoding="utf-8"))
+    assert all(made.path(link).is_file() for link in links)
+
+
+@pytest.mark.parametrize("name", SIMULATED)
+def test_simulated_figures_say_how_large_they_are(made, name):
+    assert outcome_of(made, name).settings.startswith("N = 111, K = 3, 2 seeds")
+    assert "N = 111, K = 3, 2 seeds" in made.path(f"{name}.svg").read_text(encoding="utf-8")
+
+
+def test_what_is_finished_is_not_run_again(made, monkeypatch):
+    ran = []
+
+    def count(self, cells, stop):
+        ran.extend(cells)
+        yield from ()
+
+    monkeypatch.setattr(SerialExecutor, "run", count)
+    again = reproduce(SIMULATED, preset=TINY, out=made.folder, executor=SerialExecutor())
+    assert not ran
+    assert [outcome_of(again, name).status for name in SIMULATED] == ["done"] * 4
+    assert outcome_of(again, "fig2a").status == "done"  # of the earlier call
+
+
+def test_one_failure_does_not_stop_the_others(tmp_path, monkeypatch):
+    def broken(preset, results):
+        raise ZeroDivisionError("no luck")
+
+    swapped(monkeypatch, "fig2b", tables=broken)
+    made = reproduce(["2b", "2c"], out=tmp_path)
+    assert outcome_of(made, "fig2b").status == "failed"
+    assert outcome_of(made, "fig2b").reason == "ZeroDivisionError: no luck"
+    assert outcome_of(made, "fig2c").status == "done"
+    html, _ = write_report(made)
+    assert "ZeroDivisionError: no luck" in html.read_text(encoding="utf-8")
+
+
+def test_missing_data_skip_a_figure_with_the_reason(tmp_path, monkeypatch):
+    def nowhere(name):
+        raise MissingData(f"{name} is not on this machine")
+
+    monkeypatch.setattr(running, "locate", nowhere)
+    made = reproduce(["fig8"], out=tmp_path)
+    outcome = outcome_of(made, "fig8")
+    assert (outcome.status, outcome.reason) == ("skipped", "mnist is not on this machine")
+    assert {judged.verdict for judged in made.claims_of("fig8")} == {"not run"}
+
+
+def test_failed_runs_are_told_and_left_out(tmp_path, monkeypatch):
+    def bad_sweeps(preset):
+        good = catalogue.simulations.speed_sweeps(preset)
+        return [*good[:1], replace(good[1], parameters={**good[1].parameters, "n_inputs": -1})]
+
+    swapped(monkeypatch, "fig4", sweeps=bad_sweeps)
+    made = reproduce(["fig4"], preset=TINY, out=tmp_path, executor=SerialExecutor())
+    assert outcome_of(made, "fig4").status == "failed"
+    assert "n_inputs = -1" in outcome_of(made, "fig4").reason
+
+
+def test_a_stop_keeps_what_is_finished_and_the_same_call_goes_on(tmp_path):
+    seen = []
+
+    class StopAfterThree(SerialExecutor):
+        def run(self, cells, stop: threading.Event):
+            for outcome in super().run(cells, stop):
+                seen.append(outcome)
+                if len(seen) == 3:
+                    stop.set()
+                yield outcome
+
+    first = reproduce(["fig4", "fig2c"], preset=TINY, out=tmp_path, executor=StopAfterThree())
+    assert first.interrupted
+    # In the order of the paper: fig2c was made before, fig4 was stopped.
+    assert [outcome_of(first, name).status for name in ("fig2c", "fig4")] == ["done", "interrupted"]
+    assert "stopped by the user" in write_report(first)[0].read_text(encoding="utf-8")
+    with Store(tmp_path / "results.db") as store:
+        assert sum(store.counts(sweep).done for sweep in store.sweeps()) == 3
+    second = reproduce(["fig4"], preset=TINY, out=tmp_path, executor=SerialExecutor())
+    assert not second.interrupted
+    assert outcome_of(second, "fig4").status == "done"
+
+
+def test_presets_do_not_mix(made):
+    other = stored(made.folder, "paper")
+    assert {outcome.status for outcome in other.outcomes} == {"not run"}
+
+
+def test_a_damaged_outcome_is_an_error_not_a_wrong_report(tmp_path):
+    (tmp_path / "fig1.json").write_text("{}")
+    with pytest.raises(CorruptData, match=r"fig1\.json"):
+        stored(tmp_path, "quick")
+
+
+def test_a_damaged_table_is_told_in_the_report(tmp_path):
+    made = reproduce(["fig2c"], out=tmp_path)
+    made.path("fig2c.csv").write_bytes(b"")
+    again = stored(tmp_path, "quick")
+    assert {judged.verdict for judged in again.claims_of("fig2c")} == {"not run"}
+    assert "fig2c.csv" in again.claims_of("fig2c")[0].note
+
+
+def test_figures_are_found_by_name_number_and_word():
+    assert [figure.name for figure in selected(["Fig. 2"])] == ["fig2a", "fig2b", "fig2c", "fig2d"]
+    assert [figure.name for figure in selected(["10", "1"])] == ["fig1", "fig10"]
+    assert selected([]) == FIGURES
+    with pytest.raises(InvalidParameter, match="fig11"):
+        selected(["fig11"])
+
+
+def test_bad_input_is_refused_before_anything_is_done(tmp_path):
+    with pytest.raises(InvalidParameter, match="preset"):
+        reproduce(["1"], preset="huge", out=tmp_path / "a")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InvalidParameter, match="cannot be made"):
+        reproduce(["1"], out=tmp_path / "file")
+
+
+def test_tables_keep_all_digits(tmp_path):
+    import pandas as pd
+
+    table = pd.DataFrame({"x": np.array([0.1, 1 / 3, 1e-300, np.pi]), "name": ["a", "b", "c", "d"]})
+    write_table(tmp_path / "t.csv", table, ["how it was made"])
+    assert (tmp_path / "t.csv").read_text().startswith("# how it was made\nx,name\n")
+    assert read_table(tmp_path / "t.csv").equals(table)
+
+
+def test_presets_are_the_sizes_of_the_print():
+    paper = PRESETS["paper"]
+    assert (paper.n_inputs, paper.n_branches, paper.seeds) == (999, 27, 10)
+    assert PRESETS["quick"].n_inputs / PRESETS["quick"].n_branches == paper.n_inputs / paper.n_branches
