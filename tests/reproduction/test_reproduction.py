@@ -4,6 +4,7 @@ import re
 import threading
 from dataclasses import replace
 from html import escape
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -257,3 +258,17 @@ def test_presets_are_the_sizes_of_the_print():
     paper = PRESETS["paper"]
     assert (paper.n_inputs, paper.n_branches, paper.seeds) == (999, 27, 10)
     assert PRESETS["quick"].n_inputs / PRESETS["quick"].n_branches == paper.n_inputs / paper.n_branches
+
+
+def test_the_stored_results_of_the_paper_preset_still_say_what_their_report_says():
+    folder = Path(__file__).parents[2] / "docs" / "results" / "paper"
+    report = (folder / "report.md").read_text(encoding="utf-8")
+    kept = stored(folder, "paper")
+    assert {outcome_of(kept, name).status for name in ("fig4", "fig7")} == {"done"}
+    for judged in kept.judged:
+        assert f"| {judged.claim.expectation} | {judged.value} | {judged.verdict} |" in report, judged.claim.id
+    for table in folder.glob("fig[347]*.csv"):
+        origin = table.read_text(encoding="utf-8").splitlines()[1:5]
+        assert origin[0].startswith("# dendrocap ")
+        assert "--preset paper" in origin[1]
+        assert origin[3] == "# seeds 0 to 9"

@@ -225,7 +225,9 @@ class _Workshop:
             with self._results() as results:
                 tables = figure.tables(self.preset, results)
                 how["core_seconds"] = sum(record.seconds for sweep in sweeps for record in results(sweep))
-            self._write(figure, tables, [f"dendrocap {package_version()}", how["command"], how["settings"]])
+            seeds = sorted({seed for sweep in sweeps for seed in sweep.seeds})
+            origin = [f"dendrocap {package_version()}", how["command"], how["settings"]]
+            self._write(figure, tables, [*origin, f"seeds {seeds[0]} to {seeds[-1]}"] if seeds else origin)
             outcome = FigureOutcome(**how, status=DONE, reason=reason, tables=tuple(tables))
         except KeyboardInterrupt:
             outcome = FigureOutcome(**how, status=INTERRUPTED, reason="stopped by the user; the same command goes on")
