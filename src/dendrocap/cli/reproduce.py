@@ -94,6 +94,8 @@ def _listed(figure: PaperFigure, presets: Any) -> dict[str, Any]:
 def _figure_rows(made: Reproduction) -> list[dict[str, Any]]:
     rows = []
     for outcome in made.outcomes:
+        if outcome.status == "not run":
+            continue
         verdicts = Counter(judged.verdict for judged in made.claims_of(outcome.name))
         told = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
         rows.append({"figure": outcome.name, "status": outcome.status, "seconds": outcome.seconds, "claims": told})
