@@ -33,7 +33,7 @@ reproduce: $(VENV)/.package
 	$(BIN)/dendrocap reproduce --preset $(PRESET) --out $(OUT)
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest -q -n auto --dist loadgroup
+	$(BIN)/python -m pytest -q -n auto --dist loadgroup $(PYTEST_ARGS)
 
 test-all: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -m "not network"
@@ -46,8 +46,8 @@ test-oldest:
 	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check --constraint tests/oldest.txt --editable ".[dev]"
 	.venv-oldest/bin/python -m pytest -q -n auto --dist loadgroup -p no:cacheprovider
 
-coverage: $(VENV)/.dev
-	$(BIN)/python -m pytest -q -n auto --dist loadgroup --cov --cov-report=term
+coverage: PYTEST_ARGS = --cov --cov-report=term
+coverage: test
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

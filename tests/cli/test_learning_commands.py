@@ -147,3 +147,35 @@ def test_ctrl_c_keeps_the_best_weights_found_so_far(tmp_path, monkeypatch):
     assert (row["stopped"], row["epochs"]) == ("asked to stop", 20)
     assert stored.errors == row["errors"] == min(stored.state.error_history)
     assert np.count_nonzero(stored.neuron.predict(stored.weights, stored.inputs) != stored.labels) == row["errors"]
+
+
+def test_ctrl_c_in_a_measurement_shows_the_runs_that_were_finished(monkeypatch):
+    epoch, started = Training.__next__, []
+
+    def interrupted(self):
+        if self.epochs == 0:
+            started.append(self)
+        if len(started) == 3:
+            raise KeyboardInterrupt
+        return epoch(self)
+
+    monkeypatch.setattr(Training, "__next__", interrupted)
+    how = (
+        "--patience",
+        5,
+        "--epochs",
+        30,
+        "--method",
+        "curve",
+        "--from",
+        0.1,
+        "--to",
+        0.4,
+        "--seeds",
+        1,
+        "--workers",
+        1,
+    )
+    outcome = run("algorithmic-capacity", *SMALL, *how, "--json")
+    assert outcome.exit_code == 130
+    assert [row["alpha"] for row in json.loads(outcome.stdout)] == [0.1, 0.2]

@@ -10,7 +10,8 @@ from dendrocap.cli import learning_options as options
 from dendrocap.cli.output import JsonFlag, PlotPath, emit, message, plot_target
 
 if TYPE_CHECKING:
-    from dendrocap.learning import LoadPoint
+    from dendrocap.learning import AlgorithmicCapacity, LoadPoint
+    from dendrocap.learning.tasks import Trial
 
 __all__ = ["algorithmic_capacity"]
 
@@ -54,6 +55,7 @@ def algorithmic_capacity(
     import numpy as np
 
     from dendrocap import learning
+    from dendrocap.learning.capacity import load_points
     from dendrocap.validation import choice, whole_number
 
     target = plot_target(plot) if plot else None
@@ -68,28 +70,39 @@ def algorithmic_capacity(
         "tolerance": tolerance,
         "workers": workers,
     }
+    kept: list[Trial] = []
+    interrupted = False
     with options.progress_bar() as progress:
-        if method == "curve":
-            alphas = np.round(np.arange(start, stop + 1e-9, resolution), 12)
-            task = progress.add_task("run", total=len(alphas) * seeds)
-            curve = learning.training_error_curve(neuron, alphas, done=lambda trial: progress.advance(task), **how)
-            points, verdict = curve.points, ""
-        else:
-            task = progress.add_task("seed", total=seeds)
-            found = learning.algorithmic_capacity(
-                neuron,
-                limits=(start, stop),
-                resolution=resolution,
-                method=method,
-                done=lambda trials: progress.advance(task),
-                **how,
-            )
-            low, high = found.interval
-            points, verdict = found.points, (
-                f"algorithmic capacity {found.alpha:.3g} ({low:.3g} to {high:.3g} at 95 %), all {seeds} seeds up to "
-                f"{found.all_solved:.3g}, tolerance {tolerance:g}, patience {patience}"
-                + (": the largest load tried, so a lower bound" if found.reaches_limit else "")
-            )  # fmt: skip
+        try:
+            if method == "curve":
+                alphas = np.round(np.arange(start, stop + 1e-9, resolution), 12)
+                task = progress.add_task("run", total=len(alphas) * seeds)
+
+                def keep_run(trial: Trial) -> None:
+                    kept.append(trial)
+                    progress.advance(task)
+
+                learning.training_error_curve(neuron, alphas, done=keep_run, **how)
+                verdict = ""
+            else:
+                task = progress.add_task("seed", total=seeds)
+
+                def keep_seed(trials: tuple[Trial, ...]) -> None:
+                    kept.extend(trials)
+                    progress.advance(task)
+
+                limits = (start, stop)
+                verdict = _verdict(
+                    learning.algorithmic_capacity(
+                        neuron, limits=limits, resolution=resolution, method=method, done=keep_seed, **how
+                    ),
+                    patience,
+                )
+        except KeyboardInterrupt:
+            if not kept:
+                raise
+            interrupted, verdict = True, "interrupted: runs that were finished"
+    points = load_points(kept, tolerance)
     emit([_row(point, as_json) for point in points], as_json=as_json, title=verdict)
     if as_json and verdict:
         message(verdict)
@@ -99,6 +112,17 @@ def algorithmic_capacity(
 
         save(draw_error_curve(points, neuron.nonlinearity.name), target)
         message(f"figure: {target}")
+    if interrupted:
+        raise typer.Exit(130)
+
+
+def _verdict(found: AlgorithmicCapacity, patience: int) -> str:
+    low, high = found.interval
+    return (
+        f"algorithmic capacity {found.alpha:.3g} ({low:.3g} to {high:.3g} at 95 %), all {len(found.seeds)} seeds up to "
+        f"{found.all_solved:.3g}, tolerance {found.tolerance:g}, patience {patience}"
+        + (": the largest load tried, so a lower bound" if found.reaches_limit else "")
+    )
 
 
 def _row(point: LoadPoint, complete: bool) -> dict[str, Any]:

@@ -25,6 +25,7 @@ __all__ = [
     "ErrorCurve",
     "LoadPoint",
     "algorithmic_capacity",
+    "load_points",
     "success_interval",
     "training_error_curve",
 ]
@@ -201,7 +202,7 @@ def training_error_curve(
         return trial_of(of[0], of[1], train_on_random_task(neuron, *of, task, algorithm, schedule, max_epochs, stop))
 
     trials = in_parallel(run, runs, workers=workers, done=done)
-    return ErrorCurve(neuron, task, algorithm, schedule, max_epochs, _points(trials, tolerance))
+    return ErrorCurve(neuron, task, algorithm, schedule, max_epochs, load_points(trials, tolerance))
 
 
 def algorithmic_capacity(
@@ -279,7 +280,7 @@ def algorithmic_capacity(
         limits=(low, high),
         seeds=tuple(several_seeds),
         largest_solved=tuple(_largest_solved(trials, tolerance) for trials in per_seed),
-        points=_points([trial for trials in per_seed for trial in trials], tolerance),
+        points=load_points([trial for trials in per_seed for trial in trials], tolerance),
     )
 
 
@@ -319,7 +320,8 @@ def _largest_solved(trials: Sequence[Trial], tolerance: float) -> float:
     return max((trial.alpha for trial in trials if trial.error <= tolerance and trial.alpha < failed), default=0.0)
 
 
-def _points(trials: Sequence[Trial], tolerance: float) -> tuple[LoadPoint, ...]:
+def load_points(trials: Sequence[Trial], tolerance: float) -> tuple[LoadPoint, ...]:
+    """Trials by their load, in its order."""
     loads = sorted({trial.alpha for trial in trials})
     return tuple(
         LoadPoint(alpha, tuple(trial for trial in trials if trial.alpha == alpha), tolerance) for alpha in loads
