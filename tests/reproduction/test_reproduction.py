@@ -210,6 +210,16 @@ def test_a_stop_keeps_what_is_finished_and_the_same_call_goes_on(tmp_path):
     assert outcome_of(second, "fig4").status == "done"
 
 
+def test_fewer_seeds_are_told_and_more_can_follow(tmp_path):
+    one = reproduce(["fig4"], preset=TINY, out=tmp_path, seeds=1, executor=SerialExecutor())
+    assert "1 seeds" in outcome_of(one, "fig4").settings
+    assert outcome_of(one, "fig4").command.endswith("--seeds 1")
+    two = reproduce(["fig4"], preset=TINY, out=tmp_path, seeds=2, executor=SerialExecutor())
+    assert set(read_table(two.path("fig4_epochs.csv")).seeds) == {2}
+    with pytest.raises(InvalidParameter, match="seeds = 0"):
+        reproduce(["fig4"], out=tmp_path, seeds=0)
+
+
 def test_presets_do_not_mix(made):
     other = stored(made.folder, "paper")
     assert {outcome.status for outcome in other.outcomes} == {"not run"}
@@ -267,7 +277,7 @@ def test_the_stored_results_of_the_paper_preset_still_say_what_their_report_says
     assert {outcome_of(kept, name).status for name in ("fig4", "fig7")} == {"done"}
     for judged in kept.judged:
         assert f"| {judged.claim.expectation} | {judged.value} | {judged.verdict} |" in report, judged.claim.id
-    for table in folder.glob("fig[347]*.csv"):
+    for table in folder.glob("fig[47]*.csv"):
         origin = table.read_text(encoding="utf-8").splitlines()[1:5]
         assert origin[0].startswith("# dendrocap ")
         assert "--preset paper" in origin[1]

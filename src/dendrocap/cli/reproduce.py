@@ -27,6 +27,9 @@ def reproduce(
     ] = None,
     preset: Annotated[str, typer.Option(help="quick, or paper for the sizes of the print.")] = "quick",
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for figures, data and report.")] = Path("reproduced"),
+    seeds: Annotated[
+        int | None, typer.Option(help="Repetitions of every simulation, in place of the preset's; more can follow.")
+    ] = None,
     jobs: Jobs = None,
     dask: Dask = None,
     listing: Annotated[
@@ -57,6 +60,7 @@ def reproduce(
             figures or (),
             preset=preset,
             out=out,
+            seeds=seeds,
             jobs=jobs,
             executor=chosen_executor(dask, jobs),
             progress=lambda name, now: tell(now, name),

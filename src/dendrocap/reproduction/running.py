@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from dendrocap.reproduction.catalogue import FIGURES, PaperFigure, selected
 from dendrocap.reproduction.claims import Judged, judge, paper_claims
 from dendrocap.reproduction.presets import PRESETS, Preset
 from dendrocap.reproduction.tables import read_table, write_table
-from dendrocap.validation import choice
+from dendrocap.validation import choice, whole_number
 
 __all__ = [
     "DONE",
@@ -111,6 +111,7 @@ def reproduce(
     *,
     preset: str | Preset = "quick",
     out: str | Path = "reproduced",
+    seeds: int | None = None,
     jobs: int | None = None,
     executor: Executor | None = None,
     progress: Callable[[str, Progress], Any] | None = None,
@@ -129,6 +130,8 @@ def reproduce(
         "quick", or "paper" for the sizes of the print.
     out : str or Path
         Folder for everything, made if it does not exist.
+    seeds : int, optional
+        Repetitions of every simulation, in place of the preset's; more can be added by a later call.
     jobs : int, optional
         Processes of this machine for simulations; by default one per core.
     executor : Executor, optional
@@ -155,6 +158,9 @@ def reproduce(
     wanted = selected(figures)
     if isinstance(preset, str):
         preset = PRESETS[choice("preset", preset, tuple(PRESETS))]
+    if seeds is not None:
+        seeds = whole_number("seeds", seeds, 1)
+        preset = replace(preset, seeds=seeds, image_seeds=seeds)
     folder = Path(out)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -215,7 +221,8 @@ class _Workshop:
             "preset": self.preset.name,
             "settings": figure.settings(self.preset),
             "version": package_version(),
-            "command": f"dendrocap reproduce {figure.name} --preset {self.preset.name}",
+            "command": f"dendrocap reproduce {figure.name} --preset {self.preset.name}"
+            + (f" --seeds {self.preset.seeds}" if self.preset.seeds != PRESETS[self.preset.name].seeds else ""),
         }
         try:
             for dataset in figure.datasets:
