@@ -19,23 +19,75 @@ __all__ = [
 
 
 class DendrocapError(Exception):
-    """Root of all errors raised on purpose by dendrocap."""
+    """Root of all errors raised on purpose by dendrocap.
+
+    Examples
+    --------
+    >>> from dendrocap import DendrocapError, Polsky
+    >>> try:
+    ...     Polsky(x_min=2.0)
+    ... except DendrocapError as error:  # this or any other error of the package
+    ...     print(error)
+    x_min = 2.0 is not allowed: it must be a finite number in [0, 1]
+    """
 
 
 class InvalidParameter(DendrocapError, ValueError):
-    """A value outside its allowed range; the message names parameter, value and range."""
+    """A value outside its allowed range; the message names parameter, value and range.
+
+    Examples
+    --------
+    >>> from dendrocap import TaskSpec
+    >>> TaskSpec(f_in=1.5)
+    Traceback (most recent call last):
+        ...
+    dendrocap.errors.InvalidParameter: f_in = 1.5 is not allowed: it must be a finite number in (0, 1)
+    """
 
 
 class NoSolution(DendrocapError):
-    """The equations exclude a solution, such as a somatic threshold that g never reaches."""
+    """The equations exclude a solution, such as a somatic threshold that g never reaches.
+
+    Examples
+    --------
+    >>> from dendrocap import NeuronSpec, NoSolution, SaturatingReLU, critical_capacity
+    >>> try:
+    ...     critical_capacity(NeuronSpec(SaturatingReLU(), theta_d=0.5, theta_s=1.2))
+    ... except NoSolution as error:
+    ...     print(str(error).split(": ")[1])
+    the threshold must lie strictly between 0 and 1, the range of g
+    """
 
 
 class MissingData(DendrocapError):
-    """A data set that is not on this machine; the message says which file, and how to get it."""
+    """A data set that is not on this machine; the message says which file, and how to get it.
+
+    Examples
+    --------
+    >>> from dendrocap import MissingData
+    >>> issubclass(MissingData, DendrocapError)
+    True
+    """
 
 
 class CorruptData(DendrocapError):
-    """A file that is not what it should be; the message names the file and what was expected."""
+    """A file that is not what it should be; the message names the file and what was expected.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from dendrocap import CorruptData
+    >>> from dendrocap.datasets.formats import read_idx
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder, "train-labels-idx1-ubyte")
+    ...     _ = file.write_bytes(b"not labels")
+    ...     try:
+    ...         read_idx(file, 1)
+    ...     except CorruptData as error:
+    ...         print(str(error).removeprefix(folder))
+    /train-labels-idx1-ubyte: magic number 0x6e6f7420 where 0x00000801 was expected
+    """
 
 
 class ConvergenceError(DendrocapError):
@@ -47,6 +99,17 @@ class ConvergenceError(DendrocapError):
         What was iterated, and how far it came.
     last_iterate : object
         Where the iteration stood when it gave up.
+
+    Examples
+    --------
+    >>> from dendrocap import ConvergenceError, Custom, NeuronSpec, critical_capacity
+    >>> import numpy as np
+    >>> hump = Custom(lambda x: np.exp(-x * x), lambda x: -2.0 * x * np.exp(-x * x))
+    >>> try:
+    ...     critical_capacity(NeuronSpec(hump, theta_d=0.5, theta_s=0.3))
+    ... except ConvergenceError as error:
+    ...     print(str(error).split(" for ")[0])
+    alpha(Q) has no interior maximum
     """
 
     def __init__(self, message: str, last_iterate: Any = None) -> None:
@@ -63,6 +126,18 @@ class TrainingFailed(DendrocapError):
         What happened.
     result : object
         The run up to that point, with the best weights met.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dendrocap import SGD, DendriticNeuron, NeuronSpec, Polsky, TrainingFailed, random_patterns, train
+    >>> neuron = DendriticNeuron(NeuronSpec(Polsky(), theta_d=0.1, theta_s=0.5), n_inputs=20, n_branches=4)
+    >>> silent = np.zeros((4, 5))  # no branch is ever active
+    >>> try:
+    ...     train(neuron, *random_patterns(10, 20, rng=0), algorithm=SGD(), weights=silent, seed=0)
+    ... except TrainingFailed as error:
+    ...     print("after epoch", error.result.epochs, "of", len(error.result.error_history))
+    after epoch 1 of 1
     """
 
     def __init__(self, message: str, result: Any = None) -> None:
@@ -71,12 +146,42 @@ class TrainingFailed(DendrocapError):
 
 
 class MissingExtra(DendrocapError, ImportError):
-    """An optional library is not installed; the message names the extra that brings it."""
+    """An optional library is not installed; the message names the extra that brings it.
+
+    Examples
+    --------
+    >>> from dendrocap.errors import MissingExtra
+    >>> issubclass(MissingExtra, ImportError)
+    True
+    """
 
 
 class StoreError(DendrocapError):
-    """A store of results that cannot be read, written or shared; what it holds is left as it was."""
+    """A store of results that cannot be read, written or shared; what it holds is left as it was.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from dendrocap import Store
+    >>> from dendrocap.errors import StoreError
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder, "notes.db")
+    ...     _ = file.write_text("This is not a store of results, and it is left alone.")
+    ...     try:
+    ...         Store(file)
+    ...     except StoreError:
+    ...         print(file.read_text()[:24])
+    This is not a store of r
+    """
 
 
 class WorkersLost(DendrocapError):
-    """The processes that run a sweep cannot be started, or can no longer be reached."""
+    """The processes that run a sweep cannot be started, or can no longer be reached.
+
+    Examples
+    --------
+    >>> from dendrocap.errors import WorkersLost
+    >>> issubclass(WorkersLost, DendrocapError)
+    True
+    """

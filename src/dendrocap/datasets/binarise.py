@@ -71,6 +71,14 @@ class BinaryTask:
         Training patterns.
     test_inputs, test_labels : PackedPatterns, array
         Test patterns.
+
+    Examples
+    --------
+    >>> from contextlib import suppress
+    >>> from dendrocap import MissingData
+    >>> with suppress(MissingData):  # the images are not part of the package
+    ...     task = image_task("mnist", n_train=1000, rng=0)
+    ...     assert (task.n_inputs, len(task.labels), task.labels.mean()) == (1568, 1000, 0.5)
     """
 
     name: str
@@ -87,7 +95,13 @@ class BinaryTask:
 
 
 def pixel_permutation(n_pixels: int, rng: np.random.Generator | int | None) -> NDArray[np.int64]:
-    """An order of the pixels, to be used for all images of an experiment."""
+    """An order of the pixels, to be used for all images of an experiment.
+
+    Examples
+    --------
+    >>> sorted(pixel_permutation(5, rng=0).tolist())
+    [0, 1, 2, 3, 4]
+    """
     return np.random.default_rng(rng).permutation(whole_number("n_pixels", n_pixels, 1))
 
 
@@ -142,6 +156,14 @@ def image_task(
         Images of each half, drawn with equal numbers of both classes; all that take part if not given.
     rng : Generator, int or None
         Source of the permutation and of the draws.
+
+    Examples
+    --------
+    >>> from contextlib import suppress
+    >>> from dendrocap import MissingData
+    >>> with suppress(MissingData):  # the images are not part of the package
+    ...     task = image_task("cifar10", n_train=100, n_test=50, rng=0)
+    ...     assert task.inputs.shape == (100, 6144)
     """
     rule = TASKS[choice("task", name, tuple(TASKS))]
     generator = np.random.default_rng(rng)

@@ -49,6 +49,12 @@ class DataSet:
         Names of the labels, in order.
     citation, terms : str
         What to cite, and under which terms it is distributed.
+
+    Examples
+    --------
+    >>> mnist = data_set("mnist")
+    >>> mnist.image_shape, mnist.n_pixels, len(mnist.classes)
+    ((28, 28), 784, 10)
     """
 
     name: str

@@ -31,7 +31,19 @@ UNIT_IN_NAME = re.compile(r"[\s_(\[]+(\w+)[)\]]?\s*$")
 
 @dataclass(frozen=True)
 class Table:
-    """Named columns of numbers, in millivolts where a unit was given."""
+    r"""Named columns of numbers, in millivolts where a unit was given.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder, "curve.csv")
+    ...     _ = file.write_text("expected (mV),recorded (uV)\n1.0,1100\n2.0,2600\n")
+    ...     table = read_table(file)
+    >>> x, y = table.pair()
+    >>> x.tolist(), y.tolist()  # both in millivolts
+    ([1.0, 2.0], [1.1, 2.6])
+    """
 
     path: Path
     names: tuple[str, ...]
@@ -75,13 +87,23 @@ class Table:
 
 
 def read_table(path: Path) -> Table:
-    """The columns of numbers in a file; lines that begin with ``#`` or ``%`` and empty lines do not count.
+    r"""The columns of numbers in a file; lines that begin with ``#`` or ``%`` and empty lines do not count.
 
     Raises
     ------
     InvalidParameter
         If there are no numbers, a line does not fit the others, or numbers have decimal commas; the message names
         file and line.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder, "epsp.csv")
+    ...     _ = file.write_text("# slice 4\ncell;epsp;unit\na;0.83;mV\nb;1.34;mV\n")
+    ...     table = read_table(file)
+    >>> table.names, table.column(None).tolist()
+    (('epsp',), [0.83, 1.34])
     """
     rows = _rows(path)
     if not rows:

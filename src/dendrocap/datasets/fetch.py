@@ -29,6 +29,15 @@ def fetch(name: str, *, bar: Any = False) -> list[Path]:
     ------
     MissingData
         If no mirror serves the right file; the message tells what each of them did.
+
+    Examples
+    --------
+    >>> from dendrocap import InvalidParameter
+    >>> try:
+    ...     fetch("imagenet")
+    ... except InvalidParameter as error:
+    ...     print(str(error).split(': ')[1])
+    it must be one of 'mnist', 'fashion-mnist', 'cifar10'
     """
     known = data_set(name)
     wanted = (known.archive,) if known.archive is not None else known.files

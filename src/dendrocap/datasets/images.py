@@ -34,6 +34,12 @@ class ImageSet:
         One row per image, in the order of the file; colours are planes, one after the other.
     labels : array of uint8, shape (n_images,)
         Class of each image.
+
+    Examples
+    --------
+    >>> images = ImageSet("mine", "train", np.zeros((3, 4), dtype=np.uint8), np.array([0, 1, 0], dtype=np.uint8))
+    >>> len(images), images.images.shape
+    (3, (3, 4))
     """
 
     name: str
@@ -71,7 +77,14 @@ def data_folders(name: str) -> list[Path]:
 
 
 def locate(name: str) -> tuple[Located, ...]:
-    """All files of a data set; `MissingData` says which is not there, where it was looked for and how to get it."""
+    """All files of a data set; `MissingData` says which is not there, where it was looked for and how to get it.
+
+    Examples
+    --------
+    >>> from contextlib import suppress
+    >>> with suppress(MissingData):  # the images are not part of the package
+    ...     assert len(locate("mnist")) == 4
+    """
     known = data_set(name)
     return tuple(_located(known, file) for file in known.files)
 
@@ -92,6 +105,13 @@ def load_images(name: str, split: str = "train") -> ImageSet:
         If a file is not on this machine; the message says how to get it.
     CorruptData
         If a file is not what it should be.
+
+    Examples
+    --------
+    >>> from contextlib import suppress
+    >>> with suppress(MissingData):  # the images are not part of the package
+    ...     test = load_images("mnist", "test")
+    ...     assert test.images.shape == (10_000, 784)
     """
     known = data_set(name)
     choice("split", split, ("train", "test"))
@@ -115,7 +135,14 @@ def _loaded(name: str, split: str, files: tuple[Located, ...]) -> ImageSet:
 
 
 def verify(name: str) -> Iterator[tuple[Located, bool]]:
-    """Each file of a data set, and whether its content is that of the original."""
+    """Each file of a data set, and whether its content is that of the original.
+
+    Examples
+    --------
+    >>> from contextlib import suppress
+    >>> with suppress(MissingData):  # the images are not part of the package
+    ...     assert all(intact for _, intact in verify("mnist"))
+    """
     for located in locate(name):
         yield located, _digest(located) == located.file.digest
 

@@ -31,7 +31,12 @@ PATIENCE, CENSUS, GLANCE = 10.0, 1.0, 0.002
 
 
 class Executor(Protocol):
-    """Anything that turns cells into outcomes."""
+    """Anything that turns cells into outcomes.
+
+    Examples
+    --------
+    >>> everything: list[Executor] = [SerialExecutor(), ProcessExecutor(jobs=2), DaskExecutor("local")]
+    """
 
     running: int  # cells being run at the moment, for display
 
@@ -40,7 +45,17 @@ class Executor(Protocol):
 
 
 class SerialExecutor:
-    """Runs one cell after the other in this process; asked to stop, it finishes the cell that it is in."""
+    """Runs one cell after the other in this process; asked to stop, it finishes the cell that it is in.
+
+    Examples
+    --------
+    >>> import threading
+    >>> from dendrocap import Sweep
+    >>> sweep = Sweep("capacity", grid={"theta_d": [0.5]}, parameters={"nonlinearity": "linear", "theta_s": 0.5})
+    >>> outcomes = list(SerialExecutor().run(sweep, threading.Event()))
+    >>> len(outcomes)
+    1
+    """
 
     running = 0
 
@@ -68,6 +83,12 @@ class DaskExecutor:
         machine that ends with the sweep; or a client of one's own.
     jobs : int, optional
         Number of workers of a local cluster; by default one per core.
+
+    Examples
+    --------
+    >>> executor = DaskExecutor("local", jobs=2)  # for run_sweep(..., executor=executor), which starts the cluster
+    >>> executor.jobs
+    2
     """
 
     def __init__(self, cluster: str | Client = "local", jobs: int | None = None) -> None:

@@ -42,6 +42,11 @@ class ProcessExecutor:
     ----------
     jobs : int, optional
         How many at a time; by default one per core.
+
+    Examples
+    --------
+    >>> ProcessExecutor(jobs=2).jobs
+    2
     """
 
     def __init__(self, jobs: int | None = None) -> None:

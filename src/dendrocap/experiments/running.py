@@ -35,6 +35,12 @@ class Progress:
         Outcomes of this run.
     seconds : float
         Since the beginning of this run.
+
+    Examples
+    --------
+    >>> progress = Progress(cells=10, done=4, failed=1, running=2, ran=3, seconds=1.5)
+    >>> f"{progress.done + progress.failed} of {progress.cells}, {progress.ran / progress.seconds:.0f} per second"
+    '5 of 10, 2 per second'
     """
 
     cells: int
@@ -61,6 +67,17 @@ class SweepReport:
         How long it took.
     interrupted : bool
         Whether the user stopped it with Ctrl-C.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from dendrocap import Sweep
+    >>> sweep = Sweep("capacity", grid={"theta_d": [0.1, 0.5]}, parameters={"nonlinearity": "linear", "theta_s": 0.5})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     report = run_sweep(sweep, Path(folder, "linear.db"), jobs=1)
+    >>> report.counts, report.ran, report.interrupted
+    (Counts(cells=2, done=2, failed=0), 2, False)
     """
 
     sweep: Sweep
@@ -106,6 +123,20 @@ def run_sweep(
         If the store cannot be used, or its disk fills up; what is stored stays.
     WorkersLost
         If the executor's processes cannot be reached.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from dendrocap import Store, Sweep
+    >>> sweep = Sweep("capacity", grid={"theta_d": [0.1, 0.5]}, parameters={"nonlinearity": "relu", "theta_s": 0.5})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     first = run_sweep(sweep, Path(folder, "relu.db"), jobs=1)
+    ...     again = run_sweep(sweep, Path(folder, "relu.db"), jobs=1)
+    ...     with Store(Path(folder, "relu.db")) as store:
+    ...         capacities = store.to_dataframe()["alpha_c"].round(5).tolist()
+    >>> first.ran, again.ran, capacities
+    (2, 0, [1.00206, 1.34306])
     """
     (report,) = run_sweeps([sweep], store, executor=executor, jobs=jobs, retry_failed=retry_failed, progress=progress)
     return report

@@ -64,7 +64,21 @@ WHERE cells.status = 'failed'
 
 @dataclass(frozen=True)
 class Record:
-    """A cell as it is stored."""
+    """A cell as it is stored.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from dendrocap import Sweep, run_sweep
+    >>> sweep = Sweep("capacity", grid={"theta_d": [0.5]}, parameters={"nonlinearity": "linear", "theta_s": 0.5})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = run_sweep(sweep, Path(folder, "one.db"), jobs=1)
+    ...     with Store(Path(folder, "one.db")) as store:
+    ...         record = list(store.records())[0]
+    >>> record.status, record.parameters["theta_d"], round(record.metrics["alpha_c"], 9)
+    ('done', 0.5, 1.0)
+    """
 
     key: str
     task: str
@@ -83,7 +97,13 @@ class Record:
 
 @dataclass(frozen=True)
 class Counts:
-    """How far a sweep has come."""
+    """How far a sweep has come.
+
+    Examples
+    --------
+    >>> Counts(cells=10, done=7, failed=1).missing
+    2
+    """
 
     cells: int
     done: int

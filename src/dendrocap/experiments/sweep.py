@@ -45,6 +45,13 @@ class Cell:
         Which of the independent repetitions this is.
     entropy : int
         Root of the sweep's randomness.
+
+    Examples
+    --------
+    >>> cell = Cell("capacity", {"nonlinearity": "relu", "theta_d": 0.5}, seed=0, entropy=0)
+    >>> same = Cell("capacity", {"theta_d": 0.5, "nonlinearity": "relu"}, seed=0, entropy=0)
+    >>> cell.key == same.key
+    True
     """
 
     task: str
@@ -158,7 +165,20 @@ class Sweep:
 
 
 def read_sweep(path: str | Path) -> Sweep:
-    """The sweep in a TOML file; its name is that of the file unless it says another."""
+    r"""The sweep in a TOML file; its name is that of the file unless it says another.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> text = 'task = "capacity"\nparameters = {nonlinearity = "relu"}\ngrid = {theta_d = [0.1, 0.2, 0.5]}'
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder, "relu.toml")
+    ...     _ = file.write_text(text)
+    ...     sweep = read_sweep(file)
+    >>> sweep.name, len(sweep)
+    ('relu', 3)
+    """
     path = Path(path)
     try:
         with path.open("rb") as file:

@@ -19,7 +19,14 @@ Floats = NDArray[np.float64]
 
 
 class Interval(NamedTuple):
-    """An estimate and its confidence interval; NaN ends where none was asked for."""
+    """An estimate and its confidence interval; NaN ends where none was asked for.
+
+    Examples
+    --------
+    >>> p0 = Interval(0.76, 0.74, 0.79)
+    >>> p0.covers(0.75), p0.covers(0.5)
+    (True, False)
+    """
 
     value: float
     low: float

@@ -47,6 +47,17 @@ class NonlinearityFit:
         Parameters that stopped at a bound.
     x, y : array
         The data, sorted by x.
+
+    Examples
+    --------
+    >>> from dendrocap import Polsky, fit_nonlinearity
+    >>> x_mv = np.linspace(0.5, 25.0, 40)
+    >>> noise = 0.3 * np.random.default_rng(1).standard_normal(40)
+    >>> fit = fit_nonlinearity(x_mv, 15.0 * Polsky(0.33, 15.0)(x_mv / 15.0) + noise)
+    >>> print(f"saturates at {fit.scale:.1f} +- {fit.scale_error:.1f} mV, R^2 = {fit.r_squared:.3f}")
+    saturates at 15.0 +- 0.1 mV, R^2 = 0.997
+    >>> fit.at_bounds
+    ()
     """
 
     nonlinearity: Nonlinearity

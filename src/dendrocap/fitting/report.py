@@ -40,6 +40,16 @@ class CapacityReport:
         The same weights without dendrites: capacity, and the margin needed; NaN if there is none.
     reachable : bool
         Whether the neuron has the fitted silent fraction, or only comes nearest.
+
+    Examples
+    --------
+    >>> from dendrocap import Polsky, capacity_report, fit_weights
+    >>> from dendrocap.datasets import song2005
+    >>> data = song2005()
+    >>> fit = fit_weights(data.amplitudes_mv, p0=0.76, nonlinearity=Polsky(0.2, 20), n_bootstrap=0)
+    >>> report = capacity_report(fit)
+    >>> print(f"{report.alpha_c:.2f} per synapse, of which {report.silent_fraction:.0%} are silent")
+    35.94 per synapse, of which 76% are silent
     """
 
     alpha_c: float

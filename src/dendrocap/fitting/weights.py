@@ -56,6 +56,17 @@ class WeightFit:
         The alternative: a linear neuron with a margin.
     amplitudes_mv : array
         The visible amplitudes; ``n_hidden`` more were below the detection threshold.
+
+    Examples
+    --------
+    >>> from dendrocap import Polsky, fit_weights
+    >>> from dendrocap.datasets import song2005
+    >>> data = song2005()
+    >>> fit = fit_weights(data.amplitudes_mv, data.n_tested, nonlinearity=Polsky(0.2, 20), n_bootstrap=0)
+    >>> print(f"p0 = {fit.silent_fraction.value:.3f}, W_star = {fit.W_star_mv.value:.2f} mV")
+    p0 = 0.884, W_star = 1.71 mV
+    >>> fit.dendrites.reachable, fit.comparison[0].name
+    (False, 'lognormal')
     """
 
     silent_fraction: Interval

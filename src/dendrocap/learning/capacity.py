@@ -45,6 +45,14 @@ class LoadPoint:
         One per seed.
     tolerance : float
         Largest error at which a trial counts as solved.
+
+    Examples
+    --------
+    >>> from dendrocap.learning import Trial
+    >>> trials = tuple(Trial(0.5, seed, 50, errors, 100, 90, "solved") for seed, errors in enumerate([0, 0, 5]))
+    >>> point = LoadPoint(0.5, trials, tolerance=0.0)
+    >>> point.solved, round(point.mean_error, 4), round(point.success_rate, 3)
+    (2, 0.0333, 0.667)
     """
 
     alpha: float
@@ -80,7 +88,18 @@ class LoadPoint:
 
 @dataclass(frozen=True)
 class ErrorCurve:
-    """Training error against load, and how it was measured."""
+    """Training error against load, and how it was measured.
+
+    Examples
+    --------
+    >>> from dendrocap import SGD, LinearNeuron
+    >>> from dendrocap.learning import Constant
+    >>> curve = training_error_curve(
+    ...     LinearNeuron(0.5, 49), [0.2, 0.4], algorithm=SGD(0.1), schedule=Constant(), max_epochs=300, seeds=[0, 1]
+    ... )
+    >>> curve.alphas.tolist(), [point.solved for point in curve.points]
+    ([0.2, 0.4], [2, 2])
+    """
 
     neuron: DendriticNeuron
     task: TaskSpec
@@ -119,6 +138,16 @@ class AlgorithmicCapacity:
         load failed.
     points : tuple of LoadPoint
         Everything tried, by load. Seeds need not have visited the same loads.
+
+    Examples
+    --------
+    >>> from dendrocap import SGD, HalveOnPlateau, LinearNeuron
+    >>> measured = algorithmic_capacity(
+    ...     LinearNeuron(0.5, 49), algorithm=SGD(0.1), schedule=HalveOnPlateau(20), max_epochs=200, seeds=[0, 1]
+    ... )
+    >>> low, high = measured.interval
+    >>> bool(low <= measured.alpha <= high), measured.all_solved <= measured.alpha, len(measured.largest_solved)
+    (True, True, 2)
     """
 
     neuron: DendriticNeuron
@@ -193,6 +222,15 @@ def training_error_curve(
         Runs at a time.
     done : callable, optional
         Told every trial.
+
+    Examples
+    --------
+    >>> from dendrocap import SGD, ExponentialAnnealing, LinearNeuron
+    >>> settings = {"algorithm": SGD(0.1), "schedule": ExponentialAnnealing(), "max_epochs": 300, "seeds": [0]}
+    >>> curve = training_error_curve(LinearNeuron(0.5, 49), [0.2, 3.0], **settings)
+    >>> easy, hard = curve.mean_errors
+    >>> bool(easy == 0.0), bool(hard > 0.05)
+    (True, True)
     """
     task, several_seeds = task or TaskSpec(), checked_seeds(seeds)
     tolerance = real_number("tolerance", tolerance, 0.0, 1.0)
@@ -247,6 +285,15 @@ def algorithmic_capacity(
         Seeds measured at a time.
     done : callable, optional
         Told the trials of every seed.
+
+    Examples
+    --------
+    >>> from dendrocap import SGD, HalveOnPlateau, LinearNeuron
+    >>> measured = algorithmic_capacity(
+    ...     LinearNeuron(0.5, 49), algorithm=SGD(0.1), schedule=HalveOnPlateau(50), max_epochs=500, seeds=[0, 1]
+    ... )
+    >>> 0.3 <= measured.alpha <= 1.3  # one, for many synapses and endless patience
+    True
     """
     task, several_seeds = task or TaskSpec(), checked_seeds(seeds)
     choice("method", method, ("bisection", "scan"))

@@ -37,6 +37,13 @@ class LinearFeasibility:
         Weights that reach it.
     kappa : float
         The margin asked for.
+
+    Examples
+    --------
+    >>> neuron = LinearNeuron(theta_d=0.5, n_inputs=2)
+    >>> found = linear_feasibility(neuron, [[1, 0], [0, 1]], [1, 0])
+    >>> found.feasible, found.margin > 0.0, found.weights.shape
+    (True, True, (1, 2))
     """
 
     feasible: bool

@@ -33,7 +33,15 @@ Bits = NDArray[np.uint8]
 
 
 class Algorithm(Protocol):
-    """A learning rule with a first learning rate."""
+    """A learning rule with a first learning rate.
+
+    Examples
+    --------
+    >>> from dendrocap.learning import SGD, Algorithm, LocalRule
+    >>> rules: list[Algorithm] = [SGD(0.1), LocalRule(0.1)]
+    >>> [rule.learning_rate for rule in rules]
+    [0.1, 0.1]
+    """
 
     @property
     def learning_rate(self) -> float:
@@ -57,6 +65,14 @@ class ThreeFactors:
         Activity of the inputs: known to a synapse.
     branch_sizes : array, shape (n_branches,)
         Synapses of each branch.
+
+    Examples
+    --------
+    >>> from dendrocap import DendriticNeuron, NeuronSpec, ReLU
+    >>> neuron = DendriticNeuron(NeuronSpec(ReLU(), theta_d=0.0, theta_s=0.5), n_inputs=4, n_branches=2)
+    >>> factors = three_factors(neuron, np.ones((2, 2)), [1, 0, 0, 0], label=1, gamma_ce=1.0)
+    >>> factors.presynaptic.tolist(), factors.product.shape
+    ([1.0, 0.0, 0.0, 0.0], (4,))
     """
 
     error: float
@@ -132,6 +148,13 @@ class SGD:
         What stands for g' in the update. None is g' itself, the rule of the paper.
     precision : {"float32", "float64"}
         Of weights and arithmetic.
+
+    Examples
+    --------
+    >>> from dendrocap import SGD, LinearNeuron, random_patterns, train
+    >>> rule = SGD(learning_rate=0.1, gamma_ce=100)
+    >>> train(LinearNeuron(0.5, 99), *random_patterns(40, 99, rng=0), algorithm=rule, seed=0).solved
+    True
     """
 
     learning_rate: float = 0.01
@@ -179,6 +202,14 @@ class LocalRule:
         A pattern in, one number per synapse out; by default the pattern itself.
     gamma_ce : float
         Used by the default error only.
+
+    Examples
+    --------
+    >>> from dendrocap import DendriticNeuron, NeuronSpec, ReLU, random_patterns, train
+    >>> neuron = DendriticNeuron(NeuronSpec(ReLU(), theta_d=0.1, theta_s=0.5), n_inputs=40, n_branches=4)
+    >>> rule = LocalRule(0.1, dendritic_signal=lambda branch_input: 1.0 / (1.0 + np.exp(-5.0 * branch_input)))
+    >>> train(neuron, *random_patterns(10, 40, rng=0), algorithm=rule, max_epochs=200, seed=0).solved
+    True
     """
 
     learning_rate: float = 0.01

@@ -34,6 +34,11 @@ class NoisePoint:
         Of that average.
     increase : float
         ``error`` minus the error without noise: for synapses the local energy.
+
+    Examples
+    --------
+    >>> NoisePoint(level=0.05, error=0.12, standard_error=0.01, increase=0.12).level
+    0.05
     """
 
     level: float
@@ -54,6 +59,15 @@ class NoiseRobustness:
         Errors with it.
     samples : int
         Samples of the noise behind each point.
+
+    Examples
+    --------
+    >>> from dendrocap import SGD, LinearNeuron, random_patterns, train
+    >>> neuron, task = LinearNeuron(0.5, 99), random_patterns(30, 99, rng=1)
+    >>> weights = train(neuron, *task, algorithm=SGD(1.0), seed=1).weights
+    >>> noise = noise_robustness(neuron, weights, *task, flip_probabilities=[0.0, 0.2], noise_amplitudes=[0.5], seed=1)
+    >>> [point.level for point in noise.input_flips], noise.input_flips[0].error == noise.baseline
+    ([0.0, 0.2], True)
     """
 
     baseline: float

@@ -31,6 +31,11 @@ class Pace:
         Epochs since the error last improved, or since the rate last changed.
     finished : bool
         Whether the schedule sees no point in going on.
+
+    Examples
+    --------
+    >>> Pace(learning_rate=0.1).finished
+    False
     """
 
     learning_rate: float
@@ -42,7 +47,13 @@ class Pace:
 
 @runtime_checkable
 class Schedule(Protocol):
-    """Epoch and error in, rate out."""
+    """Epoch and error in, rate out.
+
+    Examples
+    --------
+    >>> isinstance(HalveOnPlateau(patience=100), Schedule)
+    True
+    """
 
     def start(self, learning_rate: float, n_inputs: int) -> Pace:
         """The pace of the first epoch."""
@@ -53,7 +64,14 @@ class Schedule(Protocol):
 
 @dataclass(frozen=True)
 class Constant:
-    """The same rate for ever."""
+    """The same rate for ever.
+
+    Examples
+    --------
+    >>> schedule = Constant()
+    >>> schedule.after_epoch(schedule.start(0.1, n_inputs=99), 1, error=0.2).learning_rate
+    0.1
+    """
 
     def start(self, learning_rate: float, n_inputs: int) -> Pace:
         return Pace(learning_rate)

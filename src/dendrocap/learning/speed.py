@@ -37,6 +37,15 @@ class LearningSpeed:
         Epochs to zero error per seed; infinity where it was not reached.
     mean_error : array, shape (max epochs run,)
         Training error after each epoch, averaged over seeds; a run that has ended keeps its last error.
+
+    Examples
+    --------
+    >>> from dendrocap import SGD, LinearNeuron, learning_speed
+    >>> from dendrocap.learning import Constant
+    >>> neuron, rule = LinearNeuron(0.5, 99), SGD(1.0)
+    >>> speed = learning_speed(neuron, algorithm=rule, schedule=Constant(), max_epochs=200, seeds=[0, 1])
+    >>> speed.solved, bool(speed.median_epochs < 200), float(speed.mean_error[-1])
+    (2, True, 0.0)
     """
 
     neuron: DendriticNeuron

@@ -44,6 +44,21 @@ class SavedRun:
         What they got wrong.
     state : TrainingState
         For ``train(..., resume=state)``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from dendrocap import SGD, LinearNeuron, random_patterns, train
+    >>> neuron, task = LinearNeuron(0.5, 20), random_patterns(8, 20, rng=0)
+    >>> first = train(neuron, *task, algorithm=SGD(1.0), max_epochs=2, seed=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_run(Path(folder, "run.npz"), first, *task)
+    ...     saved = load_run(Path(folder, "run.npz"))
+    >>> saved.neuron == neuron, bool((saved.weights == first.weights).all())
+    (True, True)
+    >>> more = train(saved.neuron, saved.inputs, saved.labels, algorithm=SGD(1.0), max_epochs=99, resume=saved.state)
+    >>> more.errors <= first.errors
+    True
     """
 
     neuron: DendriticNeuron
@@ -65,6 +80,17 @@ def save_run(path: str | Path, result: TrainingResult, inputs: ArrayLike | Packe
         The run.
     inputs, labels : arrays
         The task it was trained on.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from dendrocap import SGD, LinearNeuron, random_patterns, train
+    >>> neuron, task = LinearNeuron(0.5, 20), random_patterns(8, 20, rng=0)
+    >>> result = train(neuron, *task, algorithm=SGD(1.0), seed=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_run(Path(folder, "run.npz"), result, *task)
+    ...     [file.name for file in Path(folder).iterdir()]
+    ['run.npz']
     """
     packed = inputs if isinstance(inputs, PackedPatterns) else pack_patterns(inputs)
     state = result.state
@@ -102,6 +128,17 @@ def load_run(path: str | Path) -> SavedRun:
     ------
     InvalidParameter
         If the file is not such a run.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from dendrocap import SGD, LinearNeuron, random_patterns, train
+    >>> neuron, task = LinearNeuron(0.5, 20), random_patterns(8, 20, rng=0)
+    >>> result = train(neuron, *task, algorithm=SGD(1.0), seed=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_run(Path(folder, "run.npz"), result, *task)
+    ...     load_run(Path(folder, "run.npz")).errors == result.errors
+    True
     """
     try:
         with np.load(path, allow_pickle=False) as stored:

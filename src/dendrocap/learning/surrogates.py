@@ -27,7 +27,16 @@ OTHER_SLOPE = 100
 
 
 class Surrogate(ABC):
-    """The dendritic signal: the second of the three factors of the local rule."""
+    """The dendritic signal: the second of the three factors of the local rule.
+
+    Examples
+    --------
+    >>> from dendrocap import Polsky
+    >>> from dendrocap.learning import Lorentzian, Surrogate
+    >>> surrogate = Lorentzian(center=0.4, width=0.3)
+    >>> isinstance(surrogate, Surrogate), bool(surrogate.signal(Polsky(), np.array([2.0]))[0] > 0.0)
+    (True, True)
+    """
 
     @abstractmethod
     def signal(self, nonlinearity: Nonlinearity, branch_input: ArrayLike) -> Any:
@@ -40,7 +49,14 @@ class Surrogate(ABC):
 
 @dataclass(frozen=True)
 class TrueSlope(Surrogate):
-    """g' itself: the rule of the paper."""
+    """g' itself: the rule of the paper.
+
+    Examples
+    --------
+    >>> from dendrocap import ReLU
+    >>> TrueSlope().signal(ReLU(), np.array([-1.0, 1.0])).tolist()
+    [0.0, 1.0]
+    """
 
     def signal(self, nonlinearity: Nonlinearity, branch_input: ArrayLike) -> Any:
         return nonlinearity.derivative(branch_input)
@@ -90,6 +106,12 @@ class FlooredSlope(Surrogate):
     ----------
     floor : float
         Smallest signal, positive.
+
+    Examples
+    --------
+    >>> from dendrocap import ReLU
+    >>> FlooredSlope(0.3).signal(ReLU(), np.array([-1.0, 1.0])).tolist()
+    [0.3, 1.0]
     """
 
     floor: float = 0.3

@@ -38,6 +38,12 @@ class Trial:
         Epochs run, and when the best weights were met.
     stopped : str
         Why the run ended.
+
+    Examples
+    --------
+    >>> trial = Trial(0.5, seed=0, n_patterns=50, errors=2, epochs=100, best_epoch=90, stopped="max_epochs reached")
+    >>> trial.error
+    0.04
     """
 
     alpha: float

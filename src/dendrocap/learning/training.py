@@ -48,6 +48,14 @@ class EpochRecord:
         Fewest so far.
     learning_rate : float
         Rate used in it.
+
+    Examples
+    --------
+    >>> from dendrocap import SGD, LinearNeuron, Training, random_patterns
+    >>> run = Training(LinearNeuron(0.5, 99), *random_patterns(50, 99, rng=0), algorithm=SGD(0.1), seed=0)
+    >>> record = next(iter(run))
+    >>> record.epoch, record.learning_rate, record.error == record.errors / 50
+    (1, 0.1, True)
     """
 
     epoch: int
@@ -62,6 +70,16 @@ class TrainingState:
     """All that is needed to go on with a run exactly where it stood.
 
     Weights are in the order of the inputs and in the precision of the run.
+
+    Examples
+    --------
+    >>> from dendrocap import SGD, LinearNeuron, random_patterns, train
+    >>> neuron, task, rule = LinearNeuron(0.5, 99), random_patterns(90, 99, rng=0), SGD(0.1)
+    >>> at_once = train(neuron, *task, algorithm=rule, max_epochs=20, seed=0)
+    >>> half = train(neuron, *task, algorithm=rule, max_epochs=10, seed=0)
+    >>> rest = train(neuron, *task, algorithm=rule, max_epochs=20, resume=half.state)
+    >>> bool((rest.weights == at_once.weights).all())
+    True
     """
 
     weights: NDArray[Any]
@@ -102,6 +120,17 @@ class TrainingResult:
         How it was trained.
     state : TrainingState
         From which the run can be resumed.
+
+    Examples
+    --------
+    >>> from dendrocap import SGD, DendriticNeuron, NeuronSpec, Polsky, random_patterns, train
+    >>> neuron = DendriticNeuron(NeuronSpec(Polsky(), theta_d=0.1, theta_s=0.5), n_inputs=99, n_branches=9)
+    >>> inputs, labels = random_patterns(40, 99, rng=0)
+    >>> result = train(neuron, inputs, labels, algorithm=SGD(0.1), seed=0)
+    >>> result.solved, result.stopped, result.weights.shape
+    (True, 'solved', (9, 11))
+    >>> bool((neuron.predict(result.weights, inputs) == labels).all())
+    True
     """
 
     neuron: DendriticNeuron

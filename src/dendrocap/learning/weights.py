@@ -23,7 +23,15 @@ Floats = NDArray[np.float64]
 
 
 class WeightDistribution(Protocol):
-    """What a theoretical P(W) must answer to be compared with: the probability of a weight of at most W."""
+    """What a theoretical P(W) must answer to be compared with: the probability of a weight of at most W.
+
+    Examples
+    --------
+    >>> from dendrocap.theory import CapacityWeights
+    >>> anything_with_cdf: WeightDistribution = CapacityWeights(B=0.0, W_star=1.0)
+    >>> float(anything_with_cdf.cdf(0.0))
+    0.5
+    """
 
     def cdf(self, weight: Any, /) -> Any:
         """Probability of a weight of at most this one, the silent ones included."""
@@ -39,6 +47,14 @@ class WeightComparison:
         Between the two cumulative distributions, over all weights above the silent ones (Kolmogorov and Smirnov).
     silent_theory, silent_learned : float
         Fraction of weights at zero in the theory, and below the threshold of silence among the learned.
+
+    Examples
+    --------
+    >>> from dendrocap.theory import CapacityWeights
+    >>> theory = CapacityWeights(B=0.0, W_star=1.0)
+    >>> comparison = weight_statistics(theory.rvs(4000, random_state=0)).compare(theory)
+    >>> comparison.largest_distance < 0.03, round(comparison.silent_theory, 12)
+    (True, 0.5)
     """
 
     largest_distance: float
@@ -64,6 +80,12 @@ class WeightStatistics:
         What counts as silent, in units of the mean weight.
     mean, standard_deviation, second_moment : float
         Over all weights, silent ones included.
+
+    Examples
+    --------
+    >>> statistics = weight_statistics([0.0, 1.0, 2.0, 5.0], bins=2)
+    >>> statistics.mean, statistics.exact_zeros, float((statistics.density * np.diff(statistics.edges)).sum())
+    (2.0, 0.25, 0.75)
     """
 
     weights: Floats

@@ -95,6 +95,11 @@ class TaskSpec:
         Probability that an input, or a label, is 1.
     kappa : float
         Margin by which the somatic input must clear the threshold.
+
+    Examples
+    --------
+    >>> TaskSpec(f_in=0.1, f_out=0.2, kappa=0.05)
+    TaskSpec(f_in=0.1, f_out=0.2, kappa=0.05)
     """
 
     f_in: float = 0.5

@@ -42,14 +42,32 @@ LINEAR, RELU, SATURATING_RELU, STEP, POLSKY, TABLE = range(6)
 
 
 class Kernel(NamedTuple):
-    """A non-linearity as compiled code sees it: which formula, with which numbers."""
+    """A non-linearity as compiled code sees it: which formula, with which numbers.
+
+    Examples
+    --------
+    >>> from dendrocap import Polsky
+    >>> kernel = Polsky(x_min=0.33, gamma=15).kernel()
+    >>> kernel.code == POLSKY, kernel.parameters.tolist()
+    (True, [0.33, 15.0])
+    """
 
     code: int
     parameters: Floats
 
 
 class Nonlinearity(ABC):
-    """The dendritic transfer function g, as theory and simulation both need it."""
+    """The dendritic transfer function g, as theory and simulation both need it.
+
+    Examples
+    --------
+    >>> from dendrocap import Nonlinearity, Polsky
+    >>> g = Polsky(x_min=0.33, gamma=15)
+    >>> isinstance(g, Nonlinearity), g.range, g.has_jumps
+    (True, (0.0, 1.0), False)
+    >>> print(f"g(0.5) = {g(0.5):.4f}, g'(0.5) = {g.derivative(0.5):.4f}, kinks at {g.breakpoints}")
+    g(0.5) = 0.9029, g'(0.5) = 1.3503, kinks at (0.0, 0.33)
+    """
 
     name: ClassVar[str]
 

@@ -68,7 +68,16 @@ class PackedPatterns:
 
 
 class Patterns(NamedTuple):
-    """Inputs and labels of a task; unpacks as ``inputs, labels``."""
+    """Inputs and labels of a task; unpacks as ``inputs, labels``.
+
+    Examples
+    --------
+    >>> from dendrocap import random_patterns
+    >>> task = random_patterns(3, 8, rng=0)
+    >>> inputs, labels = task
+    >>> inputs.shape, labels is task.labels
+    ((3, 8), True)
+    """
 
     inputs: Bits | PackedPatterns
     labels: Bits
@@ -119,7 +128,14 @@ def random_patterns(
 
 
 def pack_patterns(inputs: ArrayLike) -> PackedPatterns:
-    """Binary inputs of shape ``(n_patterns, n_inputs)``, packed."""
+    """Binary inputs of shape ``(n_patterns, n_inputs)``, packed.
+
+    Examples
+    --------
+    >>> packed = pack_patterns([[1, 0, 1], [0, 0, 1]])
+    >>> packed.shape, packed.unpack().tolist()
+    ((2, 3), [[1, 0, 1], [0, 0, 1]])
+    """
     dense = binary_inputs(inputs)
     if isinstance(dense, PackedPatterns):
         return dense

@@ -39,7 +39,13 @@ B_LIMITS = (-8.0, 30.0)
 
 @dataclass(frozen=True)
 class OtherSolution:
-    """A solution of the capacity equations that is not the capacity."""
+    """A solution of the capacity equations that is not the capacity.
+
+    Examples
+    --------
+    >>> OtherSolution(alpha=1.2, B=0.3, Q=2.0, M_bar=0.9, kind="minimum").kind  # between two maxima of alpha(Q)
+    'minimum'
+    """
 
     alpha: float
     B: float
@@ -80,6 +86,17 @@ class CapacitySolution:
         Further solutions of the same equations, if any.
     reason : str
         Why this solution is the physical one.
+
+    Examples
+    --------
+    >>> from dendrocap import NeuronSpec, ReLU, critical_capacity
+    >>> solution = critical_capacity(NeuronSpec(ReLU(), theta_d=0.5, theta_s=0.5))
+    >>> round(solution.alpha_c, 5), round(solution.silent_fraction, 5)
+    (1.34306, 0.57867)
+    >>> round(solution.weights.mean(), 12) == solution.W_bar, solution.residual < 1e-12
+    (True, True)
+    >>> solution.reason
+    'the only solution of the equations'
     """
 
     neuron: NeuronSpec

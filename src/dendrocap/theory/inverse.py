@@ -56,6 +56,14 @@ class SilentRange:
         Smallest and largest silent fraction.
     theta_s_low, theta_s_high : float
         The somatic thresholds at which they are reached.
+
+    Examples
+    --------
+    >>> from dendrocap import Polsky, TaskSpec
+    >>> from dendrocap.theory import silent_range
+    >>> found = silent_range(Polsky(), 0.5, TaskSpec())
+    >>> 0.75 in found, 0.9 in found
+    (True, False)
     """
 
     low: float
@@ -68,7 +76,15 @@ class SilentRange:
 
 
 def dendritic_threshold(weights: CapacityWeights, f_in: float) -> float:
-    """theta_d whose mean weight theta_d / f_in is that of the distribution [inverse-theta-d]."""
+    """theta_d whose mean weight theta_d / f_in is that of the distribution [inverse-theta-d].
+
+    Examples
+    --------
+    >>> from dendrocap import NeuronSpec, Polsky, critical_capacity
+    >>> solution = critical_capacity(NeuronSpec(Polsky(), theta_d=0.5, theta_s=0.3))
+    >>> round(dendritic_threshold(solution.weights, f_in=0.5), 12)
+    0.5
+    """
     return f_in * weights.mean()
 
 
@@ -136,6 +152,13 @@ def silent_range(g: Nonlinearity, theta_d: float, task: TaskSpec) -> SilentRange
     """The interval of silent fractions that somatic thresholds can produce at this dendritic threshold.
 
     Thresholds within a thousandth of the ends of g's range are left out.
+
+    Examples
+    --------
+    >>> from dendrocap import Polsky, TaskSpec
+    >>> found = silent_range(Polsky(), 0.5, TaskSpec())
+    >>> print(f"{found.low:.3f} to {found.high:.3f}")
+    0.745 to 0.789
     """
     from scipy.optimize import minimize_scalar
 
@@ -179,6 +202,16 @@ def linear_margin(weights: CapacityWeights, task: TaskSpec) -> CapacitySolution:
     ------
     NoSolution
         If the silent fraction is below one half, or so near one that no margin up to 1e6 mean inputs reaches it.
+
+    Examples
+    --------
+    >>> from dendrocap import NeuronSpec, Polsky, TaskSpec, critical_capacity
+    >>> solution = critical_capacity(NeuronSpec(Polsky(), theta_d=0.5, theta_s=0.3))
+    >>> rival = linear_margin(solution.weights, TaskSpec())
+    >>> round(rival.silent_fraction - solution.silent_fraction, 9) == 0.0
+    True
+    >>> print(f"margin {rival.task.kappa:.3f}, capacity {rival.alpha_c:.3f} instead of {solution.alpha_c:.3f}")
+    margin 1.045, capacity 0.274 instead of 5.112
     """
     theta = dendritic_threshold(weights, task.f_in)
     wanted = weights.B

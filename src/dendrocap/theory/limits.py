@@ -29,7 +29,15 @@ __all__ = [
 
 @dataclass(frozen=True)
 class ZeroLoad:
-    """Order parameters before anything is learned: weights are exponential with mean W_bar [zero-load]."""
+    """Order parameters before anything is learned: weights are exponential with mean W_bar [zero-load].
+
+    Examples
+    --------
+    >>> from dendrocap import NeuronSpec, ReLU
+    >>> start = zero_load(NeuronSpec(ReLU(), theta_d=0.5, theta_s=0.5))
+    >>> start.W_bar, start.Q, start.q, start.free_entropy
+    (1.0, 2.0, 1.0, 1.0)
+    """
 
     W_bar: float
     Q: float

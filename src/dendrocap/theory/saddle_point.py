@@ -47,6 +47,15 @@ class SaddlePoint:
         Whether ``error`` is below 1e-9.
     neuron, task
         The inputs.
+
+    Examples
+    --------
+    >>> from dendrocap import NeuronSpec, ReLU, TaskSpec, saddle_point
+    >>> point = saddle_point(NeuronSpec(ReLU(), theta_d=0.5, theta_s=0.5), TaskSpec(), alpha=0.5)
+    >>> print(f"two solutions share {point.q / point.Q:.3f} of their squared norm")
+    two solutions share 0.742 of their squared norm
+    >>> point.converged, point.stability > 0.0
+    (True, True)
     """
 
     alpha: float

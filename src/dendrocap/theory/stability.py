@@ -30,6 +30,14 @@ class StabilityLimit:
         Whether the estimated relative error is below 1e-9.
     neuron, task
         The inputs.
+
+    Examples
+    --------
+    >>> from dendrocap import NeuronSpec, Polsky, TaskSpec, at_load, critical_capacity
+    >>> neuron = NeuronSpec(Polsky(), theta_d=0.5, theta_s=0.5)
+    >>> limit = at_load(neuron, TaskSpec())
+    >>> print(f"unstable from {limit.alpha:.4f} on; RS capacity {critical_capacity(neuron).alpha_c:.4f}")
+    unstable from 0.8323 on; RS capacity 4.9513
     """
 
     alpha: float

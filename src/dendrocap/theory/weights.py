@@ -115,6 +115,13 @@ class Preactivation:
     ----------
     mu, sigma : float
         Mean f_in M_bar and standard deviation sqrt(f_in (1 - f_in) Q).
+
+    Examples
+    --------
+    >>> from dendrocap import NeuronSpec, ReLU, critical_capacity
+    >>> branch = critical_capacity(NeuronSpec(ReLU(), theta_d=0.5, theta_s=0.5)).preactivation
+    >>> print(f"{branch.cdf(0.0):.1%} of the branches are silent")
+    41.7% of the branches are silent
     """
 
     mu: float

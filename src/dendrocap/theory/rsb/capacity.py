@@ -82,6 +82,15 @@ class BrokenCapacity:
         Evaluations of the equations.
     ladder : tuple of BrokenState
         The full state with 1, 2, ... steps.
+
+    Examples
+    --------
+    >>> from dendrocap import NeuronSpec, ReLU, critical_capacity
+    >>> broken = critical_capacity(NeuronSpec(ReLU(), theta_d=1.0, theta_s=0.5), rsb=2)
+    >>> [round(alpha, 4) for alpha in broken.by_steps]  # 0, 1 and 2 steps
+    [1.6506, 1.477, 1.4705]
+    >>> round(broken.silent_fraction, 3), round(broken.weights.silent_fraction, 3)
+    (0.39, 0.39)
     """
 
     neuron: NeuronSpec
@@ -134,7 +143,14 @@ class BrokenCapacity:
 def broken_capacity(
     neuron: NeuronSpec, task: TaskSpec | None = None, rsb: int | str = 1, start: BrokenCapacity | None = None
 ) -> BrokenCapacity:
-    """The critical capacity with ``rsb`` steps of breaking; see `critical_capacity`, which calls this."""
+    """The critical capacity with ``rsb`` steps of breaking; see `critical_capacity`, which calls this.
+
+    Examples
+    --------
+    >>> from dendrocap import NeuronSpec, SaturatingReLU
+    >>> round(broken_capacity(NeuronSpec(SaturatingReLU(), theta_d=0.5, theta_s=0.5), rsb=1).alpha_c, 4)
+    1.5704
+    """
     task = TaskSpec() if task is None else task
     steps = FULL if rsb == "full" else rsb
     if not isinstance(steps, int) or isinstance(steps, bool) or steps < 1:

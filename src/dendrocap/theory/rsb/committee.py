@@ -59,6 +59,14 @@ class CommitteeCapacity:
         mu_1 ... mu_k and q_0 ... q_{k-1}, for weights of mean square one.
     residual : float
         Largest relative residual of the equations.
+
+    Examples
+    --------
+    >>> from dendrocap import ReLU
+    >>> from dendrocap.theory import committee_capacity
+    >>> found = committee_capacity(ReLU(), rsb=1)
+    >>> [round(alpha, 4) for alpha in found.by_steps]
+    [2.9339, 2.6643]
     """
 
     nonlinearity: Nonlinearity

@@ -80,6 +80,13 @@ class NonNegative:
     ----------
     W_bar : float
         The mean weight.
+
+    Examples
+    --------
+    >>> from dendrocap.theory.rsb import NonNegative
+    >>> synapses = NonNegative(W_bar=1.0)
+    >>> synapses.W_bar, synapses.free_norm
+    (1.0, True)
     """
 
     W_bar: float
@@ -102,6 +109,13 @@ class Spherical:
     ----------
     Q : float
         The mean squared weight.
+
+    Examples
+    --------
+    >>> from dendrocap.theory.rsb import Spherical
+    >>> weights = Spherical()
+    >>> weights.Q, weights.free_norm
+    (1.0, False)
     """
 
     Q: float = 1.0
@@ -133,7 +147,7 @@ class Unknowns(NamedTuple):
 
     @classmethod
     def unpack(cls, x: Floats, k: int, free_norm: bool) -> Unknowns:
-        """From the vector (logit s_1 ... s_k, ln delta_0/delta_k ... ln delta_{k-1}/delta_k, [b], [shift])."""
+        """From the vector (logit s_1 ... s_k, ln delta_0/delta_k ... ln delta_{k-1}/delta_k, and b and shift if unknown)."""
         ratios = np.append(np.exp(x[k : 2 * k]), 1.0)
         rest = list(x[2 * k :])
         b = float(rest.pop(0)) if free_norm else 0.0

@@ -31,6 +31,13 @@ class BrokenWeights:
         Mean of the Gaussian before it is cut.
     sigma : float
         Its standard deviation.
+
+    Examples
+    --------
+    >>> from dendrocap import NeuronSpec, ReLU, critical_capacity
+    >>> weights = critical_capacity(NeuronSpec(ReLU(), theta_d=1.0, theta_s=0.5), rsb=1).weights
+    >>> round(weights.mean(), 6), round(weights.silent_fraction, 4)
+    (2.0, 0.4113)
     """
 
     mass: Floats
