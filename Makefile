@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 OUT ?= reproduced
 PRESET ?= quick
 
-.PHONY: reproduce test test-all test-oldest test-sweeps lint format types coverage bench clean help
+.PHONY: reproduce test test-all test-oldest test-sweeps lint format types coverage bench docs clean help
 
 help:
 	@echo "make reproduce   every figure of the paper and a report, into $(OUT)/; PRESET=paper for full size"
@@ -15,6 +15,7 @@ help:
 	@echo "make test-sweeps kill sweeps at random moments, and run them on a Dask cluster of this machine"
 	@echo "make test-oldest the fast suite with the oldest supported versions of everything"
 	@echo "make lint        ruff, formatting included      make format   let ruff mend it"
+	@echo "make docs        the documentation, with its examples run and its links checked, in docs/_build/html"
 	@echo "make types       strict mypy on src/            make bench    the benchmarks"
 
 $(BIN)/python:
@@ -27,6 +28,10 @@ $(VENV)/.package: $(BIN)/python pyproject.toml
 
 $(VENV)/.dev: $(BIN)/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	@touch $@ $(VENV)/.package
+
+$(VENV)/.docs: $(BIN)/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[docs]"
 	@touch $@ $(VENV)/.package
 
 reproduce: $(VENV)/.package
@@ -60,8 +65,13 @@ format: $(VENV)/.dev
 types: $(VENV)/.dev
 	$(BIN)/mypy
 
+# Warnings are errors; -n makes a reference that leads nowhere a warning.
+docs: $(VENV)/.docs
+	$(BIN)/python -m sphinx -W --keep-going -n -q -b html -d docs/_build/doctrees docs docs/_build/html
+	$(BIN)/python docs/check_site.py docs/_build/html
+
 bench: $(VENV)/.dev
 	for name in nonlinearities theory rsb; do $(BIN)/python -m benchmarks.$$name || exit 1; done
 
 clean:
-	rm -rf $(VENV) .venv-oldest $(OUT) .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-oldest $(OUT) docs/_build docs/auto_gallery docs/reference/generated .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -179,7 +179,7 @@ def critical_capacity(
     Notes
     -----
     Solves [cap-stationary] for B by Brent's method in every interval of a grid on which it changes its sign, and
-    returns the largest load among the solutions. With breaking, solves [rsb-c], [rsb-mu] and [rsb-Q].
+    returns the largest load among the solutions. With breaking, solves [rsb-c], [rsb-mu] and [rsb-norm].
 
     Examples
     --------

@@ -147,7 +147,7 @@ class Unknowns(NamedTuple):
 
     @classmethod
     def unpack(cls, x: Floats, k: int, free_norm: bool) -> Unknowns:
-        """From the vector (logit s_1 ... s_k, ln delta_0/delta_k ... ln delta_{k-1}/delta_k, and b and shift if unknown)."""
+        """From the vector (logit s_1 ... s_k, ln delta_0/delta_k ... ln delta_{k-1}/delta_k, b and shift if free)."""
         ratios = np.append(np.exp(x[k : 2 * k]), 1.0)
         rest = list(x[2 * k :])
         b = float(rest.pop(0)) if free_norm else 0.0
@@ -266,7 +266,7 @@ class Equations:
         f_S, f_E = weights.f * c_k / A, patterns.f * unit
         split = 0.5 * np.diff(q_c)
         residuals += list((np.diff(f_S + alpha * f_E) / mu - split) / split)  # [rsb-mu]
-        if self.prior.free_norm:  # [rsb-Q]
+        if self.prior.free_norm:  # [rsb-norm]
             r2 = patterns.slope2 * norm.Gamma0 / norm.Gamma1**2
             steps = np.diff(mu, prepend=0.0)
             by_overlap = float(sum(steps[i] * r2[i] * one.C_Q for i, one in enumerate(at)))
