@@ -47,6 +47,8 @@ extensions = [
 exclude_patterns = ["_build", "gallery", "auto_gallery/*.ipynb", "auto_gallery/**/*.ipynb"]
 templates_path = ["_templates"]
 nitpicky = True
+smartquotes = False  # -- and ' belong to commands and derivatives here
+numfig = True  # formulas are numbered by page of the guide: (2.7)
 # Bases and types of other libraries: without a network there is nothing to refer to.
 nitpick_ignore_regex = [("py:.*", r"(?!dendrocap).*")]
 
@@ -69,6 +71,7 @@ sphinx_gallery_conf = {
     "examples_dirs": "gallery",
     "gallery_dirs": "auto_gallery",
     "filename_pattern": r"/plot_",
+    "subsection_order": ["gallery/paper", "gallery/beyond"],
     "within_subsection_order": "FileNameSortKey",
     "abort_on_example_error": True,
     "download_all_examples": False,

@@ -42,7 +42,7 @@ def described(path: tuple[str, ...], command: Command) -> tuple[str, list[tuple[
         spelling, text = record
         notes = re.search(r"\s*\[((?:default: |required)[^\]]*)\]$", text)
         meaning = text[: notes.start()] if notes else text
-        default = notes[1].removeprefix("default: ") if notes else ""
+        default = notes[1].removeprefix("default: ").strip("()") if notes else ""
         rows.append((re.sub(r"\s*\[required\]", "", spelling), plain(meaning), default))
     return command.get_usage(context).removeprefix("Usage: "), rows
 
@@ -76,7 +76,11 @@ def setup(app: Any) -> dict[str, Any]:
             usage, rows = described(path, command)
             section += nodes.literal_block(usage, usage, language="text")
             for paragraph in plain(command.help).split("\n\n"):
-                section += nodes.paragraph(paragraph, paragraph)
+                example = paragraph.removeprefix("Example: ")
+                if example != paragraph:
+                    section += nodes.literal_block(f"$ {example}", f"$ {example}", language="console")
+                else:
+                    section += nodes.paragraph(paragraph, paragraph)
             if rows:
                 section += self._table(rows)
             return section

@@ -77,9 +77,11 @@ def _complete_table(app: Sphinx, doctree: nodes.document, tags: set[str]) -> Non
         paragraph = next(iter(cells[0].findall(nodes.paragraph)))
         for tag in own:
             if tag in numbered:
-                where, number = numbered[tag]
-                uri = f"{app.builder.get_relative_uri(PAGE, where)}#equation-{nodes.make_id(tag)}"
-                paragraph += [nodes.Text(" "), _link(f"({number})", uri)]
+                where, serial = numbered[tag]
+                anchor = f"equation-{nodes.make_id(tag)}"
+                by_page = app.env.toc_fignumbers.get(where, {}).get("displaymath", {}).get(anchor, (serial,))
+                uri = f"{app.builder.get_relative_uri(PAGE, where)}#{anchor}"
+                paragraph += [nodes.Text(" "), _link(f"({'.'.join(map(str, by_page))})", uri)]
         for literal in list(cells[-1].findall(nodes.literal)):
             literal.parent.replace(literal, _code_link(app, PAGE, literal.astext()))
 

@@ -24,7 +24,7 @@ taken = dc.Tabulated(np.r_[-1.0, 0.0, x_mv / fit.scale], np.r_[0.0, 0.0, rising 
 figure, (left, right) = plt.subplots(1, 2, figsize=(6.8, 2.8), layout="constrained")
 at = np.linspace(-2, 26, 300)
 left.plot(x_mv, y_mv, "o", color="black", ms=3, label="measured")
-theta_d = np.geomspace(0.03, 1, 15)
+theta_d = np.geomspace(0.05, 1, 6)
 for g, label, colour in ((fit.nonlinearity, "Polsky, fitted", "#D55E00"), (taken, "points, made monotone", "#009E73")):
     left.plot(at, fit.scale * g(at / fit.scale), color=colour, label=label)
     for steps, style in ((0, "-"), (1, "--")):

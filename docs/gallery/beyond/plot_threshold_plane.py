@@ -12,7 +12,7 @@ import numpy as np
 
 import dendrocap as dc
 
-theta_d, theta_s = np.geomspace(0.05, 1, 9), np.linspace(0.1, 0.9, 9)
+theta_d, theta_s = np.geomspace(0.05, 1, 7), np.linspace(0.1, 0.9, 7)
 figure, panels = plt.subplots(1, 2, figsize=(6.8, 2.9), sharey=True, layout="constrained")
 for axes, steps, title in zip(panels, (0, 1), ("replica symmetric", "one step of breaking"), strict=True):
     neurons = [[dc.NeuronSpec(dc.Polsky(), d, s) for d in theta_d] for s in theta_s]
