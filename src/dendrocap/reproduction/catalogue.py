@@ -52,6 +52,15 @@ class PaperFigure:
         Image sets that must be on this machine.
     minutes : dict
         How long it takes on two cores in each preset, as measured.
+
+    Examples
+    --------
+    >>> from dendrocap.reproduction import PRESETS, selected
+    >>> (figure,) = selected(["fig2c"])
+    >>> figure.alias, figure.settings(PRESETS["quick"])
+    ('capacity-x-min', 'exact, the same in all presets')
+    >>> list(figure.tables(PRESETS["quick"], {}))
+    ['fig2c']
     """
 
     name: str

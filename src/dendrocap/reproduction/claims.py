@@ -61,6 +61,13 @@ class Claim:
         Name of the measurement.
     how : str
         What is measured, and how.
+
+    Examples
+    --------
+    >>> from dendrocap.reproduction import paper_claims
+    >>> claim = next(claim for claim in paper_claims() if claim.figure == "fig9")
+    >>> claim.comparison in ("equal", "above", "below"), claim.printed > 0
+    (True, True)
     """
 
     id: str
@@ -97,6 +104,11 @@ class Measured:
         Smallest and largest value that any choice of the parameters left open by the print can give.
     note : str
         What a reader should know beside the number.
+
+    Examples
+    --------
+    >>> Measured(value=3.51, error=0.02).error
+    0.02
     """
 
     value: float
@@ -107,7 +119,15 @@ class Measured:
 
 @dataclass(frozen=True)
 class Judged:
-    """A claim, its measurement if there is one, and the verdict."""
+    """A claim, its measurement if there is one, and the verdict.
+
+    Examples
+    --------
+    >>> from dendrocap.reproduction import Measured, judge, paper_claims
+    >>> claim = paper_claims()[0]
+    >>> judge(claim, None, "not run").measured is None
+    True
+    """
 
     claim: Claim
     measured: Measured | None

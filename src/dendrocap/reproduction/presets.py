@@ -43,6 +43,12 @@ class Preset:
         Length and number of runs on images.
     bootstrap : int
         Resamplings behind the error bars of the fit to measured synapses.
+
+    Examples
+    --------
+    >>> from dendrocap.reproduction import PRESETS
+    >>> PRESETS["paper"].n_inputs, PRESETS["paper"].n_branches, PRESETS["paper"].seeds
+    (999, 27, 10)
     """
 
     name: str

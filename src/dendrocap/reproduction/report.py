@@ -38,7 +38,17 @@ COLUMNS = ("claim", "printed", "measured", "verdict", "how, and what to know")
 
 
 def write_report(made: Reproduction) -> tuple[Path, Path]:
-    """Write ``report.html`` and ``report.md`` into the folder of a reproduction."""
+    """Write ``report.html`` and ``report.md`` into the folder of a reproduction.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from dendrocap.reproduction import reproduce
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     html, markdown = write_report(reproduce(["fig2c"], out=folder))
+    >>> html.name, markdown.name
+    ('report.html', 'report.md')
+    """
     html, markdown = made.path("report.html"), made.path("report.md")
     html.write_text(_html(made), encoding="utf-8")
     markdown.write_text(_markdown(made), encoding="utf-8")

@@ -59,6 +59,11 @@ class FigureOutcome:
         How long the last call took.
     core_seconds : float
         Time of all simulations behind it, also of those that were stored before.
+
+    Examples
+    --------
+    >>> FigureOutcome(name="fig8", preset="quick", status="skipped", reason="the images are not on this machine").status
+    'skipped'
     """
 
     name: str
@@ -89,6 +94,15 @@ class Reproduction:
         One for each claim.
     interrupted : bool
         Whether the user stopped it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from dendrocap.reproduction import reproduce
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     made = reproduce(["fig2c"], out=folder)
+    >>> [outcome.name for outcome in made.outcomes if outcome.status == "done"]
+    ['fig2c']
     """
 
     folder: Path
@@ -183,7 +197,18 @@ def reproduce(
 
 
 def stored(folder: str | Path, preset: str) -> Reproduction:
-    """What a folder holds of a preset: outcomes, and verdicts measured on the tables in it."""
+    """What a folder holds of a preset: outcomes, and verdicts measured on the tables in it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from dendrocap.reproduction import reproduce
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     made = reproduce(["fig2c"], out=folder)
+    ...     again = stored(folder, "quick")
+    >>> again.claims_of("fig2c") == made.claims_of("fig2c")
+    True
+    """
     folder = Path(folder)
     outcomes, judged = [], []
     for figure in FIGURES:
