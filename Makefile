@@ -67,7 +67,7 @@ types: $(VENV)/.dev
 
 # Warnings are errors; -n makes a reference that leads nowhere a warning.
 docs: $(VENV)/.docs
-	$(BIN)/python -m sphinx -W --keep-going -n -q -b html -d docs/_build/doctrees docs docs/_build/html
+	$(BIN)/python -m sphinx -W --keep-going -n -q -j auto -b html -d docs/_build/doctrees docs docs/_build/html
 	$(BIN)/python docs/check_site.py docs/_build/html
 
 bench: $(VENV)/.dev

@@ -6,6 +6,10 @@ Replica-symmetric capacity, computed on the fly; the inset shows how widely the 
 capacity. An upper bound: :doc:`with symmetry breaking <../beyond/plot_breaking>` it is lower.
 """
 
+import matplotlib.pyplot as plt
+import numpy as np
+
+import dendrocap as dc
 from dendrocap.figures.capacity_panels import draw_capacity_against_theta_d
 from dendrocap.reproduction.theory_figures import capacity_against_theta_d
 
@@ -13,11 +17,6 @@ figure = draw_capacity_against_theta_d(capacity_against_theta_d())
 
 # %%
 # The same by hand, for a dendrite of your own:
-
-import matplotlib.pyplot as plt
-import numpy as np
-
-import dendrocap as dc
 
 theta_d = np.geomspace(0.01, 1, 40)
 figure, axes = plt.subplots(figsize=(3.4, 2.6), layout="constrained")
