@@ -13,5 +13,6 @@ from dendrocap.figures.learning_panels import draw_algorithmic_capacity
 from dendrocap.reproduction.tables import read_table
 
 results = Path("../../results/paper")
-tables = {name: read_table(results / f"{name}.csv") for name in ("fig3_error", "fig3_capacity", "fig3_theory")}
+names = ("fig3_error", "fig3_capacity", "fig3_theory")
+tables = {name: read_table(results / f"{name}.csv") for name in names}
 figure = draw_algorithmic_capacity(tables)

@@ -14,5 +14,6 @@ from dendrocap.figures.learning_panels import draw_learning_speed
 from dendrocap.reproduction.tables import read_table
 
 results = Path("../../results/paper")
-tables = {name: read_table(results / f"{name}.csv") for name in ("fig4_curves", "fig4_epochs")}
+names = ("fig4_curves", "fig4_epochs")
+tables = {name: read_table(results / f"{name}.csv") for name in names}
 figure = draw_learning_speed(tables)

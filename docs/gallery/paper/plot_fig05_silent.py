@@ -13,5 +13,6 @@ from dendrocap.figures.capacity_panels import draw_sparsity
 from dendrocap.reproduction.tables import read_table
 
 results = Path("../../results/paper")
-tables = {name: read_table(results / f"{name}.csv") for name in ("fig5", "fig5_rsb")}
+names = ("fig5", "fig5_rsb")
+tables = {name: read_table(results / f"{name}.csv") for name in names}
 figure = draw_sparsity(tables)

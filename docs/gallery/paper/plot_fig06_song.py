@@ -13,8 +13,6 @@ from dendrocap.figures.data_panels import draw_synapses
 from dendrocap.reproduction.tables import read_table
 
 results = Path("../../results/paper")
-tables = {
-    name: read_table(results / f"{name}.csv")
-    for name in ("fig6_readings", "fig6_histogram", "fig6_density", "fig6_rivals", "fig6_theta_s", "fig6_fit")
-}
+names = ("fig6_readings", "fig6_histogram", "fig6_density", "fig6_rivals", "fig6_theta_s", "fig6_fit")
+tables = {name: read_table(results / f"{name}.csv") for name in names}
 figure = draw_synapses(tables)

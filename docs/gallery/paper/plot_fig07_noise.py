@@ -13,5 +13,6 @@ from dendrocap.figures.learning_panels import draw_noise
 from dendrocap.reproduction.tables import read_table
 
 results = Path("../../results/paper")
-tables = {name: read_table(results / f"{name}.csv") for name in ("fig7",)}
+names = ("fig7",)
+tables = {name: read_table(results / f"{name}.csv") for name in names}
 figure = draw_noise(tables)

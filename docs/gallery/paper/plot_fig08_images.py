@@ -13,5 +13,6 @@ from dendrocap.figures.data_panels import draw_images
 from dendrocap.reproduction.tables import read_table
 
 results = Path("../../results/paper")
-tables = {name: read_table(results / f"{name}.csv") for name in ("fig8",)}
+names = ("fig8",)
+tables = {name: read_table(results / f"{name}.csv") for name in names}
 figure = draw_images(tables)

@@ -13,5 +13,6 @@ from dendrocap.figures.capacity_panels import draw_asymptotes
 from dendrocap.reproduction.tables import read_table
 
 results = Path("../../results/paper")
-tables = {name: read_table(results / f"{name}.csv") for name in ("fig9", "fig9_slopes", "fig9_rsb")}
+names = ("fig9", "fig9_slopes", "fig9_rsb")
+tables = {name: read_table(results / f"{name}.csv") for name in names}
 figure = draw_asymptotes(tables)

@@ -13,5 +13,6 @@ from dendrocap.figures.capacity_panels import draw_sparsity_shape
 from dendrocap.reproduction.tables import read_table
 
 results = Path("../../results/paper")
-tables = {name: read_table(results / f"{name}.csv") for name in ("fig10_x_min", "fig10_gamma", "fig10_theta_s")}
+names = ("fig10_x_min", "fig10_gamma", "fig10_theta_s")
+tables = {name: read_table(results / f"{name}.csv") for name in names}
 figure = draw_sparsity_shape(tables)

@@ -13,5 +13,6 @@ from dendrocap.figures.learning_panels import draw_learned_weights
 from dendrocap.reproduction.tables import read_table
 
 results = Path("../../results/paper")
-tables = {name: read_table(results / f"{name}.csv") for name in ("weights", "weights_quantiles")}
+names = ("weights", "weights_quantiles")
+tables = {name: read_table(results / f"{name}.csv") for name in names}
 figure = draw_learned_weights(tables)
