@@ -6,13 +6,14 @@ BIN := $(VENV)/bin
 OUT ?= reproduced
 PRESET ?= quick
 
-.PHONY: reproduce test test-all test-oldest test-sweeps lint format types coverage bench docs clean help
+.PHONY: reproduce test test-all test-oldest test-sweeps test-browser lint format types coverage bench docs clean help
 
 help:
 	@echo "make reproduce   every figure of the paper and a report, into $(OUT)/; PRESET=paper for full size"
 	@echo "make test        set up and run the fast test suite"
 	@echo "make test-all    every test, slow ones too"
 	@echo "make test-sweeps kill sweeps at random moments, and run them on a Dask cluster of this machine"
+	@echo "make test-browser the explorer in a real browser, Chromium, if there is one"
 	@echo "make test-oldest the fast suite with the oldest supported versions of everything"
 	@echo "make lint        ruff, formatting included      make format   let ruff mend it"
 	@echo "make docs        the documentation, with its examples run and its links checked, in docs/_build/html"
@@ -43,6 +44,9 @@ test: $(VENV)/.dev
 test-all: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -m "not network"
 
+test-browser: $(VENV)/.dev
+	$(BIN)/python -m pytest -q -rs -m browser tests
+
 test-sweeps: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -m "slow or dask" tests/experiments
 
@@ -71,7 +75,7 @@ docs: $(VENV)/.docs
 	$(BIN)/python docs/check_site.py docs/_build/html
 
 bench: $(VENV)/.dev
-	for name in nonlinearities theory rsb; do $(BIN)/python -m benchmarks.$$name || exit 1; done
+	for name in nonlinearities theory rsb explorer; do $(BIN)/python -m benchmarks.$$name || exit 1; done
 
 clean:
 	rm -rf $(VENV) .venv-oldest $(OUT) docs/_build docs/auto_gallery docs/reference/generated .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -34,6 +34,17 @@ MAY_IMPORT = {
         "experiments",
         "figures",
     },
+    "explorer": {
+        "errors",
+        "validation",
+        "model",
+        "theory",
+        "learning",
+        "datasets",
+        "fitting",
+        "experiments",
+        "figures",
+    },
     "cli": {
         "errors",
         "validation",
@@ -46,6 +57,7 @@ MAY_IMPORT = {
         "estimator",
         "figures",
         "reproduction",
+        "explorer",
     },
 }
 ONLY_IN = {
@@ -54,6 +66,9 @@ ONLY_IN = {
     "distributed": ("experiments/executors.py",),
     "matplotlib": ("figures/",),
     "typer": ("cli/",),
+    "panel": ("explorer/",),
+    "bokeh": ("explorer/",),
+    "tornado": ("explorer/",),
 }
 
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
@@ -77,7 +92,7 @@ def test_imports_follow_the_layers(path):
         root, *rest = name.split(".")
         if root == "dendrocap":
             target = rest[0] if rest else "__init__"
-            allowed = MAY_IMPORT[layer] | {layer} | ({"__init__"} if layer == "cli" else set())
+            allowed = MAY_IMPORT[layer] | {layer} | ({"__init__"} if layer in ("cli", "explorer") else set())
             assert target in allowed, f"{inside} imports {name}"
         elif root in ONLY_IN:
             assert any(place in inside.as_posix() for place in ONLY_IN[root]), f"{inside} imports {name}"

@@ -21,6 +21,7 @@ from dendrocap import __version__
 from dendrocap.cli.algorithmic_capacity import algorithmic_capacity
 from dendrocap.cli.capacity import capacity
 from dendrocap.cli.datasets import datasets
+from dendrocap.cli.explore import explore
 from dendrocap.cli.fit import fit
 from dendrocap.cli.generalise import generalise
 from dendrocap.cli.nonlinearity import nonlinearity
@@ -98,6 +99,7 @@ app.command()(algorithmic_capacity)
 app.command()(robustness)
 app.command()(generalise)
 app.command()(reproduce)
+app.command()(explore)
 app.add_typer(datasets, name="datasets")
 app.add_typer(sweep)
 app.add_typer(fit, name="fit")

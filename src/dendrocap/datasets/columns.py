@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from dendrocap.errors import InvalidParameter
 
-__all__ = ["Table", "read_table"]
+__all__ = ["Table", "parse_table", "read_table"]
 
 Floats = NDArray[np.float64]
 
@@ -105,7 +105,12 @@ def read_table(path: Path) -> Table:
     >>> table.names, table.column(None).tolist()
     (('epsp',), [0.83, 1.34])
     """
-    rows = _rows(path)
+    return parse_table(path.read_bytes(), path)
+
+
+def parse_table(content: bytes, path: Path) -> Table:
+    """The columns of numbers in the content of a file; ``path`` is its name in messages."""
+    rows = _rows(content, path)
     if not rows:
         raise InvalidParameter(f"{path}: the file holds no data")
     header: list[str] | None = None
@@ -149,10 +154,10 @@ def _table(path: Path, names: list[str], units: list[str], rows: list[tuple[int,
     return Table(path, tuple(names[at] for at in numeric), tuple(columns))
 
 
-def _rows(path: Path) -> list[tuple[int, list[str]]]:
+def _rows(content: bytes, path: Path) -> list[tuple[int, list[str]]]:
     """Numbered lines, cut into cells."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise InvalidParameter(f"{path}: the file is not text in UTF-8") from None
     lines = [

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -64,9 +64,9 @@ def footnote(figure: Figure, text: str) -> None:
     figure.supxlabel(text, fontsize=6.5, x=0.01, ha="left", color="0.35")
 
 
-def save(figure: Figure, path: Path) -> None:
-    """Write a figure at 150 dpi, in the format its name asks for."""
+def save(figure: Figure, target: Path | IO[bytes], suffix: str | None = None) -> None:
+    """Write a figure at 150 dpi, in the format that its name, or for a stream the ``suffix``, asks for."""
     # Fonts embedded in a PDF file carry dates that their own library complains about.
     logging.getLogger("fontTools").setLevel(logging.ERROR)
     with house_style():
-        figure.savefig(path, dpi=150)
+        figure.savefig(target, dpi=150, format=suffix)

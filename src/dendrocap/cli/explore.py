@@ -1,0 +1,43 @@
+"""``dendrocap explore``: the page on which a neuron's capacity moves as its dendrites are bent."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from dendrocap.cli.output import message
+from dendrocap.errors import MissingExtra
+
+__all__ = ["explore"]
+
+DEFAULT_PORT = 5006
+
+
+def explore(
+    port: Annotated[
+        int | None, typer.Option(min=1, max=65535, help="Port; by default 5006, or a free one if that is taken.")
+    ] = None,
+    address: Annotated[
+        str, typer.Option(help="Address to listen on. Anything but 127.0.0.1 lets others on the network in.")
+    ] = "127.0.0.1",
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")] = True,
+) -> None:
+    """Open a local page to play with the theory and to watch a neuron learn. Ctrl-C ends it.
+
+    Nothing is fetched from the internet, and nothing is sent there.
+
+    Example: dendrocap explore --no-browser --port 5010
+    """
+    try:
+        from dendrocap.explorer.server import make_server, usable_port
+    except ImportError as error:
+        raise MissingExtra(f"the explorer needs more: pip install 'dendrocap[explore]' ({error})") from error
+    from dendrocap.explorer.running import run
+
+    chosen = usable_port(port or DEFAULT_PORT, address, fixed=port is not None)
+    server = make_server(address, chosen)
+    shown = address if address not in ("0.0.0.0", "::") else "127.0.0.1"
+    where = f"http://[{shown}]:{chosen}/" if ":" in shown else f"http://{shown}:{chosen}/"
+    message(f"dendrocap explorer: {where} (Ctrl-C ends it)")
+    run(server, where if browser else None)

@@ -1,0 +1,88 @@
+"""The page around a session: its template, and the bridge over which the two talk."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import panel as pn
+from panel.custom import JSComponent
+
+from dendrocap import __version__
+from dendrocap.explorer.links import from_arguments
+from dendrocap.explorer.parameters import AXES, NONLINEARITIES, SLIDERS, SLOPES
+from dendrocap.explorer.presets import PRESETS
+from dendrocap.explorer.session import Session
+from dendrocap.explorer.theme import DARK, LIGHT
+from dendrocap.explorer.uploads import LARGEST_FILE
+
+__all__ = ["page"]
+
+FOLDER = Path(__file__).parent / "page"
+SHAPE = ("x_min", "gamma")
+NEURON = ("theta_d", "theta_s")
+TASK = ("f_in", "f_out", "kappa")
+SIZE = ("n_inputs", "n_branches")
+TRAINING = ("load", "train_inputs", "train_branches", "rate", "decay", "pace", "seed")
+
+
+class Bridge(JSComponent):
+    """Carries messages between the page's controls and its session; shows nothing itself."""
+
+    _esm = FOLDER / "page.js"
+
+    def __init__(self, session: Session, **options: Any) -> None:
+        super().__init__(width=0, height=0, margin=0, **options)
+        self._session = session
+
+    def _handle_msg(self, data: Any) -> None:
+        # One patch for all figures, and only then the reply, so that numbers and figures change together.
+        with pn.io.hold():
+            reply = self._session.handle(data)
+        serial = data.get("serial") if isinstance(data, Mapping) else None
+        self._send_msg({**reply, "serial": serial})
+
+
+def page(arguments: Mapping[str, Sequence[bytes]] | None = None) -> pn.Template:
+    """A new session and its page; ``arguments`` are those of the link, by default of the present request."""
+    if arguments is None:
+        arguments = pn.state.session_args
+    session = Session(*from_arguments(arguments))
+    if pn.state.curdoc is not None:
+        pn.state.on_session_destroyed(lambda context: session.close())
+    template = pn.Template(_template())
+    for name, plot in session.plots.items():
+        template.add_panel(name, pn.pane.Bokeh(plot.figure, sizing_mode="stretch_width", margin=0))
+    template.add_panel("bridge", Bridge(session))
+    return template
+
+
+def _template() -> jinja2.Template:
+    """The page as a template of Panel's: our own variables are filled in here, Panel's later.
+
+    All that is filled in are constants of the package; what users type reaches the page as text, through the bridge.
+    """
+    html = (FOLDER / "page.html").read_text(encoding="utf-8")
+    environment = jinja2.Environment(
+        variable_start_string="<<", variable_end_string=">>", block_start_string="<%", block_end_string="%>",
+        comment_start_string="<#", comment_end_string="#>", undefined=jinja2.StrictUndefined, autoescape=False,
+    )  # fmt: skip
+    filled = environment.from_string(html).render(
+        style=(FOLDER / "page.css").read_text(encoding="utf-8"),
+        version=__version__,
+        sliders=SLIDERS,
+        groups={"shape": SHAPE, "neuron": NEURON, "task": TASK, "size": SIZE, "training": TRAINING},
+        nonlinearities=NONLINEARITIES,
+        axes=AXES,
+        slopes=SLOPES,
+        presets=PRESETS,
+        largest_file=LARGEST_FILE,
+        light=LIGHT,
+        dark=DARK,
+    )
+    from panel.io.resources import _env
+
+    template: jinja2.Template = _env.from_string(filled)
+    return template

@@ -1,0 +1,225 @@
+"""The figures of the page, in Bokeh: made once per session, then fed with new data."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from bokeh.models import ColumnDataSource, FixedTicker, Label, LinearAxis, NumeralTickFormatter, Range1d, Span
+from bokeh.plotting import figure
+
+from dendrocap.explorer.theme import LIGHT, Theme
+from dendrocap.explorer.views import View
+from dendrocap.figures.style import LABELS
+
+__all__ = ["AxisTitles", "CapacityPlot", "DendritePlot", "Plot", "WeightPlot", "plain"]
+
+FONT = "DejaVu Sans, Verdana, sans-serif"
+AxisTitles = {"theta_d": "dendritic threshold θ_d", "theta_s": "somatic threshold θ_s"}
+
+
+class Plot:
+    """A figure in the look of the house: no frame, no grid, and the colours of the theme."""
+
+    def __init__(self, x_title: str, y_title: str, *, description: str, **options: Any) -> None:
+        self.figure = figure(
+            height=248,
+            sizing_mode="stretch_width",
+            toolbar_location="above",
+            tools="pan,wheel_zoom,box_zoom,reset",
+            x_axis_label=x_title,
+            y_axis_label=y_title,
+            name=description,
+            **options,
+        )
+        self.figure.toolbar.logo = None
+        self.figure.toolbar_inner = True
+        self.figure.toolbar.autohide = True
+        self.figure.toolbar.active_scroll = None  # scrolling scrolls the page
+        self.figure.toolbar.active_drag = None
+        self.figure.grid.visible = False
+        self.figure.outline_line_color = None
+        self.figure.min_border_right = 12
+        self.theme = LIGHT
+        self._coloured: list[tuple[Any, dict[str, str]]] = []
+
+    def set_theme(self, theme: Theme) -> None:
+        """Repaint in the colours of a theme."""
+        self.theme = theme
+        plot = self.figure
+        plot.background_fill_color = plot.border_fill_color = None  # the page shows through
+        for axis in plot.axis:
+            axis.axis_line_color = axis.major_tick_line_color = axis.minor_tick_line_color = theme.text
+            axis.major_label_text_color = axis.axis_label_text_color = theme.text
+            axis.major_label_text_font = axis.axis_label_text_font = FONT
+            axis.axis_label_text_font_style = "normal"
+            axis.axis_label_text_font_size, axis.major_label_text_font_size = "13px", "12px"
+            axis.minor_tick_line_color = None
+        for legend in plot.legend:
+            legend.background_fill_color, legend.background_fill_alpha = theme.background, 0.7
+            legend.border_line_color = None
+            legend.label_text_color, legend.label_text_font, legend.label_text_font_size = theme.text, FONT, "12px"
+            legend.padding, legend.spacing, legend.margin = 2, 0, 4
+        for thing, colours in self._coloured:
+            for attribute, name in colours.items():
+                setattr(thing, attribute, getattr(theme, name, None) or theme.curves[name])
+
+    def coloured(self, thing: Any, **colours: str) -> Any:
+        """Remember which colours of the theme a glyph or label takes."""
+        self._coloured.append((thing, colours))
+        return thing
+
+
+class DendritePlot(Plot):
+    """g(x) with the density of branch inputs behind it."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "summed branch input x (units of 15 mV)",
+            "branch output g(x)",
+            description="Dendritic non-linearity and distribution of branch inputs",
+            x_range=Range1d(-0.3, 1.3),
+            y_range=Range1d(0.0, 1.2),
+        )
+        plot = self.figure
+        plot.extra_y_ranges = {"density": Range1d(0.0, 1.0)}
+        self.curve = ColumnDataSource({"x": [], "g": []})
+        self.density = ColumnDataSource({"x": [], "density": []})
+        area = plot.varea(
+            "x", 0, "density", source=self.density, y_range_name="density", fill_alpha=0.3, legend_label="branch inputs"
+        )
+        self.line = plot.line("x", "g", source=self.curve, line_width=2.5, legend_label="g").glyph
+        self.threshold = Span(location=0.5, dimension="width", line_dash="dotted", line_width=1.2)
+        self.threshold_label = Label(
+            x=4, y=0.5, x_units="screen", text="θ_s, the mean output", text_font=FONT, text_font_size="11px"
+        )
+        plot.add_layout(self.threshold)
+        plot.add_layout(self.threshold_label)
+        plot.legend.location = "top_left"
+        self.coloured(area.glyph, fill_color="inputs")
+        self.coloured(self.threshold, line_color="faint")
+        self.coloured(self.threshold_label, text_color="faint")
+        self.set_theme(LIGHT)
+
+    def show(self, view: View) -> None:
+        """Draw this neuron."""
+        x, y = view.dendrite_x, view.dendrite_y
+        self.line.line_color = self.theme.curves[view.parameters.g.name]
+        self.curve.data = {"x": x, "g": y}
+        shown = x if view.density.size else x[:0]
+        self.density.data = {"x": shown, "density": view.density}
+        self.figure.x_range.update(start=float(x[0]), end=float(x[-1]))
+        low, high = min(0.0, float(y.min())), max(float(y.max()), view.parameters.theta_s)
+        self.figure.y_range.update(start=low, end=low + 1.3 * (high - low))
+        peak = float(view.density.max()) if view.density.size else 1.0
+        self.figure.extra_y_ranges["density"].update(start=0.0, end=1.6 * peak)
+        self.threshold.location = self.threshold_label.y = view.parameters.theta_s
+
+
+class CapacityPlot(Plot):
+    """Capacity against a threshold, with the present neuron marked and the one-layer neuron dashed."""
+
+    def __init__(self, axis: str) -> None:
+        self.axis = axis
+        super().__init__(
+            AxisTitles[axis],
+            "capacity α_c = P_c / N",
+            description=f"Critical capacity against the {AxisTitles[axis]}",
+            x_axis_type="log" if axis == "theta_d" else "linear",
+            y_axis_type="log",
+            x_range=Range1d(0.01, 2.0),
+            y_range=Range1d(0.5, 10.0),
+        )
+        plot = self.figure
+        self.curve = ColumnDataSource({"x": [], "alpha_c": []})
+        self.one_layer = ColumnDataSource({"x": [], "alpha_c": []})
+        self.point = ColumnDataSource({"x": [], "alpha_c": []})
+        dashed = plot.line(
+            "x", "alpha_c", source=self.one_layer, line_dash="dashed", line_width=2, legend_label=LABELS["linear"]
+        ).glyph
+        self.line = plot.line("x", "alpha_c", source=self.curve, line_width=2.5, legend_label="with dendrites").glyph
+        self.marker = plot.scatter(
+            "x", "alpha_c", source=self.point, size=12, line_width=2, legend_label="this neuron"
+        ).glyph
+        plot.legend.location = "top_left"
+        plot.yaxis.formatter = NumeralTickFormatter(format="0.[00]a")
+        if axis == "theta_d":
+            plot.xaxis.formatter = NumeralTickFormatter(format="0.[0000]")
+        self.coloured(dashed, line_color="linear")
+        self.coloured(self.marker, line_color="text")
+        self.set_theme(LIGHT)
+
+    def show(self, view: View) -> None:
+        """Draw the curve through this neuron."""
+        curve, parameters = view.curve, view.parameters
+        self.line.line_color = self.marker.fill_color = self.theme.curves[parameters.g.name]
+        self.curve.data = {"x": curve.x, "alpha_c": curve.alpha_c}
+        self.one_layer.data = {"x": curve.one_layer_x, "alpha_c": curve.one_layer}
+        solved = view.solution is not None
+        at = [getattr(parameters, self.axis)] if solved else []
+        self.point.data = {"x": at, "alpha_c": [view.solution.alpha_c] if view.solution is not None else []}
+        known = np.concatenate([curve.alpha_c[np.isfinite(curve.alpha_c)], curve.one_layer])
+        low, high = 0.8 * float(known.min()), 1.25 * float(known.max())
+        # Room for the legend where the curve is lowest, at the left.
+        self.figure.y_range.update(start=low, end=high * (high / low) ** 0.25)
+        self.figure.x_range.update(start=float(curve.x[0]), end=float(curve.x[-1]))
+        self.figure.yaxis.ticker = FixedTicker(ticks=plain(low, 2.0 * high))
+        if self.axis == "theta_d":
+            self.figure.xaxis.ticker = FixedTicker(ticks=plain(0.999 * float(curve.x[0]), 1.001 * float(curve.x[-1])))
+
+
+class WeightPlot(Plot):
+    """Density of the weights at capacity, with the silent ones as a bar at zero."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "synaptic weight W (mV)",
+            "density (1 / mV)",
+            description="Distribution of synaptic weights at capacity",
+            x_range=Range1d(-0.05, 1.0),
+            y_range=Range1d(0.0, 1.0),
+        )
+        plot = self.figure
+        plot.extra_y_ranges = {"fraction": Range1d(0.0, 1.0)}
+        plot.add_layout(LinearAxis(y_range_name="fraction", axis_label="silent fraction p₀"), "right")
+        self.density = ColumnDataSource({"x": [], "density": []})
+        self.atom = ColumnDataSource({"x": [], "top": [], "width": []})
+        bar = plot.vbar(
+            "x", "width", "top", source=self.atom, y_range_name="fraction", fill_alpha=0.85, line_color=None,
+            legend_label="silent, right axis",
+        ).glyph  # fmt: skip
+        self.area = plot.varea("x", 0, "density", source=self.density, fill_alpha=0.25).glyph
+        self.line = plot.line(
+            "x", "density", source=self.density, line_width=2.5, legend_label="positive weights"
+        ).glyph
+        plot.legend.location = "top_right"
+        self.coloured(bar, fill_color="silent")
+        self.set_theme(LIGHT)
+
+    def show(self, view: View) -> None:
+        """Draw the weights of this neuron."""
+        solution = view.solution
+        self.line.line_color = self.area.fill_color = self.theme.curves[view.parameters.g.name]
+        self.density.data = {"x": view.weight_mv, "density": view.weight_density}
+        if solution is None:
+            self.atom.data = {"x": [], "top": [], "width": []}
+            return
+        far = float(view.weight_mv[-1])
+        self.atom.data = {"x": [-0.02 * far], "top": [solution.silent_fraction], "width": [0.03 * far]}
+        self.figure.x_range.update(start=-0.05 * far, end=far)
+        self.figure.y_range.update(start=0.0, end=1.15 * float(view.weight_density.max()))
+
+
+def plain(low: float, high: float) -> list[float]:
+    """1, 2, 5, 10, 20, ... between two numbers; where that is too many, 1, 10, 100, ...
+
+    Examples
+    --------
+    >>> plain(0.8, 12.0)
+    [1.0, 2.0, 5.0, 10.0]
+    """
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    digits = (1, 2, 5) if high / low < 300.0 else (1,)
+    ticks = [float(f"{digit}e{decade}") for decade in decades for digit in digits]
+    return [tick for tick in ticks if low <= tick <= high]

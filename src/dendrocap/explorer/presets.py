@@ -1,0 +1,85 @@
+"""Named neurons to start from, each with the source of its numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+__all__ = ["PRESETS", "Preset", "preset"]
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A neuron worth looking at.
+
+    Parameters
+    ----------
+    label, source : str
+        What it is called on the page, and where its numbers come from.
+    changes : callable
+        Gives the parameters that it sets.
+    """
+
+    label: str
+    source: str
+    changes: Callable[[], dict[str, Any]]
+
+
+def preset(name: str) -> dict[str, Any]:
+    """The parameters that a preset sets.
+
+    Examples
+    --------
+    >>> preset("paper")["theta_d"], preset("one_layer")["nonlinearity"]
+    (0.5, 'linear')
+    """
+    from dendrocap.validation import choice
+
+    return PRESETS[choice("preset", name, tuple(PRESETS))].changes()
+
+
+def _paper() -> dict[str, Any]:
+    return _neuron("polsky", theta_d=0.5, theta_s=0.5, f_in=0.5, f_out=0.5)
+
+
+def _one_layer() -> dict[str, Any]:
+    return _neuron("linear", theta_d=0.5, theta_s=0.5, f_in=0.5, f_out=0.5)
+
+
+@lru_cache(maxsize=1)
+def _song2005() -> dict[str, Any]:
+    """Fitted when first asked for, not copied: the numbers are those that ``dendrocap fit song2005`` prints."""
+    from dendrocap.experiments.song2005 import PRINTED, compare_with_paper
+
+    fit = compare_with_paper(n_bootstrap=0).paper_way
+    g, task, units = PRINTED.nonlinearity, PRINTED.task, PRINTED.units
+    return _neuron(
+        "polsky",
+        x_min=g.x_min,
+        gamma=g.gamma,
+        theta_d=fit.dendrites.theta_d,
+        theta_s=fit.dendrites.theta_s,
+        f_in=task.f_in,
+        f_out=task.f_out,
+        n_inputs=units.n_inputs,
+        n_branches=units.n_branches,
+    )
+
+
+def _neuron(nonlinearity: str, **values: Any) -> dict[str, Any]:
+    """A full set of the neuron's parameters, so that nothing of an earlier neuron stays behind."""
+    usual = {"x_min": 0.33, "gamma": 15.0, "kappa": 0.0, "n_inputs": 10_000, "n_branches": 100}
+    return {"nonlinearity": nonlinearity} | usual | values
+
+
+PRESETS = {
+    "paper": Preset("paper", "Fig. 2 of the paper: x_min = 0.33, γ = 15, θ_d = θ_s = ½, f = ½", _paper),
+    "song2005": Preset(
+        "Song 2005 fit",
+        "least squares on the histogram of the 931 EPSPs of Song et al. (2005), as `dendrocap fit song2005` prints it",
+        _song2005,
+    ),
+    "one_layer": Preset("one-layer", "a linear neuron without dendrites, f = ½", _one_layer),
+}

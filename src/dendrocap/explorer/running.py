@@ -1,0 +1,39 @@
+"""Running the server until it is interrupted, and ending what it started."""
+
+from __future__ import annotations
+
+import signal
+import webbrowser
+from types import FrameType
+from typing import Any
+
+__all__ = ["run"]
+
+
+def run(server: Any, open_page: str | None = None) -> None:
+    """Serve until Ctrl-C or a request to terminate; then end all sessions with their training runs.
+
+    Parameters
+    ----------
+    server : Server
+        From `make_server`.
+    open_page : str, optional
+        Address to open in a browser.
+    """
+    loop = server.io_loop
+
+    def end(number: int, frame: FrameType | None) -> None:
+        loop.add_callback_from_signal(loop.stop)
+
+    before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
+    server.start()
+    if open_page is not None:
+        loop.add_callback(webbrowser.open, open_page)
+    try:
+        loop.start()
+    finally:
+        for session in server.get_sessions():
+            session.destroy()
+        server.stop()
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,127 @@
+"""The local server: pages, exports, and the address that it listens on."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import panel as pn
+from bokeh.settings import settings
+from tornado.web import HTTPError, RequestHandler
+
+from dendrocap.errors import DendrocapError, InvalidParameter
+from dendrocap.explorer.exports import EXPORTS
+from dendrocap.explorer.links import from_arguments
+from dendrocap.explorer.page import page
+from dendrocap.explorer.parameters import Parameters
+from dendrocap.explorer.validity import sentences
+
+__all__ = ["make_server", "usable_port"]
+
+LOG = logging.getLogger(__name__)
+# One at a time: Matplotlib's settings are global, and the page's own events come first.
+SLOW = ThreadPoolExecutor(max_workers=1, thread_name_prefix="slow")
+LARGEST_MESSAGE = 1_000_000  # bytes; an upload at its limit has a seventh of it
+
+
+class FromLink(RequestHandler):
+    """Answers that follow from the parameters of a link alone."""
+
+    async def answer(self, make: Callable[[Parameters], Any]) -> Any:
+        """What ``make`` gives for the link of this request; a bad link or no solution is a sentence, code 400."""
+        parameters, problems = from_arguments(self.request.query_arguments)
+        try:
+            if problems:
+                raise InvalidParameter("; ".join(problems))
+            return await asyncio.get_running_loop().run_in_executor(SLOW, make, parameters)
+        except DendrocapError as error:
+            raise HTTPError(400, reason="no answer", log_message=str(error)) from error
+
+    def write_error(self, status_code: int, **details: Any) -> None:
+        """One line of text in place of a traceback."""
+        _, error, _ = details.get("exc_info", (None, None, None))
+        text = getattr(error, "log_message", None) if status_code < 500 else None
+        self.set_header("Content-Type", "text/plain; charset=utf-8")
+        self.finish((text or self._reason) + "\n")
+
+
+class ExportHandler(FromLink):
+    """Files: /export/neuron.png?theta_d=0.5 and its kin."""
+
+    async def get(self, name: str) -> None:
+        """The file of this name."""
+        if name not in EXPORTS:
+            raise HTTPError(404)
+        content = await self.answer(EXPORTS[name].make)
+        self.set_header("Content-Type", EXPORTS[name].content_type)
+        self.set_header("Cache-Control", "no-store")
+        self.finish(content)
+
+
+class ValidityHandler(FromLink):
+    """The note on stability and finite K, as JSON."""
+
+    async def get(self) -> None:
+        """The sentences of the note."""
+        said = await self.answer(sentences)
+        self.set_header("Content-Type", "application/json")
+        self.set_header("Cache-Control", "no-store")
+        self.finish(_json(said))
+
+
+def _json(value: Any) -> str:
+    import json
+
+    return json.dumps(value)
+
+
+def usable_port(port: int, address: str, *, fixed: bool) -> int:
+    """The port, or a free one if it is taken and not ``fixed``.
+
+    Raises
+    ------
+    InvalidParameter
+        If the address cannot be listened on, or a fixed port is taken.
+    """
+    for candidate in (port,) if fixed else (port, 0):
+        with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((address, candidate))
+            except OSError as error:
+                reason = error.strerror or str(error)
+                continue
+            return int(probe.getsockname()[1])
+    raise InvalidParameter(f"cannot listen on {address}, port {port}: {reason}")
+
+
+def make_server(address: str = "127.0.0.1", port: int = 0) -> Any:
+    """A server that is ready to be started; scripts and styles come from the installed packages alone."""
+    settings.resources = "server"
+    _load_compiled_code()
+    origins = ["*"] if address in ("0.0.0.0", "::") else [f"{address}:{port}", f"localhost:{port}"]
+    return pn.io.server.get_server(
+        {"/": page},
+        port=port,
+        address=address,
+        websocket_origin=origins,
+        title={"/": "dendrocap explorer"},
+        start=False,
+        show=False,
+        verbose=False,
+        extra_patterns=[(r"/export/([a-z.]+)", ExportHandler), (r"/validity", ValidityHandler)],
+        websocket_max_message_size=LARGEST_MESSAGE,
+        check_unused_sessions_milliseconds=2000,
+        unused_session_lifetime_milliseconds=10_000,
+    )
+
+
+def _load_compiled_code() -> None:
+    """The first solution loads compiled code, which takes seconds when it must be compiled: better now than later."""
+    from dendrocap.explorer.views import view
+
+    view(Parameters())

@@ -1,0 +1,235 @@
+"""A training run in the background, for one session: start, pause, go on, stop, and look at it at any time."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dendrocap.errors import DendrocapError, TrainingFailed
+from dendrocap.explorer.parameters import Parameters
+from dendrocap.learning import SGD, ExponentialAnnealing, Lorentzian, Training, random_task
+from dendrocap.model import TaskSpec
+from dendrocap.theory import critical_capacity, saddle_point
+
+__all__ = ["MOST_EPOCHS", "Progress", "Trainer", "WeightTheory", "algorithm", "weight_theory"]
+
+Floats = NDArray[np.float64]
+
+MOST_EPOCHS = 20_000
+POINTS_SHOWN = 600  # of the error history; a screen has no more
+BETWEEN_COPIES = 0.15  # seconds between two copies of the weights
+IDLE, RUNNING, PAUSED, ENDED = "idle", "running", "paused", "ended"
+
+
+@dataclass(frozen=True, eq=False)
+class Progress:
+    """How a run stands.
+
+    Attributes
+    ----------
+    state : {"idle", "running", "paused", "ended"}
+        What it is doing.
+    epoch, n_patterns, errors, best_errors : int
+        Epochs done, patterns, and how many are wrong now and were at best.
+    epochs, error : array
+        Fraction of patterns wrong after these epochs, thinned out for drawing.
+    weights : array
+        In the order of the inputs; empty before the start.
+    text : str
+        Why it ended, or what went wrong.
+    """
+
+    state: str
+    epoch: int = 0
+    n_patterns: int = 0
+    errors: int = 0
+    best_errors: int = 0
+    epochs: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    error: Floats = field(default_factory=lambda: np.empty(0))
+    weights: Floats = field(default_factory=lambda: np.empty(0))
+    text: str = ""
+
+
+class Trainer:
+    """One run at a time, in a thread of its own that ends with the run or with `close`.
+
+    Examples
+    --------
+    >>> trainer = Trainer()
+    >>> trainer.start(Parameters(theta_d=0.05, train_inputs=99, train_branches=9, load=0.3, pace=1000))
+    >>> trainer.wait(20)
+    >>> trainer.progress().state, trainer.progress().best_errors
+    ('ended', 0)
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._go = threading.Event()
+        self._end = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._state, self._text = IDLE, ""
+        self._errors: list[int] = []
+        self._weights: Floats = np.empty(0)
+        self._n_patterns = 0
+        self._best = 0
+
+    def start(self, parameters: Parameters) -> None:
+        """Begin a new run; one that is under way ends."""
+        self.stop()
+        run = Training(
+            parameters.finite_neuron,
+            *random_task(parameters.finite_neuron, parameters.load, parameters.seed, parameters.task),
+            algorithm=algorithm(parameters),
+            schedule=ExponentialAnnealing(parameters.decay),
+            max_epochs=MOST_EPOCHS,
+            seed=parameters.seed,
+        )
+        with self._lock:
+            self._state, self._text, self._errors = RUNNING, "", []
+            self._n_patterns, self._weights = run.n_patterns, run.state().weights.astype(np.float64)
+            self._best = run.n_patterns
+        self._end, self._go = threading.Event(), threading.Event()
+        self._go.set()
+        self._thread = threading.Thread(
+            target=self._run, args=(run, 1.0 / parameters.pace, self._end, self._go), name="training", daemon=True
+        )
+        self._thread.start()
+
+    def pause(self) -> None:
+        """Wait after the present epoch."""
+        with self._lock:
+            if self._state == RUNNING:
+                self._state = PAUSED
+                self._go.clear()
+
+    def resume(self) -> None:
+        """Go on after a pause."""
+        with self._lock:
+            if self._state == PAUSED:
+                self._state = RUNNING
+                self._go.set()
+
+    def stop(self) -> None:
+        """End the run after the present epoch, and wait for that."""
+        self._end.set()
+        self._go.set()
+        self.wait()
+
+    close = stop
+
+    def wait(self, timeout: float | None = None) -> None:
+        """Until the run has ended."""
+        if self._thread is not None:
+            self._thread.join(timeout)
+
+    @property
+    def alive(self) -> bool:
+        """Whether a thread is at work, or paused."""
+        return self._thread is not None and self._thread.is_alive()
+
+    def progress(self) -> Progress:
+        """How the run stands now."""
+        with self._lock:
+            errors = np.array(self._errors, dtype=np.int64)
+            state, text, weights = self._state, self._text, self._weights
+            n_patterns, best = self._n_patterns, self._best
+        epochs = np.arange(1, errors.size + 1)
+        if errors.size > POINTS_SHOWN:
+            kept = np.unique(np.linspace(0, errors.size - 1, POINTS_SHOWN).round().astype(np.int64))
+        else:
+            kept = np.arange(errors.size)
+        return Progress(
+            state=state,
+            epoch=int(errors.size),
+            n_patterns=n_patterns,
+            errors=int(errors[-1]) if errors.size else n_patterns,
+            best_errors=best,
+            epochs=epochs[kept],
+            error=errors[kept] / max(n_patterns, 1),
+            weights=weights,
+            text=text,
+        )
+
+    def _run(self, run: Training, pause: float, end: threading.Event, go: threading.Event) -> None:
+        text, copied, due = "", 0.0, time.monotonic()
+        try:
+            for record in run:
+                with self._lock:
+                    self._errors.append(record.errors)
+                    self._best = record.best_errors
+                now = time.monotonic()
+                if now - copied > BETWEEN_COPIES:
+                    self._copy_weights(run)
+                    copied = now
+                # Epochs are due at a steady pace; one that is late is not made up for.
+                due = max(due + pause, now)
+                if end.wait(due - now):
+                    run.stop()
+                go.wait()
+                if end.is_set():
+                    run.stop()
+        except TrainingFailed as failure:
+            text = str(failure)
+        except DendrocapError as error:
+            text = f"the run broke off: {error}"
+        self._copy_weights(run)
+        with self._lock:
+            self._state, self._text = ENDED, text or str(run.stopped)
+
+    def _copy_weights(self, run: Training) -> None:
+        weights = run.state().weights.astype(np.float64)
+        with self._lock:
+            self._weights = weights
+
+
+def algorithm(parameters: Parameters) -> SGD:
+    """The learning rule that the page asks for."""
+    return SGD(parameters.rate, surrogate=Lorentzian(0.4, 0.3) if parameters.uses_surrogate else None)
+
+
+@dataclass(frozen=True)
+class WeightTheory:
+    """Distributions that learned weights are drawn next to; None where there is none.
+
+    Attributes
+    ----------
+    at_load : FiniteLoadWeights or None
+        Weights of a typical solution at the load of the run.
+    at_capacity : CapacityWeights or None
+        Weights at capacity.
+    alpha_c : float
+        The capacity.
+    problem : str
+        Why the theory has no answer at this load.
+    """
+
+    at_load: Any
+    at_capacity: Any
+    alpha_c: float
+    problem: str = ""
+
+
+def weight_theory(parameters: Parameters) -> WeightTheory:
+    """What the theory says about the weights of the run: without a margin, since training has none.
+
+    Examples
+    --------
+    >>> theory = weight_theory(Parameters(load=0.5))
+    >>> round(theory.alpha_c, 4), round(theory.at_load.mean(), 6)
+    (4.9513, 1.0)
+    """
+    task = TaskSpec(parameters.f_in, parameters.f_out)
+    try:
+        capacity = critical_capacity(parameters.neuron, task)
+    except DendrocapError as error:
+        return WeightTheory(None, None, float("nan"), str(error))
+    try:
+        at_load = saddle_point(parameters.neuron, task, parameters.load, on_failure="return").weights
+    except DendrocapError as error:
+        return WeightTheory(None, capacity.weights, capacity.alpha_c, str(error))
+    return WeightTheory(at_load, capacity.weights, capacity.alpha_c)

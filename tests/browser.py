@@ -1,0 +1,79 @@
+"""A real browser for tests: Debian's Chromium (or any other found on the path), driven by Playwright.
+
+The fixture ``open_page`` opens pages and fails the test at its end if the page logged an error, if anything it asked
+for was missing, or if it asked any machine but this one. Tests that use it carry the mark ``browser``.
+"""
+
+import os
+import shutil
+from urllib.parse import urlsplit
+
+import pytest
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+OPTIONS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+HERE = ("127.0.0.1", "localhost")
+
+
+def chromium():
+    """Where the browser is, or None."""
+    named = os.environ.get("DENDROCAP_CHROMIUM")
+    return named or next(filter(None, map(shutil.which, NAMES)), None)
+
+
+@pytest.fixture(scope="session")
+def browser():
+    path = chromium()
+    if path is None:
+        pytest.skip(f"no browser: none of {', '.join(NAMES)} is installed (Debian: apt-get install chromium)")
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    with playwright.sync_playwright() as driver:
+        started = driver.chromium.launch(executable_path=path, args=OPTIONS)
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def open_page(browser):
+    """A function that opens an address, ``open_page(address, width=1280, height=720, **context_options)``."""
+    contexts, complaints = [], []
+
+    def opened(address, width=1280, height=720, **options):
+        context = browser.new_context(viewport={"width": width, "height": height}, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(20_000)
+        page.on("console", lambda line: complaints.append(f"console: {line.text}") if line.type == "error" else None)
+        page.on("pageerror", lambda error: complaints.append(f"error: {error}"))
+        page.on("request", lambda request: complaints.extend(outside(request.url)))
+        page.on("requestfailed", lambda request: complaints.append(f"failed: {request.url} {request.failure}"))
+        page.on("response", lambda response: complaints.extend(missing(response)))
+        page.goto(address)
+        return page
+
+    opened.complaints = complaints
+    yield opened
+    for context in contexts:
+        context.close()
+    assert not complaints
+
+
+def outside(url):
+    """A complaint about a request that left this machine."""
+    parts = urlsplit(url)
+    if parts.scheme in ("http", "https", "ws", "wss") and parts.hostname not in HERE:
+        yield f"asked for {url}"
+
+
+def missing(response):
+    """A complaint about something that was not there."""
+    if response.status >= 400:
+        yield f"{response.status}: {response.url}"
