@@ -49,21 +49,21 @@ def open_page(browser):
     def opened(address, width=1280, height=720, **options):
         context = browser.new_context(viewport={"width": width, "height": height}, **options)
         contexts.append(context)
+        context.set_default_timeout(20_000)
+        # Of the context, so that further pages opened in it are watched too.
+        context.on("console", lambda line: complaints.append(f"console: {line.text}") if line.type == "error" else None)
+        context.on("weberror", lambda error: complaints.append(f"error: {error.error}"))
+        context.on("request", lambda request: complaints.extend(outside(request.url)))
+        context.on("requestfailed", lambda request: complaints.extend(lost(request)))
+        context.on("response", lambda response: complaints.extend(missing(response)))
         page = context.new_page()
-        page.set_default_timeout(20_000)
-        page.on("console", lambda line: complaints.append(f"console: {line.text}") if line.type == "error" else None)
-        page.on("pageerror", lambda error: complaints.append(f"error: {error}"))
-        page.on("request", lambda request: complaints.extend(outside(request.url)))
-        page.on("requestfailed", lambda request: complaints.append(f"failed: {request.url} {request.failure}"))
-        page.on("response", lambda response: complaints.extend(missing(response)))
         page.goto(address)
         return page
 
-    opened.complaints = complaints
     yield opened
     for context in contexts:
         context.close()
-    assert not complaints
+    assert not complaints, complaints
 
 
 def outside(url):
@@ -71,6 +71,12 @@ def outside(url):
     parts = urlsplit(url)
     if parts.scheme in ("http", "https", "ws", "wss") and parts.hostname not in HERE:
         yield f"asked for {url}"
+
+
+def lost(request):
+    """A complaint about a request without an answer; one that a reload or a download cut short is none."""
+    if request.failure != "net::ERR_ABORTED":
+        yield f"failed: {request.url} {request.failure}"
 
 
 def missing(response):

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 from dendrocap.errors import InvalidParameter
@@ -38,6 +39,7 @@ SLOPES = {"true": "the slope g'", "surrogate": "a surrogate slope"}
 # The time of a solution grows with the number of points of an uploaded curve, and a link holds them all.
 MOST_POINTS = 64
 LARGEST_VALUE = 1000.0  # of an uploaded curve; millivolts taken for the model's units are caught before they overflow
+SMALLEST_GAP = 1e-6  # between two points of it; closer ones are jumps, which have no capacity
 
 
 @dataclass(frozen=True)
@@ -160,11 +162,15 @@ class Parameters:
     def _check_curve(self) -> None:
         if not 2 <= len(self.curve) <= MOST_POINTS:
             raise InvalidParameter(f"a curve of {len(self.curve)} points is not allowed: 2 to {MOST_POINTS} are")
-        g = self._tabulated()
-        largest = max(map(abs, (*g.x, *g.y)))
+        x, y = zip(*self.curve, strict=True)
+        largest = max(map(abs, (*x, *y)))
         if largest > LARGEST_VALUE:
             raise refuse("curve", largest, f"numbers up to {LARGEST_VALUE:g}: what the model calls 1 is a saturation")
-        if not min(g.y) < max(g.y) or max(g.y) <= 0.0:
+        gap = min(after - before for before, after in pairwise(x))
+        if 0.0 < gap < SMALLEST_GAP:
+            raise InvalidParameter(f"points at a distance of {gap:g} in x are not allowed: at least {SMALLEST_GAP:g}")
+        self._tabulated()
+        if max(y) - min(y) < SMALLEST_GAP or max(y) <= 0.0:
             raise InvalidParameter("a curve that is flat or never positive is not allowed: no neuron can learn with it")
 
     def changed(self, changes: Mapping[str, Any]) -> Parameters:

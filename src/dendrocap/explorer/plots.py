@@ -144,7 +144,11 @@ class CapacityPlot(Plot):
         ).glyph
         plot.legend.location = "top_left"
         plot.yaxis.formatter = NumeralTickFormatter(format="0.[00]a")
+        # Kept and given new ticks: with new tickers Bokeh would walk through the whole document at every move.
+        self.x_ticks, self.y_ticks = FixedTicker(), FixedTicker()
+        plot.yaxis.ticker = self.y_ticks
         if axis == "theta_d":
+            plot.xaxis.ticker = self.x_ticks
             plot.xaxis.formatter = NumeralTickFormatter(format="0.[0000]")
         self.coloured(dashed, line_color="linear")
         self.coloured(self.marker, line_color="text")
@@ -164,9 +168,9 @@ class CapacityPlot(Plot):
         # Room for the legend where the curve is lowest, at the left.
         self.figure.y_range.update(start=low, end=high * (high / low) ** 0.25)
         self.figure.x_range.update(start=float(curve.x[0]), end=float(curve.x[-1]))
-        self.figure.yaxis.ticker = FixedTicker(ticks=plain(low, 2.0 * high))
+        self.y_ticks.ticks = plain(low, 2.0 * high)
         if self.axis == "theta_d":
-            self.figure.xaxis.ticker = FixedTicker(ticks=plain(0.999 * float(curve.x[0]), 1.001 * float(curve.x[-1])))
+            self.x_ticks.ticks = plain(0.999 * float(curve.x[0]), 1.001 * float(curve.x[-1]))
 
 
 class WeightPlot(Plot):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import logging
+import json
 import socket
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -22,7 +22,6 @@ from dendrocap.explorer.validity import sentences
 
 __all__ = ["make_server", "usable_port"]
 
-LOG = logging.getLogger(__name__)
 # One at a time: Matplotlib's settings are global, and the page's own events come first.
 SLOW = ThreadPoolExecutor(max_workers=1, thread_name_prefix="slow")
 LARGEST_MESSAGE = 1_000_000  # bytes; an upload at its limit has a seventh of it
@@ -70,13 +69,7 @@ class ValidityHandler(FromLink):
         said = await self.answer(sentences)
         self.set_header("Content-Type", "application/json")
         self.set_header("Cache-Control", "no-store")
-        self.finish(_json(said))
-
-
-def _json(value: Any) -> str:
-    import json
-
-    return json.dumps(value)
+        self.finish(json.dumps(said))
 
 
 def usable_port(port: int, address: str, *, fixed: bool) -> int:

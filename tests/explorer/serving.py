@@ -1,0 +1,24 @@
+"""The server as a user starts it: a process of its own, ended by Ctrl-C."""
+
+import re
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+
+
+@contextmanager
+def explorer(*options):
+    """The process of ``dendrocap explore`` and the address that it prints."""
+    command = [sys.executable, "-m", "dendrocap.cli", "explore", "--no-browser", *options]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            line = process.stderr.readline()
+            found = re.search(r"http://\S+/", line)
+            assert found, f"the server did not start: {line}{process.stderr.read()}"
+            yield process, found.group()
+        finally:
+            if process.poll() is None:
+                process.send_signal(signal.SIGINT)
+            process.log = process.stderr.read()
+            process.wait(30)

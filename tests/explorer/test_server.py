@@ -1,0 +1,109 @@
+"""``dendrocap explore`` as a process: where it listens, what it hands out, how it ends."""
+
+import json
+import socket
+import sys
+import urllib.error
+import urllib.request
+
+import psutil
+import pytest
+from typer.testing import CliRunner
+
+from dendrocap import NeuronSpec, Polsky, critical_capacity
+from dendrocap.cli import app
+from dendrocap.errors import InvalidParameter
+from dendrocap.explorer.server import usable_port
+from tests.explorer.serving import explorer
+
+pytestmark = pytest.mark.xdist_group("explorer")  # one server for all
+
+
+@pytest.fixture(scope="module")
+def server():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with explorer() as (process, address):
+            assert f":{port}/" not in address
+            yield process, address
+    assert process.returncode == 0, "Ctrl-C is the way to end it"
+    assert "Traceback" not in process.log
+
+
+def get(server, path):
+    try:
+        with urllib.request.urlopen(server[1] + path, timeout=60) as answer:
+            return answer.status, answer.headers["Content-Type"], answer.read()
+    except urllib.error.HTTPError as error:
+        return error.code, error.headers["Content-Type"], error.read()
+
+
+def test_it_listens_on_this_machine_only(server):
+    process, _ = server
+    listening = [line.laddr.ip for line in psutil.Process(process.pid).net_connections() if line.status == "LISTEN"]
+    assert listening == ["127.0.0.1"]
+
+
+def test_the_page_names_nothing_outside(server):
+    status, _, content = get(server, "")
+    assert status == 200
+    text = content.decode()
+    assert "//cdn" not in text
+    assert "googleapis" not in text
+    assert 'src="http' not in text
+    assert 'name="viewport"' in text
+
+
+def test_a_bad_link_still_opens_the_page(server):
+    assert get(server, "?theta_d=banana&curve=%ff%00")[0] == 200
+
+
+def test_validity_and_exports_follow_from_the_link(server):
+    status, kind, content = get(server, "validity?theta_d=0.5")
+    assert (status, kind) == (200, "application/json")
+    broken = critical_capacity(NeuronSpec(Polsky(), 0.5, 0.5), rsb=1).alpha_c
+    assert f"{broken:.4g}" in json.loads(content)[0]["text"]
+    for name, begins in (("neuron.png", b"\x89PNG"), ("neuron.csv", b"# dendrocap"), ("neuron.py", b"import numpy")):
+        status, _, content = get(server, f"export/{name}?theta_d=0.1")
+        assert status == 200
+        assert content.startswith(begins)
+
+
+@pytest.mark.parametrize(
+    ("path", "code", "words"),
+    [
+        ("export/neuron.png?theta_s=1.5", 400, "strictly between 0 and 1"),
+        ("export/neuron.csv?theta_d=banana", 400, "theta_d = 'banana' is not allowed"),
+        ("validity?nonsense=1", 400, "nonsense is not a parameter"),
+        ("export/passwords.txt", 404, "Not Found"),
+    ],
+)
+def test_bad_requests_get_a_sentence(server, path, code, words):
+    status, _, content = get(server, path)
+    assert status == code
+    assert words in content.decode()
+    assert "Traceback" not in content.decode()
+
+
+def test_a_port_that_is_taken_is_replaced_unless_it_was_asked_for():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert usable_port(port, "127.0.0.1", fixed=False) != port
+        with pytest.raises(InvalidParameter, match=f"cannot listen on 127.0.0.1, port {port}"):
+            usable_port(port, "127.0.0.1", fixed=True)
+        outcome = CliRunner().invoke(app, ["explore", "--no-browser", "--port", str(port)])
+        assert outcome.exit_code == 2
+        assert "cannot listen" in outcome.stderr
+
+
+def test_without_panel_the_command_names_the_extra(monkeypatch):
+    for name in [name for name in sys.modules if name.startswith("dendrocap.explorer.")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "panel", None)
+    outcome = CliRunner().invoke(app, ["explore", "--no-browser"])
+    assert outcome.exit_code == 1
+    assert "pip install 'dendrocap[explore]'" in outcome.stderr

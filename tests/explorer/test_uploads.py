@@ -1,0 +1,64 @@
+"""Uploaded curves: what laboratories write is read, everything else is refused with a reason."""
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dendrocap.errors import InvalidParameter
+from dendrocap.explorer.parameters import MOST_POINTS, Parameters
+from dendrocap.explorer.uploads import LARGEST_FILE, read_curve
+
+
+def test_a_curve_of_the_laboratory_in_millivolts():
+    text = "# cell 7\nexpected (mV);recorded (mV)\n0;0\n5;4.5\n10;14\n15;15\n"
+    points = read_curve(text.encode(), "curve.csv", in_mv=True)
+    assert points == ((0.0, 0.0), (0.333333, 0.3), (0.666667, 0.933333), (1.0, 1.0))
+    g = Parameters(nonlinearity="tabulated", curve=points).g
+    np.testing.assert_allclose(g([0.333333, 1.0]), [0.3, 1.0])
+
+
+class Trap:
+    def __reduce__(self):
+        return (pytest.fail, ("a pickle was opened",))
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "holds no data"),
+        (b"x,y\n", "holds no numbers"),
+        (b"0,0\n1,one\n", "'one' is not a number"),
+        (b"0,0\n1,nan\n", "'nan' is not a finite number"),
+        (b"0,0\n1,inf\n", "'inf' is not a finite number"),
+        (b"0,0\n2,1\n1,2\n", "strictly increasing"),
+        (b"0,0\n0,1\n", "strictly increasing"),
+        (b"0,0\n1,0\n", "flat or never positive"),
+        (b"1\n2\n3\n", "1 columns of numbers; two are needed"),
+        (b"1,2,3\n2,3,4\n", "3 columns of numbers; two are needed"),
+        (b"1,2\n", "1 points; 2 to 64 are allowed"),
+        (b"0,0\n1,1e300\n", "numbers up to 1000"),
+        (b"\x89PNG\r\n\x1a\n\x00\x00", "is not a text file"),
+        (b"\xff\xfe0,0", "not text in UTF-8"),
+        (b'"0,0\n1,1\n', "values where"),
+        (b"0,0\n" * LARGEST_FILE, "bytes; at most 100,000 are allowed"),
+        ("\n".join(f"{i},{i}" for i in range(MOST_POINTS + 1)).encode(), "65 points; 2 to 64 are allowed"),
+        (pickle.dumps(Trap()), "curve.csv"),
+    ],
+)
+def test_bad_files_are_refused_with_a_reason(content, words):
+    with pytest.raises(InvalidParameter, match=r"curve\.csv") as caught:
+        read_curve(content, "../../curve.csv")
+    assert words in str(caught.value)
+    assert "../" not in str(caught.value)
+
+
+@given(st.binary(max_size=60) | st.text(alphabet="0123456789.,;-+eE \n\t#nainfxy\"'", max_size=60).map(str.encode))
+def test_no_file_breaks_the_page(content):
+    try:
+        points = read_curve(content, "f")
+    except InvalidParameter:
+        return
+    assert Parameters(nonlinearity="tabulated", curve=points).curve == points
