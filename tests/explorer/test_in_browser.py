@@ -23,7 +23,7 @@ def server(browser):  # where there is no browser, no server is started
     with explorer() as (process, address):
         yield process, address
     assert process.returncode == 0
-    assert "Traceback" not in process.log
+    assert "Traceback" not in process.log, process.log
 
 
 @pytest.fixture

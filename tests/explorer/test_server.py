@@ -29,7 +29,7 @@ def server():
             assert f":{port}/" not in address
             yield process, address
     assert process.returncode == 0, "Ctrl-C is the way to end it"
-    assert "Traceback" not in process.log
+    assert "Traceback" not in process.log, process.log
 
 
 def get(server, path):

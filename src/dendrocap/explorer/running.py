@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import signal
 import webbrowser
 from types import FrameType
 from typing import Any
+
+from tornado.websocket import WebSocketClosedError
 
 __all__ = ["run"]
 
@@ -21,6 +25,8 @@ def run(server: Any, open_page: str | None = None) -> None:
         Address to open in a browser.
     """
     loop = server.io_loop
+    loop.asyncio_loop.set_exception_handler(_quiet_about_closed_pages)
+    logging.getLogger("bokeh").setLevel(logging.ERROR)
 
     def end(number: int, frame: FrameType | None) -> None:
         loop.add_callback_from_signal(loop.stop)
@@ -37,3 +43,9 @@ def run(server: Any, open_page: str | None = None) -> None:
         server.stop()
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _quiet_about_closed_pages(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """A page that is closed while an answer is on its way is no error; everything else is logged as usual."""
+    if not isinstance(context.get("exception"), WebSocketClosedError):
+        loop.default_exception_handler(context)

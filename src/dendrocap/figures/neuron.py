@@ -51,7 +51,7 @@ def draw_neuron(
     g = solution.neuron.levels[0].nonlinearity
     colour = PALETTE[g.name]
     with house_style():
-        figure = Figure(figsize=(2.6 * COLUMN_WIDTH, 2.7), layout="constrained")
+        figure = Figure(figsize=(2.9 * COLUMN_WIDTH, 2.7), layout="constrained")
         dendrite, capacity, weights = figure.subplots(1, 3)
         _draw_dendrite(dendrite, solution, branch_input, colour)
         capacity.plot(*curve, color=colour, label=LABELS[g.name])
@@ -81,6 +81,8 @@ def _draw_dendrite(axes: Any, solution: CapacitySolution, x: Floats, colour: str
     drive.fill_between(x, density, color=PALETTE["tabulated"], alpha=0.3, lw=0.0, label="branch inputs")
     drive.set_ylim(0.0, 1.6 * float(density.max()))
     drive.set_yticks([])
+    axes.set_zorder(drive.get_zorder() + 1)  # g stays in sight
+    axes.patch.set_visible(False)
     handles = [*axes.get_legend_handles_labels()[0], *drive.get_legend_handles_labels()[0]]
     axes.legend(handles, ["g", "branch inputs"], loc="upper left")
     axes.set_xlim(x[0], x[-1])
