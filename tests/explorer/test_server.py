@@ -16,18 +16,11 @@ from dendrocap.errors import InvalidParameter
 from dendrocap.explorer.server import usable_port
 from tests.explorer.serving import explorer
 
-pytestmark = pytest.mark.xdist_group("explorer")  # one server for all
-
 
 @pytest.fixture(scope="module")
 def server():
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
-        with explorer() as (process, address):
-            assert f":{port}/" not in address
-            yield process, address
+    with explorer() as (process, address):
+        yield process, address
     assert process.returncode == 0, "Ctrl-C is the way to end it"
     assert "Traceback" not in process.log, process.log
 
