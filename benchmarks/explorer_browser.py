@@ -52,7 +52,7 @@ def main() -> None:
         page, server = opened(context, address), psutil.Process(process.pid)
         print(f"{'in the browser, event to answer':<46}{'median':>12}{'95 %':>12}")
         line("theta_d along its own axis", page.evaluate(MOVES, ["theta_d", 0.3, 0.8, 40]))
-        line("gamma, a new curve each time", page.evaluate(MOVES, ["gamma", 0.2, 0.8, 150]))
+        line("gamma, a new curve each time", page.evaluate(MOVES, ["gamma", 0.2, 0.8, 200]))
         first = server.memory_info().rss / 1e6
         page.evaluate(MOVES, ["gamma", 0.2, 0.8, moves])
         second = server.memory_info().rss / 1e6

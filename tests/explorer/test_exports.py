@@ -45,8 +45,12 @@ def test_the_script_makes_what_the_page_shows(parameters):
         rtol=2e-3,  # the page draws 40 of the 120 points where there is a margin
     )
     numbers = key_numbers(shown)
-    for name in ("alpha_c", "n_patterns", "theta_d_mv", "theta_s_mv"):
+    for name in ("alpha_c", "n_patterns"):
         assert numbers[name] in printed
+    for name in ("theta_d", "theta_s"):
+        in_mv = getattr(names["units"], f"{name}_mv")(getattr(names["neuron"], name))
+        assert np.isclose(float(numbers[f"{name}_mv"].split()[0].replace(",", "")), in_mv, rtol=5e-3)
+        assert f"{in_mv:,.4g} mV" in printed
     assert numbers["silent_fraction"].replace(" ", "") in printed
 
 

@@ -53,6 +53,12 @@ def test_densities_hold_all_the_mass():
     assert math.isclose(positive + shown.solution.silent_fraction, 1.0, abs_tol=2e-3)
 
 
+def test_millivolts_are_never_in_powers_of_ten():
+    numbers = key_numbers(view(Parameters(nonlinearity="relu", theta_d=0.001, theta_s=2.0, n_branches=10_000)))
+    assert numbers["theta_s_mv"] == "300,000 mV"
+    assert numbers["theta_d_mv"] == "0.00015 mV"
+
+
 def test_where_there_is_no_solution_the_page_says_why():
     shown = view(Parameters(theta_s=1.5))
     assert shown.solution is None
@@ -106,15 +112,14 @@ def test_validity_is_stability_and_one_step_of_breaking():
     ("settings", "kinds", "words"),
     [
         ({}, ["warning", "fine"], "16 √(ln K) / π = 10.9"),
-        ({"n_branches": 2}, ["warning", "fine"], "π = 4.24"),
+        ({"n_branches": 2}, ["warning", "warning"], "π = 4.24"),  # 4.95 lies above it
+        ({"n_branches": 2, "f_out": 0.4}, ["warning", "warning"], "derived for f_out = ½"),
         ({"n_branches": 2, "theta_d": 1.0}, ["warning", "warning"], "lies above it"),
         ({"n_branches": 1}, ["warning", "warning"], "K = 1"),
         ({"nonlinearity": "linear"}, ["fine", "fine"], "one-layer neuron has no branches"),
     ],
 )
 def test_the_note_speaks_of_stability_and_of_finite_trees(settings, kinds, words):
-    if settings == {"n_branches": 2}:
-        kinds = ["warning", "warning"]  # 4.95 lies above 4.24
     said = sentences(Parameters(**settings))
     assert [sentence["kind"] for sentence in said] == kinds
     assert words in said[1]["text"]

@@ -60,7 +60,7 @@ class Plot:
             legend.background_fill_color, legend.background_fill_alpha = theme.background, 0.7
             legend.border_line_color = None
             legend.label_text_color, legend.label_text_font, legend.label_text_font_size = theme.text, FONT, "12px"
-            legend.padding, legend.spacing, legend.margin = 2, 0, 4
+            legend.padding, legend.spacing, legend.margin = 2, 8 if legend.orientation == "horizontal" else 0, 4
         for thing, colours in self._coloured:
             for attribute, name in colours.items():
                 setattr(thing, attribute, getattr(theme, name, None) or theme.curves[name])
@@ -96,7 +96,7 @@ class DendritePlot(Plot):
         )
         plot.add_layout(self.threshold)
         plot.add_layout(self.threshold_label)
-        plot.legend.location = "top_left"
+        plot.legend.update(location="top_left", orientation="horizontal")
         self.coloured(area.glyph, fill_color="inputs")
         self.coloured(self.threshold, line_color="faint")
         self.coloured(self.threshold_label, text_color="faint")
@@ -138,11 +138,9 @@ class CapacityPlot(Plot):
         dashed = plot.line(
             "x", "alpha_c", source=self.one_layer, line_dash="dashed", line_width=2, legend_label=LABELS["linear"]
         ).glyph
-        self.line = plot.line("x", "alpha_c", source=self.curve, line_width=2.5, legend_label="with dendrites").glyph
-        self.marker = plot.scatter(
-            "x", "alpha_c", source=self.point, size=12, line_width=2, legend_label="this neuron"
-        ).glyph
-        plot.legend.location = "top_left"
+        self.line = plot.line("x", "alpha_c", source=self.curve, line_width=2.5, legend_label="dendrites").glyph
+        self.marker = plot.scatter("x", "alpha_c", source=self.point, size=12, line_width=2, legend_label="here").glyph
+        plot.legend.update(location="top_left", orientation="horizontal")
         plot.yaxis.formatter = NumeralTickFormatter(format="0.[00]a")
         # Kept and given new ticks: with new tickers Bokeh would walk through the whole document at every move.
         self.x_ticks, self.y_ticks = FixedTicker(), FixedTicker()
@@ -165,7 +163,7 @@ class CapacityPlot(Plot):
         self.point.data = {"x": at, "alpha_c": [view.solution.alpha_c] if view.solution is not None else []}
         known = np.concatenate([curve.alpha_c[np.isfinite(curve.alpha_c)], curve.one_layer])
         low, high = 0.8 * float(known.min()), 1.25 * float(known.max())
-        # Room for the legend where the curve is lowest, at the left.
+        # Room for the legend above.
         self.figure.y_range.update(start=low, end=high * (high / low) ** 0.25)
         self.figure.x_range.update(start=float(curve.x[0]), end=float(curve.x[-1]))
         self.y_ticks.ticks = plain(low, 2.0 * high)

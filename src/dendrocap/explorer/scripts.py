@@ -29,8 +29,8 @@ solution = dc.critical_capacity(neuron, task)
 print(f"capacity            {{solution.alpha_c:.4f}} patterns per synapse")
 print(f"patterns stored     {{solution.alpha_c * units.n_inputs:,.0f}}")
 print(f"silent fraction     {{solution.silent_fraction:.2%}}")
-print(f"dendritic threshold {{units.theta_d_mv(neuron.theta_d):.3g}} mV")
-print(f"somatic threshold   {{units.theta_s_mv(neuron.theta_s):.3g}} mV")
+print(f"dendritic threshold {{units.theta_d_mv(neuron.theta_d):,.4g}} mV")
+print(f"somatic threshold   {{units.theta_s_mv(neuron.theta_s):,.4g}} mV")
 
 {axis} = {grid}
 curve = dc.capacity_curve(neuron, task, {axis}={axis})

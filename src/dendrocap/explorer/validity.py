@@ -95,7 +95,8 @@ def _ceiling(parameters: Parameters, alpha_c: float) -> tuple[str, str]:
     if k == 1:
         return "warning", "The theory is for many branches; with K = 1 it says nothing about this neuron."
     text = f"Ceiling for K = {k:,} branches, 16 √(ln K) / π = {parameters.ceiling:.3g}"
-    text += "" if parameters.f_out == 0.5 else " (derived for f_out = ½)"
     if alpha_c > parameters.ceiling:
+        if parameters.f_out != 0.5:
+            return "warning", f"{text}: α_c lies above it, but it was derived for f_out = ½; rarer labels allow more."
         return "warning", f"{text}: α_c lies above it, so finite trees must store less than the theory of large K says."
     return "fine", f"{text}: α_c lies below it."

@@ -102,8 +102,8 @@ def key_numbers(shown: View) -> dict[str, str]:
     parameters, solution = shown.parameters, shown.solution
     units = parameters.units
     numbers = {
-        "theta_d_mv": f"{float(units.theta_d_mv(parameters.theta_d)):.3g} mV",
-        "theta_s_mv": f"{float(units.theta_s_mv(parameters.theta_s)):.3g} mV",
+        "theta_d_mv": _millivolts(units.theta_d_mv(parameters.theta_d)),
+        "theta_s_mv": _millivolts(units.theta_s_mv(parameters.theta_s)),
     }
     if solution is None:
         return numbers | dict.fromkeys(("alpha_c", "n_patterns", "silent_fraction", "w_star_mv", "gain"), "–")
@@ -112,9 +112,14 @@ def key_numbers(shown: View) -> dict[str, str]:
         "alpha_c": f"{solution.alpha_c:.4f}",
         "n_patterns": f"{round(solution.alpha_c * parameters.n_inputs):,}",
         "silent_fraction": f"{100.0 * solution.silent_fraction:.2f} %",
-        "w_star_mv": f"{float(units.weight_mv(solution.W_star)):.3g} mV",
+        "w_star_mv": _millivolts(units.weight_mv(solution.W_star)),
         "gain": f"{solution.alpha_c / one_layer:.2f} ×",
     }
+
+
+def _millivolts(value: float) -> str:
+    """Three digits, and no powers of ten where a number has four."""
+    return f"{value:.3g} mV" if value < 999.5 else f"{value:,.0f} mV"
 
 
 def capacity_axis(parameters: Parameters) -> tuple[float, float, int]:
