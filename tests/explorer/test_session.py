@@ -12,6 +12,7 @@ from dendrocap.explorer.links import from_query
 from dendrocap.explorer.parameters import Parameters
 from dendrocap.explorer.session import Session
 from dendrocap.explorer.theme import DARK, LIGHT
+from dendrocap.explorer.views import key_numbers, view
 
 
 @pytest.fixture
@@ -33,6 +34,27 @@ def test_a_slider_moves_numbers_figures_and_link_together(session):
     assert session.capacity["theta_d"].point.data["alpha_c"] == [expected]
     assert from_query(reply["query"])[0].theta_d == 0.05
     assert reply["settings"]["theta_d"] == 0.05
+
+
+def test_in_a_crowd_curves_are_drafted_and_refined_at_rest():
+    crowd = [Session(Parameters()) for _ in range(3)]
+    replies = [change(one, gamma=10.0 + number) for number, one in enumerate(crowd)]
+    assert replies[2]["draft"]
+    last = crowd[2]
+    assert len(last.capacity["theta_d"].curve.data["x"]) == 30
+    full = view(last.parameters)
+    assert replies[2]["numbers"] == key_numbers(full)  # the numbers are never drafts
+    assert not last.handle({"kind": "refine"})["draft"]
+    np.testing.assert_array_equal(last.capacity["theta_d"].curve.data["alpha_c"], full.curve.alpha_c)
+
+
+def test_one_among_few_is_no_crowd(monkeypatch):
+    traffic = sessions.Traffic()
+    assert not any(traffic.crowded(1) for _ in range(5))
+    assert [traffic.crowded(one) for one in (2, 3)] == [False, True]
+    now = sessions.time.monotonic()
+    monkeypatch.setattr(sessions.time, "monotonic", lambda: now + 10.0)
+    assert not traffic.crowded(1)
 
 
 def test_the_page_hears_of_a_bad_link_once():
@@ -70,7 +92,7 @@ def test_bad_messages_become_sentences_and_change_nothing(session, message, word
 
 
 def test_what_nobody_foresaw_is_logged_and_not_shown(session, monkeypatch, caplog):
-    def broken(parameters):
+    def broken(parameters, **options):
         raise RuntimeError("secret detail")
 
     monkeypatch.setattr(sessions, "view", broken)

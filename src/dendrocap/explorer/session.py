@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 import logging
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any, ClassVar
@@ -31,7 +32,25 @@ __all__ = ["Session"]
 LOG = logging.getLogger(__name__)
 Message = dict[str, Any]
 # Parameters of the run alone; the others change what the first tab shows.
+# Where so many tabs move their sliders within so many seconds, curves are drafted first and refined at rest.
+CROWD, MOMENT = 3, 2.0
 OF_TRAINING = ("load", "train_inputs", "train_branches", "rate", "decay", "slope", "pace", "seed")
+
+
+class Traffic:
+    """Which sessions asked for curves a moment ago; one server answers them all in turn."""
+
+    def __init__(self) -> None:
+        self._last: dict[int, float] = {}
+
+    def crowded(self, session: int) -> bool:
+        """Take note of a session, and tell whether it is one of many."""
+        now = time.monotonic()
+        self._last = {one: at for one, at in self._last.items() if now - at < MOMENT} | {session: now}
+        return len(self._last) >= CROWD
+
+
+TRAFFIC = Traffic()
 
 
 class Session:
@@ -107,6 +126,9 @@ class Session:
         self.parameters = self.parameters.changed(changes)
         if set(changes) <= set(OF_TRAINING):
             return self._settings() | self._run_state()
+        return self._shown(message, draft=TRAFFIC.crowded(id(self)))
+
+    def _refine(self, message: Mapping[str, Any]) -> Message:
         return self._shown(message)
 
     def _preset(self, message: Mapping[str, Any]) -> Message:
@@ -144,13 +166,13 @@ class Session:
         settings["curve"] = len(self.parameters.curve)
         return {"settings": settings, "query": to_query(self.parameters)}
 
-    def _shown(self, message: Mapping[str, Any]) -> Message:
+    def _shown(self, message: Mapping[str, Any], *, draft: bool = False) -> Message:
         """Draw the first tab, and the second if it is open, and give the numbers in large type."""
-        shown = view(self.parameters)
+        shown = view(self.parameters, draft=draft)
         self.dendrite.show(shown)
         self.capacity[self.parameters.axis].show(shown)
         self.weights.show(shown)
-        said = self._settings() | {"numbers": key_numbers(shown), "no_solution": shown.problem}
+        said = self._settings() | {"numbers": key_numbers(shown), "no_solution": shown.problem, "draft": draft}
         return said | (self._run_state() if message.get("tab") == "train" else {})
 
     def _run_state(self) -> Message:
@@ -180,6 +202,7 @@ class Session:
         "hello": _hello,
         "theme": _theme,
         "change": _change,
+        "refine": _refine,
         "preset": _preset,
         "upload": _upload,
         "train": _train,

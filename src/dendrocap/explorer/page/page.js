@@ -14,6 +14,7 @@ export function render({model}) {
   let changes = {}
   const queue = []
   let query = ""
+  let draft = false
   let resting = null
   let polling = null
   let running = false
@@ -66,6 +67,7 @@ export function render({model}) {
     note("said", data.said)
     if (data.settings) settings(data.settings)
     if (data.numbers) {
+      draft = data.draft
       for (const [name, text] of Object.entries(data.numbers)) el(name).textContent = text
       note("no-solution", data.no_solution)
     }
@@ -105,6 +107,7 @@ export function render({model}) {
 
   function rested() {
     history.replaceState(null, "", `?${query}${location.hash}`)
+    if (draft) send({kind: "refine"})
     validity()
     for (const details of all("details[data-script][open]")) script(details)
   }
