@@ -98,5 +98,5 @@ def _ceiling(parameters: Parameters, alpha_c: float) -> tuple[str, str]:
     if alpha_c > parameters.ceiling:
         if parameters.f_out != 0.5:
             return "warning", f"{text}: α_c lies above it, but it was derived for f_out = ½; rarer labels allow more."
-        return "warning", f"{text}: α_c lies above it, so finite trees must store less than the theory of large K says."
+        return "warning", f"{text}: α_c lies above it: an argument, no proof, that so few branches store less."
     return "fine", f"{text}: α_c lies below it."
