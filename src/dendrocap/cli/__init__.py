@@ -28,6 +28,7 @@ from dendrocap.cli.nonlinearity import nonlinearity
 from dendrocap.cli.reproduce import reproduce
 from dendrocap.cli.robustness import robustness
 from dendrocap.cli.saddle_point import saddle_point
+from dendrocap.cli.solve import solve
 from dendrocap.cli.sweep import sweep
 from dendrocap.cli.train import train
 from dendrocap.errors import DendrocapError, InvalidParameter
@@ -95,6 +96,7 @@ app.command()(capacity)
 app.command()(nonlinearity)
 app.command()(saddle_point)
 app.command()(train)
+app.command()(solve)
 app.command()(algorithmic_capacity)
 app.command()(robustness)
 app.command()(generalise)

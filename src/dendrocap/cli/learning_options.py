@@ -9,18 +9,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dendrocap.cli.output import emit
 from dendrocap.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from dendrocap.learning import SGD, Schedule
+    from dendrocap.learning import SGD, Schedule, TrainingResult
     from dendrocap.model import DendriticNeuron
 
 __all__ = [
-    "Alpha", "Branches", "Decay", "Epochs", "Gamma", "GammaCe", "Inputs", "LinearFlag", "NonlinearityName", "Patience",
-    "Precision", "Rate", "SavePath", "SurrogateCenter", "SurrogateWidth", "ThetaD", "ThetaS", "Workers", "XMin",
-    "algorithm_from", "neuron_from", "progress_bar", "save_target", "schedule_from",
+    "Alpha", "Branches", "DataPath", "Decay", "Epochs", "Gamma", "GammaCe", "Inputs", "LinearFlag",
+    "NonlinearityName", "Patience", "Precision", "Rate", "SavePath", "Seed", "SurrogateCenter", "SurrogateWidth",
+    "ThetaD", "ThetaS", "Workers", "XMin", "algorithm_from", "emit_run", "neuron_from", "progress_bar", "read_task",
+    "run_summary", "save_target", "schedule_from",
 ]  # fmt: skip
 
 NonlinearityName = Annotated[str, typer.Option("--nonlinearity", help="polsky, relu, saturating-relu, step or linear.")]
@@ -47,6 +49,12 @@ Decay = Annotated[float, typer.Option(help="Without --patience: the rate shrinks
 Epochs = Annotated[int, typer.Option("--epochs", help="Most epochs of a run.")]
 Workers = Annotated[int | None, typer.Option(help="Runs at a time; by default the number of cores.")]
 SavePath = Annotated[Path | None, typer.Option("--save", metavar="FILE", help="Write the run to a .npz file.")]
+
+DataPath = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="A .npz file with binary arrays inputs and labels, instead of --alpha."),
+]
+Seed = Annotated[int, typer.Option(help="Of patterns, first weights and shuffles.")]
 
 
 def neuron_from(
@@ -92,6 +100,42 @@ def save_target(path: Path) -> Path:
     if not path.parent.is_dir():
         raise InvalidParameter(f"--save {path} is not allowed: the folder {path.parent} does not exist")
     return path
+
+
+def read_task(path: Path) -> Any:
+    """Patterns and labels from a user's file."""
+    import zipfile
+
+    import numpy as np
+
+    from dendrocap.model import Patterns
+
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            return Patterns(stored["inputs"], stored["labels"])
+    except (KeyError, ValueError, zipfile.BadZipFile, AttributeError, TypeError) as error:
+        raise InvalidParameter(f"--data {path} is not a .npz file with arrays inputs and labels: {error}") from None
+
+
+def run_summary(result: TrainingResult) -> dict[str, Any]:
+    """What a run is reported by."""
+    return {
+        "solved": result.solved,
+        "errors": result.errors,
+        "n_patterns": result.n_patterns,
+        "error": result.error,
+        "alpha": result.n_patterns / result.neuron.n_inputs,
+        "epochs": result.epochs,
+        "best_epoch": result.best_epoch,
+        "stopped": result.stopped,
+        "seconds": result.seconds,
+    }
+
+
+def emit_run(summary: dict[str, Any], *, as_json: bool, title: str) -> None:
+    """Print one run; it has more quantities than a terminal has columns, so people get them one below the other."""
+    rows = [summary] if as_json else [{"quantity": name, "value": value} for name, value in summary.items()]
+    emit(rows, as_json=as_json, title=title)
 
 
 @contextmanager

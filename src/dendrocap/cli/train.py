@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dendrocap.cli import learning_options as options
-from dendrocap.cli.output import JsonFlag, PlotPath, emit, message, plot_target
-from dendrocap.errors import InvalidParameter, TrainingFailed
+from dendrocap.cli.output import JsonFlag, PlotPath, message, plot_target
+from dendrocap.errors import TrainingFailed
 
 if TYPE_CHECKING:
-    from dendrocap.learning import Training, TrainingResult
+    from dendrocap.learning import Training
 
 __all__ = ["train"]
 
@@ -28,10 +28,7 @@ def train(
     branches: options.Branches = 27,
     linear: options.LinearFlag = False,
     alpha: options.Alpha = 0.5,
-    data: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="A .npz file with binary arrays inputs and labels, instead of --alpha."),
-    ] = None,
+    data: options.DataPath = None,
     rate: options.Rate = 0.01,
     gamma_ce: options.GammaCe = 100.0,
     surrogate_width: options.SurrogateWidth = None,
@@ -40,7 +37,7 @@ def train(
     patience: options.Patience = None,
     decay: options.Decay = 1e-4,
     epochs: options.Epochs = 1000,
-    seed: Annotated[int, typer.Option(help="Of patterns, first weights and shuffles.")] = 0,
+    seed: options.Seed = 0,
     resume: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Go on with a saved run: neuron, task and rate are taken from it."),
@@ -70,7 +67,7 @@ def train(
         start = {"resume": run_before.state}
     else:
         if data is not None:
-            task = _read_task(data)
+            task = options.read_task(data)
             inputs = task[0].shape[1]
         neuron = options.neuron_from(nonlinearity, x_min, gamma, theta_d, theta_s, inputs, branches, linear)
         if data is None:
@@ -81,10 +78,7 @@ def train(
     )
     failure, interrupted = _follow(run, epochs)
     result = run.result()
-    summary = _summary(result)
-    # One run has more quantities than a terminal has columns: people get them one below the other.
-    rows = [summary] if as_json else [{"quantity": name, "value": value} for name, value in summary.items()]
-    emit(rows, as_json=as_json, title=repr(neuron))
+    options.emit_run(options.run_summary(result), as_json=as_json, title=repr(neuron))
     if file:
         from dendrocap.learning.storage import save_run
 
@@ -129,31 +123,3 @@ def _follow(run: Training, epochs: int) -> tuple[TrainingFailed | None, bool]:
             run.stop()
             return None, True
     return None, False
-
-
-def _summary(result: TrainingResult) -> dict[str, Any]:
-    return {
-        "solved": result.solved,
-        "errors": result.errors,
-        "n_patterns": result.n_patterns,
-        "error": result.error,
-        "alpha": result.n_patterns / result.neuron.n_inputs,
-        "epochs": result.epochs,
-        "best_epoch": result.best_epoch,
-        "stopped": result.stopped,
-        "seconds": result.seconds,
-    }
-
-
-def _read_task(path: Path) -> Any:
-    import zipfile
-
-    import numpy as np
-
-    from dendrocap.model import Patterns
-
-    try:
-        with np.load(path, allow_pickle=False) as stored:
-            return Patterns(stored["inputs"], stored["labels"])
-    except (KeyError, ValueError, zipfile.BadZipFile, AttributeError, TypeError) as error:
-        raise InvalidParameter(f"--data {path} is not a .npz file with arrays inputs and labels: {error}") from None

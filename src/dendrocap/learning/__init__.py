@@ -13,6 +13,19 @@ from dendrocap.learning.loss import cross_entropy, soft_error
 from dendrocap.learning.many import train_many
 from dendrocap.learning.robustness import NoisePoint, NoiseRobustness, noise_robustness
 from dendrocap.learning.schedules import Constant, ExponentialAnnealing, HalveOnPlateau, Pace, Schedule
+from dendrocap.learning.solvers import (
+    AnnealedSurrogate,
+    BetheEstimate,
+    LeastAction,
+    MessagePassing,
+    PlainSGD,
+    ReplicatedSGD,
+    SharpenedNonlinearity,
+    Solver,
+    bethe_free_entropy,
+    solve,
+    suitable_solver,
+)
 from dendrocap.learning.speed import LearningSpeed, learning_speed
 from dendrocap.learning.storage import SavedRun, load_run, save_run
 from dendrocap.learning.surrogates import FlooredSlope, Lorentzian, SlopeOf, Surrogate, TrueSlope
@@ -24,6 +37,8 @@ __all__ = [
     "SGD",
     "Algorithm",
     "AlgorithmicCapacity",
+    "AnnealedSurrogate",
+    "BetheEstimate",
     "Constant",
     "EpochRecord",
     "ErrorCurve",
@@ -31,16 +46,22 @@ __all__ = [
     "FlooredSlope",
     "HalveOnPlateau",
     "LearningSpeed",
+    "LeastAction",
     "LinearFeasibility",
     "LoadPoint",
     "LocalRule",
     "Lorentzian",
+    "MessagePassing",
     "NoisePoint",
     "NoiseRobustness",
     "Pace",
+    "PlainSGD",
+    "ReplicatedSGD",
     "SavedRun",
     "Schedule",
+    "SharpenedNonlinearity",
     "SlopeOf",
+    "Solver",
     "Surrogate",
     "ThreeFactors",
     "Training",
@@ -52,6 +73,7 @@ __all__ = [
     "WeightDistribution",
     "WeightStatistics",
     "algorithmic_capacity",
+    "bethe_free_entropy",
     "cross_entropy",
     "learning_speed",
     "linear_feasibility",
@@ -60,6 +82,8 @@ __all__ = [
     "random_task",
     "save_run",
     "soft_error",
+    "solve",
+    "suitable_solver",
     "three_factors",
     "train",
     "train_many",

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from dendrocap.learning.lanes import LANES, LaneLayout, aligned_zeros
 from dendrocap.learning.surrogates import Surrogate
 from dendrocap.model.neuron import DendriticNeuron
+from dendrocap.model.nonlinearities import Nonlinearity
 from dendrocap.model.patterns import PackedPatterns
 
 __all__ = ["CompiledEngine", "Engine"]
@@ -75,7 +76,7 @@ class CompiledEngine:
         self._signs = np.where(labels, 1, -1).astype(dtype)
         self._weights = aligned_zeros(self._layout.shape, dtype)
         self._scratch = aligned_zeros(((2 + self._layout.n_blocks) * LANES,), dtype)
-        self._neuron = (
+        self._neuron: tuple[Any, ...] = (
             self._layout.constants(dtype),
             self._kind(np.sqrt(neuron.n_branches) * neuron.spec.theta_s),
             self._layout.copies,
@@ -91,6 +92,21 @@ class CompiledEngine:
     def pattern_bytes(self) -> int:
         """Memory taken by the patterns."""
         return self._bits.nbytes
+
+    def retune(
+        self,
+        *,
+        gamma_ce: float | None = None,
+        surrogate: Surrogate | None = None,
+        nonlinearity: Nonlinearity | None = None,
+    ) -> None:
+        """Go on with another loss, another dendritic signal or another g; weights and patterns stay."""
+        if gamma_ce is not None:
+            self._gamma_ce = self._kind(gamma_ce)
+        if surrogate is not None:
+            self._rule = surrogate.kernel()
+        if nonlinearity is not None:
+            self._neuron = (*self._neuron[:3], *nonlinearity.kernel())
 
     def weights(self) -> NDArray[Any]:
         return self._layout.gather_weights(self._weights)

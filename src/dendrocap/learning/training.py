@@ -10,7 +10,7 @@ import copy
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,6 +21,9 @@ from dendrocap.learning.schedules import ExponentialAnnealing, Pace, Schedule
 from dendrocap.model.neuron import DendriticNeuron
 from dendrocap.model.patterns import PackedPatterns, binary_inputs, binary_labels
 from dendrocap.validation import choice, refuse, whole_number
+
+if TYPE_CHECKING:
+    from dendrocap.learning.solvers.protocol import Solver
 
 __all__ = ["EpochRecord", "Training", "TrainingResult", "TrainingState", "train"]
 
@@ -116,7 +119,7 @@ class TrainingResult:
         Wrong patterns after, and learning rate during, each epoch.
     seconds : float
         Time spent in this run, without earlier ones that it resumed.
-    algorithm, schedule : Algorithm, Schedule
+    algorithm, schedule : Algorithm or Solver, Schedule
         How it was trained.
     state : TrainingState
         From which the run can be resumed.
@@ -144,7 +147,7 @@ class TrainingResult:
     error_history: NDArray[np.int64]
     rate_history: NDArray[np.float64]
     seconds: float
-    algorithm: Algorithm
+    algorithm: Algorithm | Solver
     schedule: Schedule
     state: TrainingState
 

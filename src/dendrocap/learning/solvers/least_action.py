@@ -1,0 +1,87 @@
+"""Least action learning: change the branch that needs the smallest change."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from dendrocap.learning.engine import CompiledEngine
+from dendrocap.learning.solvers.annealing import span
+from dendrocap.learning.solvers.protocol import RestartingSolver
+from dendrocap.learning.solvers.scales import Rise, input_scale, rise_of
+from dendrocap.learning.solvers.search import Search
+from dendrocap.learning.surrogates import TrueSlope
+from dendrocap.validation import real_number, refuse, whole_number
+
+__all__ = ["LeastAction"]
+
+
+@dataclass(frozen=True)
+class LeastAction(RestartingSolver):
+    """On every wrong pattern, a perceptron step on the one branch that is closest to switching.
+
+    A branch is on or off; the one whose input lies nearest to the middle of the rise, on the wrong side of it, can
+    be switched at the least cost to other patterns. It needs no slope, and a g with two ends.
+
+    Parameters
+    ----------
+    epochs : int
+        Length of the first attempt; each further one is twice as long.
+    rate : pair of float
+        First and last step, in units of the natural weight scale.
+    margin : float
+        Patterns with a smaller margin count as wrong while learning; it keeps the last ones from tipping.
+    """
+
+    name: ClassVar[str] = "least-action"
+
+    epochs: int = 2000
+    rate: tuple[float, float] = (1.0, 0.03)
+    margin: float = 0.02
+
+    def __post_init__(self) -> None:
+        whole_number("epochs", self.epochs, 1)
+        span("rate", self.rate)
+        real_number("margin", self.margin, 0.0)
+
+    def _rise(self, search: Search) -> Rise:
+        rise = rise_of(search.neuron.nonlinearity)
+        if rise is None:
+            raise refuse(
+                "nonlinearity", search.neuron.nonlinearity, "bounded: least action switches branches on and off"
+            )
+        return rise
+
+    def _attempt(self, search: Search, number: int) -> None:
+        from dendrocap.learning.solvers import _kernels
+
+        neuron, rise = search.neuron, self._rise(search)
+        rates = span("rate", self.rate).times(input_scale(neuron))
+        code, parameters = neuron.nonlinearity.kernel()
+        soma_offset = float(np.sqrt(neuron.n_branches) * neuron.spec.theta_s)
+        weights = np.array(search.first_weights())
+        tester = CompiledEngine(
+            neuron, search.inputs, search.labels, gamma_ce=1.0, surrogate=TrueSlope(), dtype="float32"
+        )
+        length = self.epochs * 2**number
+        for epoch in range(length):
+            rate = rates.at(epoch / length)
+            _kernels.least_action_epoch(
+                weights,
+                search.dense,
+                search.signs,
+                search.rng.permutation(search.n_patterns),
+                neuron.branch_starts,
+                neuron.branch_sizes,
+                neuron.theta_d,
+                soma_offset,
+                code,
+                parameters,
+                rise.center,
+                self.margin,
+                rate,
+            )
+            tester.set_weights(weights)
+            search.record(tester.margins(), weights.copy, rate)

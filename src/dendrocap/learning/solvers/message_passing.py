@@ -1,0 +1,300 @@
+"""Approximate message passing on the tree: beliefs about weights from beliefs about branch inputs, and back.
+
+Inputs are centred, x = xi - f_i, and every branch has the offset m = sum_i f_i W_li / sqrt(n_l) - sqrt(n_l) theta_d,
+which all patterns and, as in the theory, all branches share. The prior on W >= 0 is flat; what keeps weights finite is
+the offset, whose conjugate field h_l plays the part of the theory's M_hat. At zero load this is the exponential
+distribution of [zero-load]. Offsets that may differ from branch to branch run away: a branch that is always on
+may have any weights, so that the volume of all solutions is infinite.
+Formulas are listed under [amp-...] in docs/equations.md and derived in docs/solvers.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dendrocap.errors import ConvergenceError
+from dendrocap.learning.solvers.protocol import RestartingSolver
+from dendrocap.learning.solvers.scales import crossing
+from dendrocap.learning.solvers.search import AttemptFailed, Search
+from dendrocap.learning.solvers.truncated import Belief, belief
+from dendrocap.model.neuron import DendriticNeuron
+from dendrocap.model.patterns import PackedPatterns
+from dendrocap.validation import choice, real_number, whole_number
+
+__all__ = ["BetheEstimate", "MessagePassing", "bethe_free_entropy"]
+
+Floats = NDArray[np.float64]
+
+# Trapezoidal rule for averages over a branch input: exponentially accurate for smooth g, and good to about 1e-3
+# of a deviation at a kink.
+NODES = np.linspace(-5.0, 5.0, 41)
+FACTORS = np.exp(-0.5 * NODES**2) / np.exp(-0.5 * NODES**2).sum()
+SMALLEST = 1e-9  # no variance is allowed below this, so that nothing is divided by zero
+
+
+@dataclass(frozen=True, eq=False)
+class BetheEstimate:
+    """The logarithm of the volume of solutions of one task, as message passing sees it.
+
+    Parameters
+    ----------
+    free_entropy : float
+        ln Z / N, to be compared with ``SaddlePoint.free_entropy``.
+    offset : float
+        The mean branch input m.
+    overlap, mean_square : float
+        q and Q: the mean of <W>^2 and of <W^2> over synapses.
+    mean_weight : float
+        Mean of <W>.
+    iterations : int
+        Sweeps done.
+    residual : float
+        Largest change of a mean weight in the last sweep, relative to the mean weight.
+    converged : bool
+        Whether it fell below the tolerance.
+    """
+
+    free_entropy: float
+    offset: float
+    overlap: float
+    mean_square: float
+    mean_weight: float
+    iterations: int
+    residual: float
+    converged: bool
+
+
+class Messages:
+    """The messages of one task; `sweep` updates all of them once."""
+
+    def __init__(self, neuron: DendriticNeuron, inputs: NDArray[np.uint8], signs: Floats, kappa: float = 0.0) -> None:
+        from dendrocap.learning.solvers import _kernels
+
+        self._channel: Any = _kernels.channel
+        self.neuron, self.signs, self.kappa = neuron, signs, kappa
+        self._g = neuron.nonlinearity.kernel()
+        self._soma_offset = float(np.sqrt(neuron.n_branches) * neuron.spec.theta_s)
+        sizes, starts = neuron.branch_sizes, neuron.branch_starts
+        self.real = np.arange(neuron.branch_size)[None, :] < sizes[:, None]
+        self.root = np.sqrt(sizes)
+        self.activity = np.zeros(neuron.weights_shape)
+        n_patterns = len(signs)
+        # One block per branch, patterns by synapses; short branches end in columns of zeros.
+        self._centred = np.zeros((neuron.n_branches, n_patterns, neuron.branch_size), dtype=np.float32)
+        for branch, (start, size) in enumerate(zip(starts, sizes, strict=True)):
+            block = inputs[:, start : start + size]
+            self.activity[branch, :size] = block.mean(axis=0)
+            self._centred[branch, :, :size] = block - self.activity[branch, :size]
+        # An input that never changes carries no message, but its weight still counts for the offset.
+        self._spread = self.activity * (1.0 - self.activity)
+        shape = (n_patterns, neuron.n_branches)
+        self.response, self.curvature = np.zeros(shape), np.zeros(shape)
+        self.log_norm = np.zeros(n_patterns)
+        self.offset = np.full(neuron.n_branches, crossing(neuron.nonlinearity, neuron.spec.theta_s))
+        self.field = np.zeros(neuron.n_branches)
+        self.precision, self.push = np.full(neuron.weights_shape, 1e-6), np.zeros(neuron.weights_shape)
+        self._set_beliefs()
+        self._gather()
+
+    def _mean_offset(self, weights: Floats) -> Floats:
+        return np.asarray((self.activity * weights).sum(axis=1) / self.root - self.root * self.neuron.theta_d)
+
+    def _beliefs(self, field: Floats) -> Belief:
+        found = belief(self.precision, self.push + field[:, None] * self.activity)
+        return Belief(found.mean * self.real, found.variance * self.real, found.log_norm * self.real)
+
+    def _set_beliefs(self) -> None:
+        """Beliefs whose offsets are those wanted: h_l is found by bisection, the offset grows with it."""
+        # A neuron without dendritic threshold has no room for negative offsets; it is kept a little off that wall.
+        reachable = -self.root * self.neuron.theta_d
+        self.offset = np.maximum(self.offset, reachable + 1e-3)
+        step = np.ones(self.neuron.n_branches)
+        low, high = self.field - step, self.field + step
+        for _ in range(60):
+            wide = self._mean_offset(self._beliefs(low).mean) > self.offset
+            tall = self._mean_offset(self._beliefs(high).mean) < self.offset
+            if not (np.any(wide) or np.any(tall)):
+                break
+            step = np.where(wide | tall, 2.0 * step, step)
+            low, high = np.where(wide, low - step, low), np.where(tall, high + step, high)
+        for _ in range(45):
+            middle = 0.5 * (low + high)
+            below = self._mean_offset(self._beliefs(middle).mean) < self.offset
+            low, high = np.where(below, middle, low), np.where(below, high, middle)
+        self.field = 0.5 * (low + high)
+        self.beliefs = self._beliefs(self.field)
+
+    def _gather(self) -> None:
+        """Means z and variances V of the branch inputs [amp-inputs]."""
+        mean = self.beliefs.mean.astype(np.float32)[:, :, None]
+        self.inputs_mean = np.matmul(self._centred, mean)[:, :, 0].T.astype(np.float64) / self.root + self.offset
+        self.variance = np.maximum((self._spread * self.beliefs.variance).sum(axis=1) / self.root**2, SMALLEST)
+        self.cavity = self.inputs_mean - self.variance * self.response
+
+    def sweep(self, damping: float, memory: float = 0.0) -> float:
+        """Update everything once; returns the largest change of a mean weight, relative to the mean.
+
+        ``memory`` is the share of the last belief that is added to the prior: reinforcement.
+        """
+        response, curvature = np.empty_like(self.response), np.empty_like(self.curvature)
+        self._channel(
+            self.cavity,
+            self.variance,
+            self.signs,
+            NODES,
+            FACTORS,
+            self._soma_offset,
+            self.kappa,
+            *self._g,
+            SMALLEST,
+            response,
+            curvature,
+            self.log_norm,
+        )
+        if not (np.all(np.isfinite(response)) and np.all(np.isfinite(curvature))):
+            raise AttemptFailed
+        self.response += (1.0 - damping) * (response - self.response)
+        self.curvature += (1.0 - damping) * (curvature - self.curvature)
+        old = self.beliefs.mean
+        total = self.curvature.sum(axis=0)
+        # [amp-weights]; a pattern may locally be convex, the sum over patterns must not make a weight unbounded.
+        precision = np.maximum(self._spread * (total / self.root**2)[:, None], 1e-6)
+        answers = np.matmul(self.response.T.astype(np.float32)[:, None, :], self._centred)[:, 0, :].astype(np.float64)
+        push = answers / self.root[:, None] + precision * old
+        self.precision = precision + memory * self.precision
+        self.push = push + memory * self.push
+        # Newton's step for the offset [amp-offset]: the fields that the patterns ask for must be those in use.
+        asked = self.response.sum(axis=0) / self.root
+        stiffness = (self.activity**2 * self.beliefs.variance).sum(axis=1) / self.root
+        # All branches move together, and each feels the others through the soma as much as itself.
+        together = self.neuron.n_branches * np.maximum(total, 0.0)
+        slope = together / self.root + 1.0 / np.maximum(stiffness, SMALLEST)
+        step = float((self.root * (asked - self.field)).sum() / (self.root * slope).sum())
+        self.offset = self.offset + (1.0 - damping) * min(max(step, -0.1), 0.1)
+        self._set_beliefs()
+        self._gather()
+        return float(np.max(np.abs(self.beliefs.mean - old)) / max(float(old.mean()), 1e-12))
+
+    def margins(self) -> Floats:
+        """sign * Delta at the mean weights."""
+        outputs = self.neuron.nonlinearity(self.inputs_mean)
+        root = np.sqrt(self.neuron.n_branches)
+        return np.asarray(self.signs * (outputs.sum(axis=1) / root - self._soma_offset))
+
+    def free_entropy(self) -> float:
+        """ln Z / N at a fixed point [amp-bethe]."""
+        w, variance = self.beliefs.mean, self.beliefs.variance
+        weights = self.beliefs.log_norm + (0.5 * self.precision * (w**2 + variance) - self.push * w) * self.real
+        offsets = self.field * self.root * (self.offset + self.root * self.neuron.theta_d)
+        patterns = self.log_norm + ((self.cavity - self.inputs_mean) ** 2 / (2.0 * self.variance)).sum(axis=1)
+        return float(weights.sum() - offsets.sum() + patterns.sum()) / self.neuron.n_inputs
+
+
+def bethe_free_entropy(
+    neuron: DendriticNeuron,
+    inputs: ArrayLike | PackedPatterns,
+    labels: ArrayLike,
+    *,
+    kappa: float = 0.0,
+    damping: float = 0.5,
+    max_iterations: int = 500,
+    tolerance: float = 1e-4,
+    on_failure: str = "raise",
+) -> BetheEstimate:
+    """The free entropy of one task, ln(volume of its solutions) / N, from message passing.
+
+    Parameters
+    ----------
+    neuron, inputs, labels
+        The task.
+    kappa : float
+        Margin asked for.
+    damping : float
+        Share of the old messages that is kept in each sweep, in [0, 1).
+    max_iterations : int
+        Most sweeps.
+    tolerance : float
+        Largest relative change of a mean weight at which the messages count as settled.
+    on_failure : {"raise", "return"}
+        What to do when they do not settle.
+
+    Raises
+    ------
+    ConvergenceError
+        If the messages do not settle, as is usual where replica symmetry is unstable.
+
+    Examples
+    --------
+    >>> from dendrocap import NeuronSpec, Polsky, random_patterns
+    >>> neuron = DendriticNeuron(NeuronSpec(Polsky(), 0.5, 0.5), n_inputs=200, n_branches=10)
+    >>> estimate = bethe_free_entropy(neuron, *random_patterns(40, 200, rng=0))
+    >>> estimate.converged, -1.0 < estimate.free_entropy < 1.0
+    (True, True)
+    """
+    choice("on_failure", on_failure, ("raise", "return"))
+    real_number("damping", damping, 0.0, 1.0, high_open=True)
+    search = Search(neuron, inputs, labels)
+    messages = Messages(neuron, search.dense, search.signs, real_number("kappa", kappa, 0.0))
+    residual, iterations = np.inf, 0
+    while residual > tolerance and iterations < whole_number("max_iterations", max_iterations, 1):
+        residual = messages.sweep(damping)
+        iterations += 1
+    found = messages.beliefs
+    estimate = BetheEstimate(
+        free_entropy=messages.free_entropy(),
+        offset=float(messages.offset.mean()),
+        overlap=float((found.mean**2).sum() / neuron.n_inputs),
+        mean_square=float((found.mean**2 + found.variance).sum() / neuron.n_inputs),
+        mean_weight=float(found.mean.sum() / neuron.n_inputs),
+        iterations=iterations,
+        residual=residual,
+        converged=residual <= tolerance,
+    )
+    if not estimate.converged and on_failure == "raise":
+        raise ConvergenceError(
+            f"messages still change by {residual:.2g} of the mean weight after {iterations} sweeps, more than the "
+            f"tolerance {tolerance:g}",
+            estimate,
+        )
+    return estimate
+
+
+@dataclass(frozen=True)
+class MessagePassing(RestartingSolver):
+    """Reinforced message passing: beliefs are fed back as a prior until they have become weights.
+
+    Parameters
+    ----------
+    sweeps : int
+        Length of the first attempt; each further one is twice as long.
+    memory : float
+        Reinforcement: the share of the old belief that is kept as a prior approaches 1 like
+        1 - (1 - memory)^(sweep / sweeps), so that beliefs sharpen. In (0, 1).
+    damping : float
+        Share of the old messages that is kept in each sweep.
+    """
+
+    name: ClassVar[str] = "message-passing"
+
+    sweeps: int = 200
+    memory: float = 0.98
+    damping: float = 0.5
+
+    def __post_init__(self) -> None:
+        whole_number("sweeps", self.sweeps, 1)
+        real_number("memory", self.memory, 0.0, 1.0, low_open=True, high_open=True)
+        real_number("damping", self.damping, 0.0, 1.0, high_open=True)
+
+    def _attempt(self, search: Search, number: int) -> None:
+        messages = Messages(search.neuron, search.dense, search.signs)
+        # Messages start without a preference; a little noise makes attempts differ.
+        messages.push += 1e-2 * search.rng.standard_normal(messages.push.shape) * messages.real
+        length = self.sweeps * 2**number
+        for sweep in range(length):
+            messages.sweep(self.damping, 1.0 - (1.0 - self.memory) ** (sweep / length))
+            weights = messages.beliefs.mean[messages.real]
+            search.record(messages.margins(), weights.copy, 0.0)

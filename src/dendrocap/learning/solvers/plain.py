@@ -1,0 +1,61 @@
+"""The paper's rule, restarted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from dendrocap.learning.local_rule import SGD
+from dendrocap.learning.schedules import HalveOnPlateau
+from dendrocap.learning.solvers.protocol import RestartingSolver
+from dendrocap.learning.solvers.scales import input_scale
+from dendrocap.learning.solvers.search import Search
+from dendrocap.learning.surrogates import FlooredSlope
+from dendrocap.model.nonlinearities import Step
+from dendrocap.validation import real_number, whole_number
+
+__all__ = ["PlainSGD"]
+
+
+@dataclass(frozen=True)
+class PlainSGD(RestartingSolver):
+    """Stochastic gradient descent with g' itself, the rate halved on plateaus, restarted when it is spent.
+
+    Parameters
+    ----------
+    learning_rate : float, optional
+        First rate; by default a fifth of the natural weight scale, between the two rates that served best in
+        docs/results/learning.md.
+    gamma_ce : float
+        Steepness of the loss.
+    patience : int
+        Epochs without a new minimum before the rate is halved.
+    """
+
+    name: ClassVar[str] = "sgd"
+
+    learning_rate: float | None = None
+    gamma_ce: float = 100.0
+    patience: int = 1000
+
+    def __post_init__(self) -> None:
+        if self.learning_rate is not None:
+            real_number("learning_rate", self.learning_rate, 0.0, low_open=True)
+        real_number("gamma_ce", self.gamma_ce, 0.0, low_open=True)
+        whole_number("patience", self.patience, 1)
+
+    def _attempt(self, search: Search, number: int) -> None:
+        neuron = search.neuron
+        rate = 0.2 * input_scale(neuron) if self.learning_rate is None else self.learning_rate
+        # A step has no slope: the least that lets it learn is a floor.
+        surrogate = FlooredSlope() if isinstance(neuron.nonlinearity, Step) else None
+        engine = SGD(rate, self.gamma_ce, surrogate).engine(neuron, search.inputs, search.labels)
+        engine.set_weights(search.first_weights())
+        schedule = HalveOnPlateau(self.patience)
+        pace = schedule.start(rate, neuron.n_inputs)
+        epoch = 0
+        while not pace.finished:
+            _, margins = engine.tested_epoch(search.rng.permutation(search.n_patterns), pace.learning_rate)
+            errors = search.record(margins, engine.weights, pace.learning_rate)
+            epoch += 1
+            pace = schedule.after_epoch(pace, epoch, errors / search.n_patterns)

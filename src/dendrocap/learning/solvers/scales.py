@@ -1,0 +1,73 @@
+"""The natural sizes of a task, from which solvers take their defaults.
+
+A non-linearity with two flat ends rises somewhere; where, and over what width, tells where a branch can learn.
+The typical weight is set by the threshold and, on short branches, by the mean input that the soma asks for.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dendrocap.model.neuron import DendriticNeuron
+from dendrocap.model.nonlinearities import Nonlinearity
+
+__all__ = ["Rise", "crossing", "input_scale", "rise_of"]
+
+# The narrowest rise that a surrogate should resolve, in units of the branch input.
+NARROWEST = 0.05
+
+
+@dataclass(frozen=True)
+class Rise:
+    """Where a bounded non-linearity goes from its lower to its upper end.
+
+    Parameters
+    ----------
+    center : float
+        Where g passes the middle of its range.
+    width : float
+        Half the distance between the quarters of its range.
+    """
+
+    center: float
+    width: float
+
+
+def rise_of(g: Nonlinearity) -> Rise | None:
+    """The rise of a bounded g; None if g has no upper or lower end.
+
+    Examples
+    --------
+    >>> from dendrocap import Polsky, ReLU
+    >>> rise = rise_of(Polsky())
+    >>> round(rise.center, 3), round(rise.width, 3), rise_of(ReLU())
+    (0.365, 0.089, None)
+    """
+    low, high = g.range
+    if not (math.isfinite(low) and math.isfinite(high) and high > low):
+        return None
+    quarters = [crossing(g, low + share * (high - low)) for share in (0.25, 0.5, 0.75)]
+    return Rise(quarters[1], max(0.5 * (quarters[2] - quarters[0]), NARROWEST))
+
+
+def crossing(g: Nonlinearity, level: float) -> float:
+    """Where g passes a level, by bisection; the end of the search, +-1e6, if it never does."""
+    low, high = -1e6, 1e6
+    for _ in range(80):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if float(g(middle)) < level else (low, middle)
+    return 0.5 * (low + high)
+
+
+def input_scale(neuron: DendriticNeuron) -> float:
+    """f_in times the typical weight, theta_d + m / sqrt(n) with g(m) = theta_s.
+
+    The first term balances the dendritic threshold, the second gives a branch of n synapses the mean input at
+    which its output is theta_s. It measures the spread of branch inputs, and learning rates go with it.
+    """
+    mean_input = crossing(neuron.nonlinearity, neuron.spec.theta_s)
+    shift = abs(mean_input) / math.sqrt(float(np.mean(neuron.branch_sizes)))
+    return neuron.theta_d + (shift if abs(mean_input) < 1e5 else 0.0)

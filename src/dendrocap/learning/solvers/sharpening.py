@@ -1,0 +1,111 @@
+"""Training with a soft g that is sharpened to the true one."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import ClassVar
+
+import numpy as np
+
+from dendrocap.learning.engine import CompiledEngine
+from dendrocap.learning.solvers.annealing import span
+from dendrocap.learning.solvers.protocol import RestartingSolver
+from dendrocap.learning.solvers.scales import input_scale, rise_of
+from dendrocap.learning.solvers.search import Search
+from dendrocap.learning.surrogates import TrueSlope
+from dendrocap.model.nonlinearities import Nonlinearity, Polsky, Tabulated
+from dendrocap.validation import real_number, whole_number
+
+__all__ = ["SharpenedNonlinearity", "softened"]
+
+# Quadrature for g smoothed with a Gaussian.
+NODES, FACTORS = np.polynomial.hermite_e.hermegauss(61)
+
+
+@lru_cache(maxsize=256)
+def softened(g: Nonlinearity, width: float) -> Nonlinearity:
+    """g with its rise made wider.
+
+    `Polsky` keeps its formula, with the steepness lowered so that the rise is wider by ``width``: its kernel is
+    the fast one. Any other bounded g is averaged over a Gaussian of this width, and tabulated.
+
+    Examples
+    --------
+    >>> softened(Polsky(gamma=15.0), 0.1)
+    Polsky(x_min=0.33, gamma=6.0)
+    """
+    if width == 0.0:
+        return g
+    if isinstance(g, Polsky):
+        return Polsky(g.x_min, 1.0 / (1.0 / g.gamma + width))
+    rise = rise_of(g)
+    center = 0.0 if rise is None else rise.center
+    reach = 6.0 * width + (2.0 if rise is None else 4.0 * rise.width)
+    x = np.linspace(center - reach, center + reach, 241)
+    y = g(x[:, None] + width * NODES) @ (FACTORS / math.sqrt(2.0 * math.pi))
+    return Tabulated(tuple(x), tuple(y))
+
+
+@dataclass(frozen=True)
+class SharpenedNonlinearity(RestartingSolver):
+    """SGD on a neuron whose g is soft at first and becomes the true one while the errors stay at zero.
+
+    Every stage trains with its own g and its own true slope until that neuron makes no error, or its share of
+    epochs is spent; then g is made sharper. A soft g has a slope everywhere, so that no pattern is out of reach.
+
+    Parameters
+    ----------
+    softness : float, optional
+        First width added to the rise of g; by default half the natural spread of branch inputs.
+    stages : int
+        Number of sharpenings; the width shrinks by the same factor in each but the last, which is g itself.
+    epochs : int
+        Most epochs per stage in the first attempt; twice as many in each further one.
+    rate : pair of float
+        Rate at the beginning and end of a stage, in units of the natural weight scale.
+    gamma_ce : float
+        Steepness of the loss. Sharpening moves every margin, so that a margin of some size must be kept.
+    """
+
+    name: ClassVar[str] = "sharpening"
+
+    softness: float | None = None
+    stages: int = 16
+    epochs: int = 500
+    rate: tuple[float, float] = (1.0, 0.1)
+    gamma_ce: float = 30.0
+
+    def __post_init__(self) -> None:
+        if self.softness is not None:
+            real_number("softness", self.softness, 0.0, low_open=True)
+        whole_number("stages", self.stages, 1)
+        whole_number("epochs", self.epochs, 1)
+        span("rate", self.rate)
+        real_number("gamma_ce", self.gamma_ce, 0.0, low_open=True)
+
+    def _attempt(self, search: Search, number: int) -> None:
+        neuron, scale = search.neuron, input_scale(search.neuron)
+        rates = span("rate", self.rate).times(scale)
+        softest = 0.5 * scale if self.softness is None else self.softness
+        engine = CompiledEngine(
+            neuron,
+            search.inputs,
+            search.labels,
+            gamma_ce=self.gamma_ce,
+            surrogate=TrueSlope(),
+            dtype="float32",
+        )
+        engine.set_weights(search.first_weights())
+        length = self.epochs * 2**number
+        for stage in range(self.stages + 1):
+            soft = softened(neuron.nonlinearity, softest * 0.75**stage if stage < self.stages else 0.0)
+            for epoch in range(length if stage < self.stages else 4 * length):
+                rate = rates.at(min(1.0, epoch / length))
+                engine.retune(nonlinearity=soft)
+                _, soft_margins = engine.tested_epoch(search.rng.permutation(search.n_patterns), rate)
+                engine.retune(nonlinearity=neuron.nonlinearity)
+                search.record(engine.margins(), engine.weights, rate)
+                if np.all(soft_margins > 0.0):
+                    break

@@ -1,0 +1,123 @@
+"""Solving a task with a solver of choice, or with the one that suits it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from dendrocap.learning.solvers.least_action import LeastAction
+from dendrocap.learning.solvers.message_passing import MessagePassing
+from dendrocap.learning.solvers.plain import PlainSGD
+from dendrocap.learning.solvers.protocol import RestartingSolver, Solver
+from dendrocap.learning.solvers.replicated import ReplicatedSGD
+from dendrocap.learning.solvers.sharpening import SharpenedNonlinearity
+from dendrocap.learning.solvers.surrogate import AnnealedSurrogate
+from dendrocap.learning.training import EpochRecord, Seed, TrainingResult
+from dendrocap.model.neuron import DendriticNeuron
+from dendrocap.model.nonlinearities import Linear
+from dendrocap.model.patterns import PackedPatterns
+from dendrocap.validation import choice, refuse
+
+__all__ = ["SOLVERS", "solve", "suitable_solver"]
+
+SOLVERS: dict[str, type[RestartingSolver]] = {
+    kind.name: kind
+    for kind in (PlainSGD, AnnealedSurrogate, SharpenedNonlinearity, LeastAction, ReplicatedSGD, MessagePassing)
+}
+
+# Up to this threshold and load plain gradient descent solved every task of docs/results/learning.md, in a few
+# tens of epochs, which is faster than any annealing.
+PLAIN_THRESHOLD, PLAIN_LOAD = 0.1, 0.8
+
+
+def suitable_solver(neuron: DendriticNeuron, n_patterns: int) -> Solver:
+    """The solver that ``solver="auto"`` stands for.
+
+    Plain gradient descent where it is known to suffice, which is for linear branches and for small thresholds at
+    low load; the annealed surrogate everywhere else.
+
+    Examples
+    --------
+    >>> from dendrocap import NeuronSpec, Polsky
+    >>> neuron = DendriticNeuron(NeuronSpec(Polsky(), 0.05, 0.5), n_inputs=999, n_branches=27)
+    >>> suitable_solver(neuron, 500).name, suitable_solver(neuron, 1200).name
+    ('sgd', 'surrogate')
+    """
+    if isinstance(neuron.nonlinearity, Linear):
+        return PlainSGD()
+    easy = neuron.theta_d <= PLAIN_THRESHOLD and n_patterns <= PLAIN_LOAD * neuron.n_inputs
+    return PlainSGD() if easy else AnnealedSurrogate()
+
+
+def solve(
+    neuron: DendriticNeuron,
+    inputs: ArrayLike | PackedPatterns,
+    labels: ArrayLike,
+    *,
+    solver: str | Solver = "auto",
+    seed: Seed = None,
+    time_limit: float | None = 120.0,
+    max_epochs: int | None = None,
+    weights: ArrayLike | None = None,
+    callback: Callable[[EpochRecord], Any] | None = None,
+) -> TrainingResult:
+    """Look for weights that answer every pattern correctly.
+
+    Parameters
+    ----------
+    neuron : DendriticNeuron
+        The neuron, dendritic or linear.
+    inputs : array of 0 and 1, shape (n_patterns, n_inputs), or PackedPatterns
+        The patterns.
+    labels : array of 0 and 1, shape (n_patterns,)
+        The wanted answers.
+    solver : str or Solver
+        "auto", "sgd", "surrogate", "sharpening", "least-action", "replicated", "message-passing", or a solver with
+        settings of one's own.
+    seed : int, SeedSequence, Generator or None
+        Source of all randomness. The same seed gives the same weights, unless the time limit cuts in.
+    time_limit : float or None
+        Seconds; None leaves the end to ``max_epochs`` or, without that, to the first attempt.
+    max_epochs : int, optional
+        Epochs in all attempts together.
+    weights : array, optional
+        First weights; by default uniform on [0, 2 theta_d / f_in].
+    callback : callable, optional
+        Called with every `EpochRecord`; a true answer ends the search.
+
+    Returns
+    -------
+    TrainingResult
+        The best weights met. ``errors`` is recounted from them in float64 by the neuron's own formula, and ``solved``
+        means that it is zero; ``algorithm`` is the solver used, ``stopped`` why the search ended. Ctrl-C ends it with
+        "interrupted".
+
+    Examples
+    --------
+    >>> from dendrocap import NeuronSpec, Polsky, random_patterns
+    >>> neuron = DendriticNeuron(NeuronSpec(Polsky(), theta_d=0.5, theta_s=0.5), n_inputs=300, n_branches=15)
+    >>> result = solve(neuron, *random_patterns(300, 300, rng=0), seed=0)
+    >>> result.solved, result.algorithm.name
+    (True, 'surrogate')
+    """
+    if isinstance(solver, str):
+        choice("solver", solver, ("auto", *SOLVERS))
+    elif not isinstance(solver, Solver):
+        raise refuse("solver", solver, f"a Solver or one of auto, {', '.join(SOLVERS)}")
+    chosen: Solver
+    if solver == "auto":
+        chosen = suitable_solver(neuron, len(labels))  # type: ignore[arg-type]
+    else:
+        chosen = SOLVERS[solver]() if isinstance(solver, str) else solver
+    return chosen.solve(
+        neuron,
+        inputs,
+        labels,
+        seed=seed,
+        time_limit=time_limit,
+        max_epochs=max_epochs,
+        weights=weights,
+        callback=callback,
+    )

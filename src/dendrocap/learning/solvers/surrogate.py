@@ -1,0 +1,112 @@
+"""Surrogate gradient with a width that shrinks towards the true rise of g."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from dendrocap.learning.engine import CompiledEngine
+from dendrocap.learning.solvers.annealing import Span, span
+from dendrocap.learning.solvers.protocol import RestartingSolver
+from dendrocap.learning.solvers.scales import input_scale, rise_of
+from dendrocap.learning.solvers.search import Search
+from dendrocap.learning.surrogates import FlooredSlope, Lorentzian, Surrogate
+from dendrocap.model.neuron import DendriticNeuron
+from dendrocap.validation import whole_number
+
+__all__ = ["AnnealedSurrogate", "SurrogatePlan"]
+
+
+@dataclass(frozen=True)
+class SurrogatePlan:
+    """Rate, loss and dendritic signal as functions of the progress of an attempt."""
+
+    rate: Span
+    gamma_ce: Span
+    width: Span
+    center: float | None
+
+    def signal(self, progress: float) -> Surrogate:
+        """What stands for g' at this point: a bump where g rises, or, if g has no upper end, a falling floor."""
+        width = self.width.at(progress)
+        return FlooredSlope(width) if self.center is None else Lorentzian(self.center, width)
+
+    def engine(self, search: Search) -> CompiledEngine:
+        """The rule set to work on a task, with the settings of the start."""
+        return CompiledEngine(
+            search.neuron,
+            search.inputs,
+            search.labels,
+            gamma_ce=self.gamma_ce.start,
+            surrogate=self.signal(0.0),
+            dtype="float32",
+        )
+
+    def tune(self, engine: CompiledEngine, progress: float) -> float:
+        """Settings for this point; returns the rate."""
+        engine.retune(gamma_ce=self.gamma_ce.at(progress), surrogate=self.signal(progress))
+        return self.rate.at(progress)
+
+
+@dataclass(frozen=True)
+class AnnealedSurrogate(RestartingSolver):
+    """SGD in which a broad bump stands for g' and shrinks to the width of the true rise; rate and loss go along.
+
+    A broad bump lets every branch learn from every pattern, which moves many patterns at once and leaves a high
+    floor of errors; a narrow one moves only the branches close to switching, which disturbs few other patterns
+    but cannot reach all. Going from one to the other slowly is worth more than any fixed width.
+
+    Parameters
+    ----------
+    epochs : int
+        Length of the first attempt. Each further one is twice as long: easy tasks end early, and hard ones
+        get the slow annealing they need.
+    rate : pair of float
+        First and last learning rate, in units of the natural weight scale (`scales.input_scale`). A high first rate
+        is needed: from a low one branches freeze before they have found their share of the patterns.
+    gamma_ce : pair of float
+        First and last steepness of the loss. A soft loss at first keeps a margin around patterns already right.
+    width : pair of float, optional
+        First and last half width of the bump; by default 3.3 times the rise of g plus 0.3 times the natural
+        scale, and the rise itself. For g without an upper end it is the floor under g', from 0.3 to 0.01.
+    """
+
+    name: ClassVar[str] = "surrogate"
+
+    epochs: int = 8000
+    rate: tuple[float, float] = (3.5, 0.35)
+    gamma_ce: tuple[float, float] = (10.0, 100.0)
+    width: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        whole_number("epochs", self.epochs, 1)
+        span("rate", self.rate)
+        span("gamma_ce", self.gamma_ce)
+        if self.width is not None:
+            span("width", self.width)
+
+    def plan(self, neuron: DendriticNeuron) -> SurrogatePlan:
+        """The settings in numbers, for this neuron."""
+        rise, scale = rise_of(neuron.nonlinearity), input_scale(neuron)
+        if self.width is not None:
+            width = span("width", self.width)
+        elif rise is not None:
+            width = Span(3.3 * rise.width + 0.3 * scale, rise.width)
+        else:
+            width = Span(0.3, 0.01)
+        return SurrogatePlan(
+            rate=span("rate", self.rate).times(scale),
+            gamma_ce=span("gamma_ce", self.gamma_ce),
+            width=width,
+            center=None if rise is None else rise.center,
+        )
+
+    def _attempt(self, search: Search, number: int) -> None:
+        plan = self.plan(search.neuron)
+        engine = plan.engine(search)
+        engine.set_weights(search.first_weights())
+        length = self.epochs * 2**number
+        for epoch in range(length):
+            rate = plan.tune(engine, epoch / length)
+            _, margins = engine.tested_epoch(search.rng.permutation(search.n_patterns), rate)
+            search.record(margins, engine.weights, rate)

@@ -1,0 +1,346 @@
+"""Solvers: what they find is counted by other means than their own, and they never claim more."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from dendrocap import (
+    Custom,
+    DendriticNeuron,
+    InvalidParameter,
+    Linear,
+    LinearNeuron,
+    NeuronSpec,
+    Polsky,
+    ReLU,
+    SaturatingReLU,
+    Step,
+    pack_patterns,
+    random_patterns,
+    solve,
+    train,
+)
+from dendrocap.learning import (
+    AnnealedSurrogate,
+    LeastAction,
+    Lorentzian,
+    MessagePassing,
+    PlainSGD,
+    ReplicatedSGD,
+    SharpenedNonlinearity,
+    Solver,
+    TrueSlope,
+    load_run,
+    save_run,
+    suitable_solver,
+)
+from dendrocap.learning.engine import CompiledEngine
+from dendrocap.learning.solvers import INTERRUPTED, SOLVERS, _kernels
+from dendrocap.learning.solvers.annealing import Span
+from dendrocap.learning.solvers.scales import crossing, input_scale, rise_of
+from dendrocap.learning.solvers.search import Search
+from dendrocap.learning.solvers.sharpening import softened
+from tests.naive.neuron import naive_somatic_input
+from tests.naive.solvers import naive_least_action_epoch
+
+SMALL = DendriticNeuron(NeuronSpec(Polsky(), theta_d=0.3, theta_s=0.5), n_inputs=150, n_branches=9)
+# Short attempts, so that all branches of the code run within seconds.
+EVERY = [
+    PlainSGD(patience=50),
+    AnnealedSurrogate(epochs=300),
+    SharpenedNonlinearity(epochs=60),
+    LeastAction(epochs=300),
+    ReplicatedSGD(rule=AnnealedSurrogate(epochs=150)),
+    MessagePassing(sweeps=100),
+]
+BY_NAME = pytest.mark.parametrize("solver", EVERY, ids=lambda solver: solver.name)
+
+
+def counted_by_hand(neuron, weights, inputs, labels):
+    """Wrong answers, from the formulas of the paper, one branch at a time."""
+    flat = neuron.flat_weights(weights)
+    parts = [slice(start, start + size) for start, size in zip(neuron.branch_starts, neuron.branch_sizes, strict=True)]
+    wrong = 0
+    for pattern, label in zip(inputs, labels, strict=True):
+        soma = naive_somatic_input(
+            neuron.nonlinearity,
+            neuron.theta_d,
+            neuron.spec.theta_s,
+            [flat[part] for part in parts],
+            [pattern[part] for part in parts],
+        )
+        wrong += (1.0 if label else -1.0) * soma <= 0.0
+    return wrong
+
+
+def test_every_name_has_a_solver_here():
+    assert {solver.name for solver in EVERY} == set(SOLVERS)
+    assert all(isinstance(solver, Solver) for solver in EVERY)
+
+
+@BY_NAME
+def test_easy_tasks_are_solved_and_the_count_is_right(solver):
+    inputs, labels = random_patterns(45, 150, rng=4)
+    result = solve(SMALL, inputs, labels, solver=solver, seed=1, time_limit=None, max_epochs=3000)
+    assert (result.solved, result.stopped) == (True, "solved")
+    assert counted_by_hand(SMALL, result.weights, inputs, labels) == 0
+    assert result.algorithm is solver
+    assert result.error_history[-1] == 0
+    assert len(result.error_history) == result.epochs == result.best_epoch
+    assert np.all(result.weights >= 0.0)
+
+
+@BY_NAME
+def test_impossible_tasks_are_never_claimed(solver):
+    inputs, labels = random_patterns(30, 150, rng=4)
+    inputs, labels = np.vstack([inputs, inputs[:3]]), np.concatenate([labels, 1 - labels[:3]])
+    result = solve(SMALL, inputs, labels, solver=solver, seed=1, time_limit=None, max_epochs=60)
+    assert not result.solved
+    assert result.errors == counted_by_hand(SMALL, result.weights, inputs, labels) >= 3
+    assert result.stopped == "max_epochs reached"
+    assert result.epochs == 60
+
+
+@BY_NAME
+def test_same_seed_same_weights_whatever_form_the_patterns_have(solver):
+    inputs, labels = random_patterns(120, 150, rng=5)
+    run = {"solver": solver, "time_limit": None, "max_epochs": 12}
+    one = solve(SMALL, inputs, labels, seed=3, **run)
+    assert_array_equal(solve(SMALL, inputs, labels, seed=3, **run).weights, one.weights)
+    assert_array_equal(solve(SMALL, pack_patterns(inputs), labels, seed=3, **run).weights, one.weights)
+
+
+@BY_NAME
+def test_ctrl_c_returns_the_best_weights_so_far(solver):
+    inputs, labels = random_patterns(290, 150, rng=6)
+    seen = []
+
+    def press(record):
+        seen.append(record)
+        if len(seen) == 7:
+            raise KeyboardInterrupt
+
+    result = solve(SMALL, inputs, labels, solver=solver, seed=2, time_limit=None, max_epochs=50, callback=press)
+    assert (result.stopped, result.epochs) == (INTERRUPTED, 7)
+    assert result.errors == counted_by_hand(SMALL, result.weights, inputs, labels) == seen[-1].best_errors
+
+
+@BY_NAME
+def test_a_time_limit_ends_the_search(solver):
+    inputs, labels = random_patterns(600, 150, rng=6)
+    result = solve(SMALL, inputs, labels, solver=solver, seed=2, time_limit=0.0)
+    assert (result.stopped, result.epochs) == ("time limit reached", 0)
+    result = solve(SMALL, inputs, labels, solver=solver, seed=2, time_limit=0.3)
+    assert result.stopped == "time limit reached"
+    assert result.epochs >= 1
+    assert result.errors == counted_by_hand(SMALL, result.weights, inputs, labels)
+
+
+@BY_NAME
+def test_without_limits_there_is_one_attempt(solver):
+    inputs, labels = random_patterns(450, 150, rng=6)
+    short = {
+        "sgd": PlainSGD(patience=1),
+        "surrogate": AnnealedSurrogate(epochs=5),
+        "sharpening": SharpenedNonlinearity(epochs=2, stages=2),
+        "least-action": LeastAction(epochs=5),
+        "replicated": ReplicatedSGD(rule=AnnealedSurrogate(epochs=5)),
+        "message-passing": MessagePassing(sweeps=5),
+    }[solver.name]
+    result = solve(SMALL, inputs, labels, solver=short, seed=2, time_limit=None)
+    assert result.stopped == "attempt exhausted"
+    assert result.epochs < 100
+
+
+def test_attempts_follow_one_another_and_grow():
+    inputs, labels = random_patterns(600, 150, rng=6)
+    result = AnnealedSurrogate(epochs=4).solve(SMALL, inputs, labels, seed=2, max_epochs=20)
+    starts = np.flatnonzero(result.rate_history == result.rate_history[0])
+    assert starts.tolist() == [0, 4, 12]
+
+
+def test_weights_that_solve_the_task_end_the_search_at_once():
+    inputs, labels = random_patterns(45, 150, rng=4)
+    weights = solve(SMALL, inputs, labels, seed=1).weights
+    again = solve(SMALL, inputs, labels, solver="sgd", weights=weights, seed=1)
+    assert (again.epochs, again.stopped) == (0, "solved")
+    assert_array_equal(again.weights, weights)
+
+
+def test_renaming_branches_renames_the_solution():
+    """The dynamics knows no order of branches: least action, whose shuffles do not depend on them, is equivariant."""
+    neuron = DendriticNeuron(NeuronSpec(Polsky(), 0.3, 0.5), n_inputs=60, n_branches=6)
+    inputs, labels = random_patterns(50, 60, rng=8)
+    first = neuron.initial_weights(0.5, 3)
+    order = np.array([3, 1, 5, 0, 2, 4])
+    moved = inputs.reshape(50, 6, 10)[:, order].reshape(50, 60)
+    run = {"solver": LeastAction(epochs=40), "seed": 9, "time_limit": None}
+    one = solve(neuron, inputs, labels, weights=first, **run)
+    other = solve(neuron, moved, labels, weights=first[order], **run)
+    assert_allclose(other.weights, one.weights[order], rtol=1e-12)
+
+
+def test_least_action_equals_its_slow_twin(rng):
+    neuron = DendriticNeuron(NeuronSpec(Polsky(), 0.2, 0.5), n_inputs=32, n_branches=5)
+    inputs, labels = random_patterns(25, 32, rng=rng)
+    flat = neuron.flat_weights(neuron.initial_weights(0.5, rng))
+    order = rng.permutation(25)
+    slow = naive_least_action_epoch(neuron, flat, inputs, labels, order, 0.365, 0.02, 0.3)
+    fast = flat.copy()
+    changed = _kernels.least_action_epoch(
+        fast,
+        inputs,
+        np.where(labels, 1.0, -1.0),
+        order,
+        neuron.branch_starts,
+        neuron.branch_sizes,
+        0.2,
+        np.sqrt(5) * 0.5,
+        *neuron.nonlinearity.kernel(),
+        0.365,
+        0.02,
+        0.3,
+    )
+    assert 0 < changed <= 25
+    assert_allclose(fast, slow, rtol=0, atol=1e-12)
+
+
+def test_retuning_an_engine_equals_making_a_new_one():
+    inputs, labels = random_patterns(40, 150, rng=3)
+    soft, bump, order = Polsky(gamma=4.0), Lorentzian(0.3, 0.2), np.arange(40)
+    softer = DendriticNeuron(NeuronSpec(soft, 0.3, 0.5), 150, 9)
+    fresh = CompiledEngine(softer, inputs, labels, gamma_ce=7.0, surrogate=bump, dtype="float64")
+    turned = CompiledEngine(SMALL, inputs, labels, gamma_ce=100.0, surrogate=TrueSlope(), dtype="float64")
+    turned.retune(gamma_ce=7.0, surrogate=bump, nonlinearity=soft)
+    for engine in (fresh, turned):
+        engine.set_weights(SMALL.flat_weights(SMALL.initial_weights(0.5, 1)))
+    assert_array_equal(turned.tested_epoch(order, 0.3)[1], fresh.tested_epoch(order, 0.3)[1])
+    assert_array_equal(turned.weights(), fresh.weights())
+
+
+def test_zero_errors_in_low_precision_are_counted_again():
+    """A margin of the size of float32 rounding is decided by the neuron's own formula."""
+    inputs, labels = random_patterns(20, 150, rng=3)
+    search = Search(SMALL, inputs, labels, seed=0)
+    weights = SMALL.flat_weights(SMALL.initial_weights(0.5, 2))
+    true_errors = search.exact_errors(weights)
+    assert true_errors > 0
+    assert search.record(np.full(20, 1e-7), lambda: weights, 0.1) == true_errors
+    assert not search.result(PlainSGD()).solved
+
+
+def test_the_coupling_brings_the_copies_together():
+    inputs, labels = random_patterns(300, 150, rng=3)
+    spread = {}
+    for strength in (1e-6, 0.5):
+        solver = ReplicatedSGD(coupling=(strength, strength), rule=AnnealedSurrogate(epochs=40))
+        engines = []
+        plan = AnnealedSurrogate.plan
+
+        def remembered(self, neuron, plan=plan, engines=engines):
+            made = plan(self, neuron)
+
+            class Watched(type(made)):
+                def engine(self, search):
+                    engines.append(super().engine(search))
+                    return engines[-1]
+
+            return Watched(made.rate, made.gamma_ce, made.width, made.center)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(AnnealedSurrogate, "plan", remembered)
+            solver.solve(SMALL, inputs, labels, seed=1)
+        copies = np.array([engine.weights() for engine in engines[:3]])
+        spread[strength] = float(copies.std(axis=0).mean())
+    assert spread[0.5] < 0.3 * spread[1e-6]
+
+
+@pytest.mark.parametrize(
+    ("g", "center", "width"),
+    [(SaturatingReLU(), 0.5, 0.25), (Step(), 0.0, 0.05), (Polsky(x_min=0.0, gamma=4.0), np.log(3) / 4, 0.20775)],
+    ids=repr,
+)
+def test_rise_of_known_functions(g, center, width):
+    rise = rise_of(g)
+    # Polsky with x_min = 0 is tanh(2x) from 0 on: quarters at atanh(1/4)/2 and atanh(3/4)/2, middle at atanh(1/2)/2.
+    expected = (np.arctanh(0.75) - np.arctanh(0.25)) / 4 if isinstance(g, Polsky) else width
+    middle = np.arctanh(0.5) / 2 if isinstance(g, Polsky) else center
+    assert rise.center == pytest.approx(middle, abs=1e-9)
+    assert rise.width == pytest.approx(expected, abs=1e-9)
+
+
+def test_scales():
+    assert rise_of(ReLU()) is None
+    assert rise_of(Linear()) is None
+    assert crossing(ReLU(), 0.7) == pytest.approx(0.7)
+    neuron = DendriticNeuron(NeuronSpec(ReLU(), 0.2, 0.6), n_inputs=90, n_branches=10)
+    assert input_scale(neuron) == pytest.approx(0.2 + 0.6 / 3)
+    assert Span(4.0, 1.0).at(0.0) == 4.0
+    assert Span(4.0, 1.0).at(1.0) == 1.0
+
+
+@pytest.mark.parametrize("g", [SaturatingReLU(), Step(), Polsky()], ids=repr)
+def test_a_softened_function_is_wider_and_becomes_the_true_one(g):
+    wide, narrow = softened(g, 0.4), softened(g, 1e-3)
+    assert rise_of(wide).width > rise_of(g).width + 0.05
+    x = np.array([-1.0, -0.2, 0.1, 0.37, 0.9, 2.0])
+    assert_allclose(narrow(x), g(x), atol=0.02)
+    assert softened(g, 0.0) == g
+
+
+def test_auto_chooses_by_threshold_and_load():
+    def chosen(theta_d, n_patterns, g=None):
+        neuron = DendriticNeuron(NeuronSpec(g or Polsky(), theta_d, 0.5), n_inputs=100, n_branches=5)
+        return suitable_solver(neuron, n_patterns).name
+
+    assert chosen(0.05, 50) == "sgd"
+    assert chosen(0.05, 120) == "surrogate"
+    assert chosen(0.5, 10) == "surrogate"
+    assert suitable_solver(LinearNeuron(0.5, 100), 90).name == "sgd"
+    inputs, labels = random_patterns(40, 150, rng=1)
+    assert solve(SMALL, inputs, labels, seed=0).algorithm.name == "surrogate"
+
+
+@pytest.mark.parametrize(
+    "g", [ReLU(), SaturatingReLU(), Step(), Custom(np.tanh)], ids=["relu", "sat", "step", "custom"]
+)
+def test_auto_serves_other_functions_too(g):
+    neuron = DendriticNeuron(NeuronSpec(g, 0.3, 0.4), n_inputs=80, n_branches=5)
+    inputs, labels = random_patterns(32, 80, rng=2)
+    result = solve(neuron, inputs, labels, seed=1, time_limit=None, max_epochs=4000)
+    assert result.solved
+    assert counted_by_hand(neuron, result.weights, inputs, labels) == 0
+
+
+def test_a_result_can_be_saved_and_trained_on(tmp_path):
+    inputs, labels = random_patterns(45, 150, rng=4)
+    result = solve(SMALL, inputs, labels, seed=1)
+    save_run(tmp_path / "run.npz", result, inputs, labels)
+    stored = load_run(tmp_path / "run.npz")
+    assert_array_equal(stored.weights, result.weights)
+    resumed = train(SMALL, inputs, labels, resume=stored.state, max_epochs=result.epochs + 5)
+    assert (resumed.solved, resumed.epochs) == (True, result.epochs)
+
+
+def test_bad_arguments_are_named():
+    inputs, labels = random_patterns(10, 150, rng=4)
+    with pytest.raises(InvalidParameter, match="solver = 'magic'"):
+        solve(SMALL, inputs, labels, solver="magic")
+    with pytest.raises(InvalidParameter, match="solver"):
+        solve(SMALL, inputs, labels, solver=3)
+    with pytest.raises(InvalidParameter, match="time_limit"):
+        solve(SMALL, inputs, labels, time_limit=-1)
+    with pytest.raises(InvalidParameter, match="at least one pattern"):
+        solve(SMALL, inputs[:0], labels[:0])
+    with pytest.raises(InvalidParameter, match="bounded"):
+        solve(DendriticNeuron(NeuronSpec(ReLU(), 0.3, 0.5), 150, 9), inputs, labels, solver="least-action", seed=0)
+    for kind, wrong in (
+        (PlainSGD, {"patience": 0}),
+        (AnnealedSurrogate, {"rate": (1.0, 0.0)}),
+        (SharpenedNonlinearity, {"stages": 0}),
+        (LeastAction, {"margin": -1}),
+        (ReplicatedSGD, {"copies": 1}),
+        (MessagePassing, {"memory": 1.0}),
+    ):
+        with pytest.raises(InvalidParameter, match=next(iter(wrong))):
+            kind(**wrong)
