@@ -10,6 +10,7 @@ from dendrocap import LinearNeuron, random_patterns
 from dendrocap.cli import app
 from dendrocap.learning import SGD, Training, load_run, random_task
 from dendrocap.learning import train as train_directly
+from dendrocap.learning.solvers.search import Search
 
 runner = CliRunner()
 SMALL = ("-N", 100, "-K", 7, "--theta-d", 0.1)
@@ -179,3 +180,51 @@ def test_ctrl_c_in_a_measurement_shows_the_runs_that_were_finished(monkeypatch):
     outcome = run("algorithmic-capacity", *SMALL, *how, "--json")
     assert outcome.exit_code == 130
     assert [row["alpha"] for row in json.loads(outcome.stdout)] == [0.1, 0.2]
+
+
+def test_solve_names_the_solver_and_saves_what_it_reports(tmp_path):
+    file = tmp_path / "solution.npz"
+    (row,) = rows_of(run("solve", *SMALL, "--alpha", 1.0, "--seed", 3, "--json", "--save", file))
+    assert (row["solver"], row["solved"], row["errors"], row["stopped"]) == ("surrogate", True, 0, "solved")
+    stored = load_run(file)
+    assert np.all(stored.neuron.predict(stored.weights, stored.inputs) == stored.labels)
+    (row,) = rows_of(run("solve", *SMALL, "--alpha", 0.5, "--json"))
+    assert row["solver"] == "sgd"
+    (row,) = rows_of(run("solve", *SMALL, "--alpha", 0.3, "--solver", "least-action", "--json"))
+    assert row["solver"] == "least-action"
+
+
+def test_solve_says_so_when_errors_are_left(tmp_path):
+    """Opposite labels on one pattern: at the time limit one error is reported, and the exit code is 1."""
+    file = tmp_path / "task.npz"
+    inputs, labels = random_patterns(5, 100, rng=1)
+    np.savez(file, inputs=np.vstack([inputs, inputs[:1]]), labels=np.append(labels, 1 - labels[0]))
+    outcome = run("solve", *SMALL, "--data", file, "--time-limit", 0.3, "--json")
+    assert outcome.exit_code == 1
+    (row,) = json.loads(outcome.stdout)
+    assert (row["solved"], row["errors"], row["n_patterns"]) == (False, 1, 6)
+    assert row["stopped"] == "time limit reached"
+
+
+def test_solve_keeps_the_best_weights_on_ctrl_c(tmp_path, monkeypatch):
+    file, record = tmp_path / "run.npz", Search.record
+
+    def interrupted(self, *arguments):
+        if self.epochs == 12:
+            raise KeyboardInterrupt  # as Python does when the compiled epoch returns
+        return record(self, *arguments)
+
+    monkeypatch.setattr(Search, "record", interrupted)
+    outcome = run("solve", *SMALL, "--alpha", 3, "--json", "--save", file)
+    assert outcome.exit_code == 130
+    (row,) = json.loads(outcome.stdout)
+    stored = load_run(file)
+    assert (row["stopped"], row["epochs"]) == ("interrupted", 12)
+    assert np.count_nonzero(stored.neuron.predict(stored.weights, stored.inputs) != stored.labels) == row["errors"]
+
+
+@pytest.mark.parametrize("wrong", [("--solver", "magic"), ("--time-limit", -1), ("--save", "run.txt")])
+def test_solve_refuses_in_one_line(wrong):
+    outcome = run("solve", *SMALL, *wrong)
+    assert outcome.exit_code == 2
+    assert len(outcome.stderr.strip().splitlines()) == 1

@@ -29,10 +29,8 @@ __all__ = ["BetheEstimate", "MessagePassing", "bethe_free_entropy"]
 
 Floats = NDArray[np.float64]
 
-# Trapezoidal rule for averages over a branch input: exponentially accurate for smooth g, and good to about 1e-3
-# of a deviation at a kink.
-NODES = np.linspace(-5.0, 5.0, 41)
-FACTORS = np.exp(-0.5 * NODES**2) / np.exp(-0.5 * NODES**2).sum()
+# Nodes for averages over a branch input: enough for a solver, whose beliefs are heuristic, and for an estimate.
+SOLVER_NODES, ESTIMATE_NODES = 41, 81
 SMALLEST = 1e-9  # no variance is allowed below this, so that nothing is divided by zero
 
 
@@ -68,14 +66,32 @@ class BetheEstimate:
     converged: bool
 
 
+def gaussian_rule(n_nodes: int) -> tuple[Floats, Floats]:
+    """Nodes and factors of a trapezoidal rule for a standard Gaussian.
+
+    It converges exponentially for smooth g; a kink or a rise narrower than the distance of nodes costs its square.
+    """
+    nodes = np.linspace(-5.0, 5.0, n_nodes)
+    factors = np.exp(-0.5 * nodes**2)
+    return nodes, factors / factors.sum()
+
+
 class Messages:
     """The messages of one task; `sweep` updates all of them once."""
 
-    def __init__(self, neuron: DendriticNeuron, inputs: NDArray[np.uint8], signs: Floats, kappa: float = 0.0) -> None:
+    def __init__(
+        self,
+        neuron: DendriticNeuron,
+        inputs: NDArray[np.uint8],
+        signs: Floats,
+        kappa: float = 0.0,
+        n_nodes: int = ESTIMATE_NODES,
+    ) -> None:
         from dendrocap.learning.solvers import _kernels
 
         self._channel: Any = _kernels.channel
         self.neuron, self.signs, self.kappa = neuron, signs, kappa
+        self._rule = gaussian_rule(n_nodes)
         self._g = neuron.nonlinearity.kernel()
         self._soma_offset = float(np.sqrt(neuron.n_branches) * neuron.spec.theta_s)
         sizes, starts = neuron.branch_sizes, neuron.branch_starts
@@ -87,9 +103,9 @@ class Messages:
         self._centred = np.zeros((neuron.n_branches, n_patterns, neuron.branch_size), dtype=np.float32)
         for branch, (start, size) in enumerate(zip(starts, sizes, strict=True)):
             block = inputs[:, start : start + size]
-            self.activity[branch, :size] = block.mean(axis=0)
+            # Any centre will do, but an input that is never active must not leave its weight without bound.
+            self.activity[branch, :size] = (block.sum(axis=0) + 0.5) / (n_patterns + 1.0)
             self._centred[branch, :, :size] = block - self.activity[branch, :size]
-        # An input that never changes carries no message, but its weight still counts for the offset.
         self._spread = self.activity * (1.0 - self.activity)
         shape = (n_patterns, neuron.n_branches)
         self.response, self.curvature = np.zeros(shape), np.zeros(shape)
@@ -145,8 +161,7 @@ class Messages:
             self.cavity,
             self.variance,
             self.signs,
-            NODES,
-            FACTORS,
+            *self._rule,
             self._soma_offset,
             self.kappa,
             *self._g,
@@ -290,7 +305,7 @@ class MessagePassing(RestartingSolver):
         real_number("damping", self.damping, 0.0, 1.0, high_open=True)
 
     def _attempt(self, search: Search, number: int) -> None:
-        messages = Messages(search.neuron, search.dense, search.signs)
+        messages = Messages(search.neuron, search.dense, search.signs, n_nodes=SOLVER_NODES)
         # Messages start without a preference; a little noise makes attempts differ.
         messages.push += 1e-2 * search.rng.standard_normal(messages.push.shape) * messages.real
         length = self.sweeps * 2**number

@@ -65,9 +65,10 @@ class AnnealedSurrogate(RestartingSolver):
         First and last learning rate, in units of the natural weight scale (`scales.input_scale`). A high first rate
         is needed: from a low one branches freeze before they have found their share of the patterns.
     gamma_ce : pair of float
-        First and last steepness of the loss. A soft loss at first keeps a margin around patterns already right.
+        First and last steepness of the loss. A soft loss at first keeps a margin around patterns already right; a steep
+        one at the end leaves them alone while the last wrong ones are put right.
     width : pair of float, optional
-        First and last half width of the bump; by default 3.3 times the rise of g plus 0.3 times the natural
+        First and last half width of the bump; by default 3.3 times the rise of g plus 0.7 times the natural
         scale, and the rise itself. For g without an upper end it is the floor under g', from 0.3 to 0.01.
     """
 
@@ -75,7 +76,7 @@ class AnnealedSurrogate(RestartingSolver):
 
     epochs: int = 8000
     rate: tuple[float, float] = (3.5, 0.35)
-    gamma_ce: tuple[float, float] = (10.0, 100.0)
+    gamma_ce: tuple[float, float] = (5.0, 500.0)
     width: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
@@ -91,7 +92,7 @@ class AnnealedSurrogate(RestartingSolver):
         if self.width is not None:
             width = span("width", self.width)
         elif rise is not None:
-            width = Span(3.3 * rise.width + 0.3 * scale, rise.width)
+            width = Span(3.3 * rise.width + 0.7 * scale, rise.width)
         else:
             width = Span(0.3, 0.01)
         return SurrogatePlan(

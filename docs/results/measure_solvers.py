@@ -1,0 +1,220 @@
+"""The measurements behind solvers.md: what each solver reaches, what its solutions are like, and AMP against theory.
+
+Usage: python docs/results/measure_solvers.py {capacity,solutions,entropy,table,figure} [--solver NAME ...]
+       [--theta-d X ...] [--budget SECONDS]
+
+``capacity`` appends one row per run to solvers.csv and skips the runs that are there, so that it can be stopped and
+started again; ``table`` and ``figure`` read that file. The budget is CPU time of this process, so that a busy machine
+changes nothing but the patience it takes.
+"""
+
+import argparse
+import csv
+import os
+import time
+from pathlib import Path
+
+# One core: NumPy's own threads would spend the budget of several.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import numpy as np
+
+from dendrocap import DendriticNeuron, NeuronSpec, Polsky, TaskSpec, noise_robustness, random_patterns, saddle_point
+from dendrocap.learning import bethe_free_entropy, random_task
+from dendrocap.learning.solvers import SOLVERS
+
+HERE = Path(__file__).parent
+RUNS = HERE / "solvers.csv"
+COLUMNS = ("solver", "theta_d", "alpha", "seed", "budget", "errors", "n_patterns", "epochs", "cpu_seconds", "stopped")
+N, K, SEEDS, STEP = 999, 27, (0, 1, 2), 0.05
+# Where the climb starts; it goes down from there if it must. Chosen from runs on seeds 100 and above.
+STARTS = {
+    "surrogate": {0.01: 1.15, 0.05: 1.25, 0.1: 1.35, 0.3: 1.65, 0.5: 1.85, 1.0: 2.05},
+    "replicated": {0.1: 1.3, 0.3: 1.5, 0.5: 1.6, 1.0: 1.7},
+    "sharpening": {0.1: 1.0, 0.3: 1.2, 0.5: 1.3, 1.0: 1.3},
+    "least-action": {0.1: 0.7, 0.3: 0.8, 0.5: 0.8, 1.0: 0.8},
+    "sgd": {0.01: 1.1, 0.05: 1.2, 0.1: 1.1, 0.3: 1.0, 0.5: 0.2, 1.0: 0.1},
+    "message-passing": {0.1: 0.6, 0.3: 0.6, 0.5: 0.6, 1.0: 0.6},
+}
+
+
+def polsky(theta_d, n_inputs=N, n_branches=K):
+    return DendriticNeuron(NeuronSpec(Polsky(), theta_d, theta_s=0.5), n_inputs, n_branches)
+
+
+def within(budget):
+    """A callback that ends a search when this much CPU time is spent."""
+    end = time.process_time() + budget
+    return lambda record: time.process_time() > end
+
+
+def stored():
+    if not RUNS.exists():
+        return []
+    with RUNS.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def run(solver, theta_d, alpha, seed, budget):
+    """Errors left by one run, from the file if it is there."""
+    key = (solver, f"{theta_d:g}", f"{alpha:g}", str(seed), f"{budget:g}")
+    for row in stored():
+        if tuple(row[name] for name in COLUMNS[:5]) == key:
+            return int(row["errors"])
+    neuron = polsky(theta_d)
+    task = random_task(neuron, alpha, seed)
+    start = time.process_time()
+    result = SOLVERS[solver]().solve(neuron, *task, seed=seed, max_epochs=10**9, callback=within(budget))
+    row = (*key, result.errors, result.n_patterns, result.epochs, f"{time.process_time() - start:.1f}", result.stopped)
+    new = not RUNS.exists()
+    with RUNS.open("a", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        if new:
+            writer.writerow(COLUMNS)
+        writer.writerow(row)
+    print(*row, flush=True)
+    return result.errors
+
+
+def reached(solver, theta_d, alpha, budget):
+    """Whether at least two of three seeds are solved; a third run is spared once two have failed."""
+    solved = failed = 0
+    for seed in SEEDS:
+        if run(solver, theta_d, alpha, seed, budget) == 0:
+            solved += 1
+        else:
+            failed += 1
+        if failed == 2:
+            break
+    return solved >= 2
+
+
+def capacity(options):
+    for solver in options.solver or SOLVERS:
+        for theta_d in options.theta_d or STARTS[solver]:
+            load = STARTS[solver][theta_d]
+            step = STEP if reached(solver, theta_d, load, options.budget) else -STEP
+            while True:
+                load = round(load + step, 4)
+                if load <= 0 or reached(solver, theta_d, load, options.budget) != (step > 0):
+                    break
+
+
+def summary():
+    """For every solver, threshold and budget: the largest load with at least two of three seeds solved."""
+    runs = {}
+    for row in stored():
+        at = (row["solver"], float(row["theta_d"]), float(row["budget"]))
+        runs.setdefault(at, {}).setdefault(float(row["alpha"]), []).append(
+            (int(row["errors"]), float(row["cpu_seconds"]))
+        )
+    found = []
+    for (solver, theta_d, budget), loads in sorted(runs.items()):
+        solved = [load for load, tries in loads.items() if sum(errors == 0 for errors, _ in tries) >= 2]
+        every = [load for load, tries in loads.items() if len(tries) == 3 and all(errors == 0 for errors, _ in tries)]
+        failed = [load for load, tries in loads.items() if sum(errors > 0 for errors, _ in tries) >= 2]
+        best = max(solved, default=0.0)
+        seconds = [spent for errors, spent in loads.get(best, []) if errors == 0]
+        found.append(
+            {
+                "solver": solver,
+                "theta_d": theta_d,
+                "budget": budget,
+                "alpha": best,
+                "all_seeds": max(every, default=0.0),
+                "failed_at": min((load for load in failed if load > best), default=float("nan")),
+                "seconds": float(np.median(seconds)) if seconds else float("nan"),
+            }
+        )
+    return found
+
+
+def theory_lines():
+    with (HERE / "rsb_capacity.csv").open(newline="") as file:
+        return [row for row in csv.DictReader(file) if row["nonlinearity"] == "polsky"]
+
+
+def table(options):
+    header = ("solver", "theta_d", "budget s", "2 of 3 seeds", "3 of 3", "fails at", "median CPU s of solved runs")
+    print("| " + " | ".join(header) + " |")
+    print("|" + " --- |" * len(header))
+    for row in summary():
+        failed = f"{row['failed_at']:g}" if row["failed_at"] == row["failed_at"] else "not reached"
+        cells = (row["solver"], row["theta_d"], row["budget"], row["alpha"], row["all_seeds"], failed, row["seconds"])
+        print("| " + " | ".join(f"{cell:g}" if isinstance(cell, float) else cell for cell in cells) + " |")
+
+
+def figure(options):
+    from dendrocap.figures.solvers import draw_solvers
+    from dendrocap.figures.style import save
+
+    save(draw_solvers(summary(), theory_lines()), HERE.parent / "images" / "solvers.png")
+
+
+def solutions(options):
+    """Solutions of one task by all solvers, side by side."""
+    theta_d, alpha = 0.3, 0.6
+    neuron = polsky(theta_d)
+    print(f"theta_d = {theta_d}, load {alpha}, three tasks (seeds 0 to 2)")
+    header = ("solver", "solved", "W / 2 theta_d", "Q / W^2", "below 1e-3 W", "below 0.1 W", "above 3 W")
+    header += ("spread of branch means", "flips 1 %", "flips 5 %", "synaptic 0.2")
+    print("| " + " | ".join(header) + " |")
+    print("|" + " --- |" * len(header))
+    for name, kind in SOLVERS.items():
+        rows = []
+        for seed in SEEDS:
+            task = random_task(neuron, alpha, seed)
+            result = kind().solve(neuron, *task, seed=seed, max_epochs=10**9, callback=within(options.budget))
+            w = neuron.flat_weights(result.weights)
+            mean = w.mean()
+            noise = noise_robustness(
+                neuron, result.weights, *task, flip_probabilities=(0.01, 0.05), noise_amplitudes=(0.2,), seed=seed
+            )
+            rows.append(
+                (
+                    result.solved,
+                    mean / (2 * theta_d),
+                    (w**2).mean() / mean**2,
+                    (w < 1e-3 * mean).mean(),
+                    (w < 0.1 * mean).mean(),
+                    (w > 3 * mean).mean(),
+                    neuron.branch_input(w, task.inputs).mean(axis=0).std(),
+                    *(point.error for point in (*noise.input_flips, *noise.synaptic_noise)),
+                )
+            )
+        averages = np.mean(np.array(rows, dtype=float), axis=0)
+        print(
+            f"| {name} | {int(sum(row[0] for row in rows))}/3 | " + " | ".join(f"{x:.3f}" for x in averages[1:]) + " |"
+        )
+
+
+def entropy(options):
+    """Bethe free entropy of single tasks against the replica-symmetric value at the same mean weight."""
+    print("| N, K | load | instances | Bethe - RS | standard error | q - RS | Q - RS | mean sweeps |")
+    print("|" + " --- |" * 8)
+    for alpha in (0.2, 0.4):
+        neuron, rows = polsky(0.5, 2000, 40), []
+        for seed in range(12):
+            found = bethe_free_entropy(neuron, *random_patterns(round(alpha * 2000), 2000, rng=seed))
+            spec = NeuronSpec(Polsky(), 0.5 * found.mean_weight, 0.5)
+            rs = saddle_point(spec, TaskSpec(), alpha=alpha)
+            rows.append(
+                (found.free_entropy - rs.free_entropy, found.overlap - rs.q, found.mean_square - rs.Q, found.iterations)
+            )
+        excess = np.array(rows)
+        mean, error = excess.mean(axis=0), excess.std(axis=0, ddof=1) / np.sqrt(len(rows))
+        print(
+            f"| 2000, 40 | {alpha} | {len(rows)} | {mean[0]:+.4f} | {error[0]:.4f} | {mean[1]:+.4f} ± {error[1]:.4f} | "
+            f"{mean[2]:+.4f} ± {error[2]:.4f} | {mean[3]:.0f} |",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("part", choices=("capacity", "solutions", "entropy", "table", "figure"))
+    parser.add_argument("--solver", nargs="+", choices=sorted(SOLVERS))
+    parser.add_argument("--theta-d", nargs="+", type=float)
+    parser.add_argument("--budget", type=float, default=120.0)
+    chosen = parser.parse_args()
+    globals()[chosen.part](chosen)

@@ -1,0 +1,25 @@
+"""The figure of loads reached, from tables as they are stored."""
+
+from dendrocap.figures.solvers import draw_solvers
+from dendrocap.figures.style import save
+
+THEORY = [
+    {"theta_d": "0.1", "alpha_rs": "1.57", "alpha_full": "1.35", "alpha_at": "0.76"},
+    {"theta_d": "1", "alpha_rs": "9.46", "alpha_full": "2.5", "alpha_at": "0.98"},
+]
+
+
+def test_one_line_per_solver_and_budget(tmp_path):
+    reached = [
+        {"solver": "surrogate", "theta_d": 1.0, "alpha": 2.1, "budget": 120.0},
+        {"solver": "surrogate", "theta_d": 0.1, "alpha": 1.3, "budget": 120.0},
+        {"solver": "sgd", "theta_d": 0.1, "alpha": 1.1, "budget": 20.0},
+    ]
+    figure = draw_solvers(reached, THEORY)
+    lines = {line.get_label(): line for line in figure.axes[0].lines}
+    assert lines["symmetry broken"].get_xydata().tolist() == [[0.1, 1.35], [1.0, 2.5]]
+    assert lines["annealed surrogate, 120 s"].get_xydata().tolist() == [[0.1, 1.3], [1.0, 2.1]]
+    assert lines["plain SGD, 20 s"].get_markerfacecolor() == "white"
+    assert len(lines) == 5
+    save(figure, tmp_path / "solvers.png")
+    assert (tmp_path / "solvers.png").stat().st_size > 0
