@@ -31,6 +31,7 @@ Floats = NDArray[np.float64]
 
 # Nodes for averages over a branch input: enough for a solver, whose beliefs are heuristic, and for an estimate.
 SOLVER_NODES, ESTIMATE_NODES = 41, 81
+PATIENCE = 100  # sweeps before an estimate is damped more
 SMALLEST = 1e-9  # no variance is allowed below this, so that nothing is divided by zero
 
 
@@ -229,7 +230,8 @@ def bethe_free_entropy(
     kappa : float
         Margin asked for.
     damping : float
-        Share of the old messages that is kept in each sweep, in [0, 1).
+        Share of the old messages that is kept in each sweep, in [0, 1). What is not kept is halved after every hundred
+        sweeps that did not settle.
     max_iterations : int
         Most sweeps.
     tolerance : float
@@ -251,12 +253,14 @@ def bethe_free_entropy(
     (True, True)
     """
     choice("on_failure", on_failure, ("raise", "return"))
-    real_number("damping", damping, 0.0, 1.0, high_open=True)
+    fresh = 1.0 - real_number("damping", damping, 0.0, 1.0, high_open=True)
+    most = whole_number("max_iterations", max_iterations, 1)
     search = Search(neuron, inputs, labels)
     messages = Messages(neuron, search.dense, search.signs, real_number("kappa", kappa, 0.0))
     residual, iterations = np.inf, 0
-    while residual > tolerance and iterations < whole_number("max_iterations", max_iterations, 1):
-        residual = messages.sweep(damping)
+    while residual > tolerance and iterations < most:
+        # Oscillations between branches need more damping than most tasks do.
+        residual = messages.sweep(1.0 - fresh * 0.5 ** (iterations // PATIENCE))
         iterations += 1
     found = messages.beliefs
     estimate = BetheEstimate(

@@ -58,7 +58,8 @@ class SharpenedNonlinearity(RestartingSolver):
     Parameters
     ----------
     softness : float, optional
-        First width added to the rise of g; by default half the natural spread of branch inputs.
+        First width added to the rise of g; by default 1.8 times the natural weight scale, about the spread
+        of branch inputs.
     stages : int
         Number of sharpenings; the width shrinks by the same factor in each but the last, which is g itself.
     epochs : int
@@ -74,7 +75,7 @@ class SharpenedNonlinearity(RestartingSolver):
     softness: float | None = None
     stages: int = 16
     epochs: int = 500
-    rate: tuple[float, float] = (1.0, 0.1)
+    rate: tuple[float, float] = (0.3, 0.1)
     gamma_ce: float = 30.0
 
     def __post_init__(self) -> None:
@@ -88,7 +89,7 @@ class SharpenedNonlinearity(RestartingSolver):
     def _attempt(self, search: Search, number: int) -> None:
         neuron, scale = search.neuron, input_scale(search.neuron)
         rates = span("rate", self.rate).times(scale)
-        softest = 0.5 * scale if self.softness is None else self.softness
+        softest = 1.8 * scale if self.softness is None else self.softness
         engine = CompiledEngine(
             neuron,
             search.inputs,
