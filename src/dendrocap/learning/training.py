@@ -19,7 +19,7 @@ from dendrocap.errors import TrainingFailed
 from dendrocap.learning.local_rule import SGD, Algorithm
 from dendrocap.learning.schedules import ExponentialAnnealing, Pace, Schedule
 from dendrocap.model.neuron import DendriticNeuron
-from dendrocap.model.patterns import PackedPatterns, binary_inputs, binary_labels
+from dendrocap.model.patterns import PackedPatterns, active_fraction, binary_inputs, binary_labels
 from dendrocap.validation import choice, refuse, whole_number
 
 if TYPE_CHECKING:
@@ -223,7 +223,7 @@ class Training:
 
     def _start(self, weights: ArrayLike | None, f_in: float | None) -> None:
         if weights is None:
-            weights = self.neuron.initial_weights(self._activity() if f_in is None else f_in, self._rng)
+            weights = self.neuron.initial_weights(active_fraction(self._inputs) if f_in is None else f_in, self._rng)
         self._engine.set_weights(self.neuron.flat_weights(weights))
         self._pace = self.schedule.start(self.algorithm.learning_rate, self.neuron.n_inputs)
         self._history: list[tuple[int, float]] = []
@@ -242,15 +242,6 @@ class Training:
         self._best_errors = state.best_errors
         if self._best_errors == 0 and self.stop_when_solved:
             self.stopped = SOLVED
-
-    def _activity(self) -> float:
-        """Fraction of active inputs."""
-        inputs = self._inputs
-        if isinstance(inputs, PackedPatterns):
-            active = int(np.bitwise_count(inputs.bits).sum(dtype=np.int64))
-        else:
-            active = int(np.count_nonzero(inputs))
-        return active / (len(inputs) * self.neuron.n_inputs)
 
     @property
     def n_patterns(self) -> int:

@@ -11,7 +11,15 @@ from numpy.typing import ArrayLike, NDArray
 from dendrocap.errors import InvalidParameter
 from dendrocap.validation import real_number, refuse, whole_number
 
-__all__ = ["PackedPatterns", "Patterns", "binary_inputs", "binary_labels", "pack_patterns", "random_patterns"]
+__all__ = [
+    "PackedPatterns",
+    "Patterns",
+    "active_fraction",
+    "binary_inputs",
+    "binary_labels",
+    "pack_patterns",
+    "random_patterns",
+]
 
 Bits = NDArray[np.uint8]
 
@@ -151,6 +159,14 @@ def binary_inputs(inputs: ArrayLike | PackedPatterns, n_inputs: int | None = Non
     if n_inputs is not None and inputs.shape[1] != n_inputs:
         raise refuse("inputs.shape", inputs.shape, f"(n_patterns, {n_inputs})")
     return inputs
+
+
+def active_fraction(patterns: NDArray[np.uint8] | PackedPatterns) -> float:
+    """Fraction of ones among all inputs of at least one pattern."""
+    if isinstance(patterns, PackedPatterns):
+        active = int(np.bitwise_count(patterns.bits).sum(dtype=np.int64))
+        return active / (len(patterns) * patterns.n_inputs)
+    return int(np.count_nonzero(patterns)) / patterns.size
 
 
 def binary_labels(labels: ArrayLike, n_patterns: int) -> Bits:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from dendrocap.learning.schedules import Constant, Pace
 from dendrocap.learning.training import ASKED, EPOCHS, SOLVED, EpochRecord, Seed, TrainingResult, TrainingState
 from dendrocap.model.neuron import DendriticNeuron
-from dendrocap.model.patterns import PackedPatterns, binary_inputs, binary_labels
+from dendrocap.model.patterns import PackedPatterns, active_fraction, binary_inputs, binary_labels
 from dendrocap.validation import real_number, refuse, whole_number
 
 if TYPE_CHECKING:
@@ -120,12 +120,7 @@ class Search:
     @cached_property
     def activity(self) -> float:
         """Fraction of active inputs, kept off 0 and 1."""
-        size = self.n_patterns * self.neuron.n_inputs
-        if isinstance(self.inputs, PackedPatterns):
-            active = int(np.bitwise_count(self.inputs.bits).sum(dtype=np.int64))
-        else:
-            active = int(np.count_nonzero(self.inputs))
-        return min(max(active, 1), size - 1) / size if size > 1 else 0.5
+        return min(max(active_fraction(self.inputs), 1e-6), 1.0 - 1e-6)
 
     def first_weights(self) -> Floats:
         """Weights to start an attempt from: those given, at the first call, then fresh ones."""
