@@ -192,9 +192,9 @@ def entropy(options):
     """Bethe free entropy of single tasks against the replica-symmetric value at the same mean weight."""
     print("| N, K | load | instances | Bethe - RS | standard error | q - RS | Q - RS | mean sweeps |")
     print("|" + " --- |" * 8)
-    for alpha in (0.2, 0.4):
+    for alpha, instances in ((0.2, 24), (0.4, 12)):
         neuron, rows = polsky(0.5, 2000, 40), []
-        for seed in range(12):
+        for seed in range(instances):
             found = bethe_free_entropy(neuron, *random_patterns(round(alpha * 2000), 2000, rng=seed))
             spec = NeuronSpec(Polsky(), 0.5 * found.mean_weight, 0.5)
             rs = saddle_point(spec, TaskSpec(), alpha=alpha)

@@ -191,7 +191,7 @@ def test_not_settling_is_said():
 
 @pytest.mark.slow
 def test_free_entropy_agrees_with_the_replica_theory():
-    """N = 2000, K = 40, load 0.3, replica symmetry being stable up to 0.83: equal within the standard error."""
+    """N = 2000, K = 40, load 0.3, replica symmetry being stable up to 0.83: equal within three standard errors."""
     neuron = DendriticNeuron(NeuronSpec(Polsky(), theta_d=0.5, theta_s=0.5), n_inputs=2000, n_branches=40)
     excess = []
     for seed in range(8):
@@ -201,4 +201,5 @@ def test_free_entropy_agrees_with_the_replica_theory():
         excess.append(found.free_entropy - saddle_point(spec, TaskSpec(), alpha=0.3).free_entropy)
     standard_error = np.std(excess, ddof=1) / np.sqrt(8)
     assert standard_error < 0.006
-    assert abs(np.mean(excess)) < 2.0 * standard_error
+    # Eight instances: Student's t exceeds three with a probability of 2 %.
+    assert abs(np.mean(excess)) < 3.0 * standard_error
