@@ -33,6 +33,14 @@ class LeastAction(RestartingSolver):
         First and last step, in units of the natural weight scale.
     margin : float
         Patterns with a smaller margin count as wrong while learning; it keeps the last ones from tipping.
+
+    Examples
+    --------
+    >>> from dendrocap import DendriticNeuron, NeuronSpec, Polsky, random_patterns
+    >>> neuron = DendriticNeuron(NeuronSpec(Polsky(), 0.3, 0.5), n_inputs=150, n_branches=9)
+    >>> result = LeastAction().solve(neuron, *random_patterns(30, 150, rng=0), seed=0, max_epochs=5000)
+    >>> result.solved, result.algorithm.name
+    (True, 'least-action')
     """
 
     name: ClassVar[str] = "least-action"

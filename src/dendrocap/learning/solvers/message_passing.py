@@ -55,6 +55,14 @@ class BetheEstimate:
         Largest change of a mean weight in the last sweep, relative to the mean weight.
     converged : bool
         Whether it fell below the tolerance.
+
+    Examples
+    --------
+    >>> from dendrocap import NeuronSpec, Polsky, random_patterns
+    >>> neuron = DendriticNeuron(NeuronSpec(Polsky(), 0.5, 0.5), n_inputs=200, n_branches=10)
+    >>> estimate = bethe_free_entropy(neuron, *random_patterns(40, 200, rng=0))
+    >>> estimate.overlap < estimate.mean_square
+    True
     """
 
     free_entropy: float
@@ -295,6 +303,14 @@ class MessagePassing(RestartingSolver):
         1 - (1 - memory)^(sweep / sweeps), so that beliefs sharpen. In (0, 1).
     damping : float
         Share of the old messages that is kept in each sweep.
+
+    Examples
+    --------
+    >>> from dendrocap import DendriticNeuron, NeuronSpec, Polsky, random_patterns
+    >>> neuron = DendriticNeuron(NeuronSpec(Polsky(), 0.3, 0.5), n_inputs=150, n_branches=9)
+    >>> result = MessagePassing().solve(neuron, *random_patterns(30, 150, rng=0), seed=0, max_epochs=5000)
+    >>> result.solved, result.algorithm.name
+    (True, 'message-passing')
     """
 
     name: ClassVar[str] = "message-passing"

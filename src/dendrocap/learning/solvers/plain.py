@@ -30,6 +30,14 @@ class PlainSGD(RestartingSolver):
         Steepness of the loss.
     patience : int
         Epochs without a new minimum before the rate is halved.
+
+    Examples
+    --------
+    >>> from dendrocap import DendriticNeuron, NeuronSpec, Polsky, random_patterns
+    >>> neuron = DendriticNeuron(NeuronSpec(Polsky(), 0.05, 0.5), n_inputs=150, n_branches=9)
+    >>> result = PlainSGD().solve(neuron, *random_patterns(30, 150, rng=0), seed=0, max_epochs=5000)
+    >>> result.solved, result.algorithm.name
+    (True, 'sgd')
     """
 
     name: ClassVar[str] = "sgd"

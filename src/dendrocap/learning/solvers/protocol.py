@@ -19,7 +19,14 @@ __all__ = ["RestartingSolver", "Solver"]
 
 @runtime_checkable
 class Solver(Protocol):
-    """What `solve` accepts."""
+    """What `solve` accepts.
+
+    Examples
+    --------
+    >>> from dendrocap.learning import PlainSGD
+    >>> isinstance(PlainSGD(), Solver), isinstance("sgd", Solver)
+    (True, False)
+    """
 
     name: ClassVar[str]
 

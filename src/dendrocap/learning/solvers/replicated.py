@@ -31,6 +31,14 @@ class ReplicatedSGD(RestartingSolver):
         First and last fraction of the way to the mean that a copy goes after an epoch.
     rule : AnnealedSurrogate
         How each copy learns; its ``epochs`` are those of the attempt.
+
+    Examples
+    --------
+    >>> from dendrocap import DendriticNeuron, NeuronSpec, Polsky, random_patterns
+    >>> neuron = DendriticNeuron(NeuronSpec(Polsky(), 0.3, 0.5), n_inputs=150, n_branches=9)
+    >>> result = ReplicatedSGD(copies=2).solve(neuron, *random_patterns(30, 150, rng=0), seed=0, max_epochs=5000)
+    >>> result.solved, result.algorithm.name
+    (True, 'replicated')
     """
 
     name: ClassVar[str] = "replicated"

@@ -33,8 +33,8 @@ def softened(g: Nonlinearity, width: float) -> Nonlinearity:
 
     Examples
     --------
-    >>> softened(Polsky(gamma=15.0), 0.1)
-    Polsky(x_min=0.33, gamma=6.0)
+    >>> softened(Polsky(gamma=8.0), 0.125)
+    Polsky(x_min=0.33, gamma=4.0)
     """
     if width == 0.0:
         return g
@@ -68,6 +68,14 @@ class SharpenedNonlinearity(RestartingSolver):
         Rate at the beginning and end of a stage, in units of the natural weight scale.
     gamma_ce : float
         Steepness of the loss. Sharpening moves every margin, so that a margin of some size must be kept.
+
+    Examples
+    --------
+    >>> from dendrocap import DendriticNeuron, NeuronSpec, Polsky, random_patterns
+    >>> neuron = DendriticNeuron(NeuronSpec(Polsky(), 0.3, 0.5), n_inputs=150, n_branches=9)
+    >>> result = SharpenedNonlinearity().solve(neuron, *random_patterns(30, 150, rng=0), seed=0, max_epochs=5000)
+    >>> result.solved, result.algorithm.name
+    (True, 'sharpening')
     """
 
     name: ClassVar[str] = "sharpening"

@@ -70,6 +70,14 @@ class AnnealedSurrogate(RestartingSolver):
     width : pair of float, optional
         First and last half width of the bump; by default 3.3 times the rise of g plus 0.7 times the natural
         scale, and the rise itself. For g without an upper end it is the floor under g', from 0.3 to 0.01.
+
+    Examples
+    --------
+    >>> from dendrocap import DendriticNeuron, NeuronSpec, Polsky, random_patterns
+    >>> neuron = DendriticNeuron(NeuronSpec(Polsky(), 0.3, 0.5), n_inputs=150, n_branches=9)
+    >>> result = AnnealedSurrogate(epochs=500).solve(neuron, *random_patterns(150, 150, rng=0), seed=0, max_epochs=5000)
+    >>> result.solved, result.algorithm.name
+    (True, 'surrogate')
     """
 
     name: ClassVar[str] = "surrogate"
