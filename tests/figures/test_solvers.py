@@ -14,6 +14,7 @@ def test_one_line_per_solver_and_budget(tmp_path):
         {"solver": "surrogate", "theta_d": 1.0, "alpha": 2.1, "budget": 120.0},
         {"solver": "surrogate", "theta_d": 0.1, "alpha": 1.3, "budget": 120.0},
         {"solver": "sgd", "theta_d": 0.1, "alpha": 1.1, "budget": 20.0},
+        {"solver": "message-passing", "theta_d": 1.0, "alpha": 0.0, "budget": 120.0},
     ]
     figure = draw_solvers(reached, THEORY)
     lines = {line.get_label(): line for line in figure.axes[0].lines}

@@ -37,12 +37,13 @@ def draw_solvers(reached: Sequence[Mapping[str, Any]], theory: Sequence[Mapping[
     ----------
     reached : sequence of mappings
         With ``solver``, ``theta_d``, ``alpha`` and ``budget``. Marks are filled for the largest budget in the table and
-        open for smaller ones.
+        open for smaller ones; where nothing was reached, ``alpha = 0``, there is no mark.
     theory : sequence of mappings
         With ``theta_d``, ``alpha_rs``, ``alpha_full`` and ``alpha_at`` of one non-linearity; numbers may be text.
     """
     from matplotlib.figure import Figure
 
+    reached = [row for row in reached if float(row["alpha"]) > 0.0]
     largest = max((float(row["budget"]) for row in reached), default=0.0)
     with house_style():
         figure = Figure(figsize=(1.6 * COLUMN_WIDTH, 3.2), layout="constrained")
