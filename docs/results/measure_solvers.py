@@ -3,7 +3,7 @@
 Usage: python docs/results/measure_solvers.py {capacity,solutions,entropy,table,figure} [--solver NAME ...]
        [--theta-d X ...] [--budget SECONDS]
 
-``capacity`` appends one row per run to solvers.csv and skips the runs that are there, so that it can be stopped and
+``solutions`` writes solver_weights.csv, histograms of weights. ``capacity`` appends one row per run to solvers.csv and skips the runs that are there, so that it can be stopped and
 started again; ``table`` and ``figure`` read that file. The budget is CPU time of this process, so that a busy machine
 changes nothing but the patience it takes.
 """
@@ -25,6 +25,8 @@ from dendrocap.learning.solvers import SOLVERS
 
 HERE = Path(__file__).parent
 RUNS = HERE / "solvers.csv"
+WEIGHTS = HERE / "solver_weights.csv"
+BINS = np.round(np.arange(0.0, 5.01, 0.1), 3)  # of weights in units of their mean
 COLUMNS = ("solver", "theta_d", "alpha", "seed", "budget", "errors", "n_patterns", "epochs", "cpu_seconds", "stopped")
 N, K, SEEDS, STEP = 999, 27, (0, 1, 2), 0.05
 # Where the climb starts; it goes down from there if it must. Chosen from runs on seeds 100 and above.
@@ -145,10 +147,12 @@ def table(options):
 
 
 def figure(options):
-    from dendrocap.figures.solvers import draw_solvers
+    from dendrocap.figures.solvers import draw_solution_weights, draw_solvers
     from dendrocap.figures.style import save
 
     save(draw_solvers(summary(), theory_lines()), HERE.parent / "images" / "solvers.png")
+    with WEIGHTS.open(newline="") as file:
+        save(draw_solution_weights(list(csv.DictReader(file))), HERE.parent / "images" / "solver_weights.png")
 
 
 def solutions(options):
@@ -160,13 +164,15 @@ def solutions(options):
     header += ("spread of branch means", "flips 1 %", "flips 5 %", "synaptic 0.2")
     print("| " + " | ".join(header) + " |")
     print("|" + " --- |" * len(header))
+    histograms = []
     for name, kind in SOLVERS.items():
-        rows = []
+        rows, shares = [], []
         for seed in SEEDS:
             task = random_task(neuron, alpha, seed)
             result = kind().solve(neuron, *task, seed=seed, max_epochs=10**9, callback=within(options.budget))
             w = neuron.flat_weights(result.weights)
             mean = w.mean()
+            shares.append(np.histogram(w / mean, BINS)[0] / w.size)
             noise = noise_robustness(
                 neuron, result.weights, *task, flip_probabilities=(0.01, 0.05), noise_amplitudes=(0.2,), seed=seed
             )
@@ -183,9 +189,15 @@ def solutions(options):
                 )
             )
         averages = np.mean(np.array(rows, dtype=float), axis=0)
+        density = np.mean(shares, axis=0) / np.diff(BINS)
+        histograms += zip([name] * len(density), BINS[:-1], BINS[1:], density.round(6), strict=True)
         print(
             f"| {name} | {int(sum(row[0] for row in rows))}/3 | " + " | ".join(f"{x:.3f}" for x in averages[1:]) + " |"
         )
+    with WEIGHTS.open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(("solver", "left", "right", "density"))
+        writer.writerows(histograms)
 
 
 def entropy(options):

@@ -1,6 +1,6 @@
 """The figure of loads reached, from tables as they are stored."""
 
-from dendrocap.figures.solvers import draw_solvers
+from dendrocap.figures.solvers import draw_solution_weights, draw_solvers
 from dendrocap.figures.style import save
 
 THEORY = [
@@ -24,3 +24,18 @@ def test_one_line_per_solver_and_budget(tmp_path):
     assert len(lines) == 5
     save(figure, tmp_path / "solvers.png")
     assert (tmp_path / "solvers.png").stat().st_size > 0
+
+
+def test_one_histogram_per_solver():
+    rows = [
+        {"solver": solver, "left": str(left), "right": str(left + 1.0), "density": str(density)}
+        for solver, densities in (("sgd", (0.75, 0.25)), ("surrogate", (0.5, 0.5)))
+        for left, density in zip((0.0, 1.0), densities, strict=True)
+    ]
+    figure = draw_solution_weights(rows)
+    first, second, *empty = figure.axes
+    assert [axes.get_title() for axes in (first, second)] == ["plain SGD", "annealed surrogate"]
+    (stairs,) = first.patches
+    assert stairs.get_data().values.tolist() == [0.75, 0.25]
+    assert stairs.get_data().edges.tolist() == [0.0, 1.0, 2.0]
+    assert not any(axes.axison for axes in empty)

@@ -11,7 +11,7 @@ from dendrocap.figures.style import COLUMN_WIDTH, house_style
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["draw_solvers"]
+__all__ = ["draw_solution_weights", "draw_solvers"]
 
 # column of the table, label, line style
 LINES = (
@@ -74,4 +74,33 @@ def draw_solvers(reached: Sequence[Mapping[str, Any]], theory: Sequence[Mapping[
         axes.set_xlabel(AXIS_LABELS["theta_d"])
         axes.set_ylabel(r"load $\alpha = P / N$")
         axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return figure
+
+
+def draw_solution_weights(rows: Sequence[Mapping[str, Any]]) -> Figure:
+    """Histograms of the weights that the solvers found, in units of the mean weight, one panel per solver.
+
+    Parameters
+    ----------
+    rows : sequence of mappings
+        With ``solver``, and ``left``, ``right`` and ``density`` of a bin; numbers may be text.
+    """
+    from matplotlib.figure import Figure
+
+    solvers = list(dict.fromkeys(row["solver"] for row in rows))
+    with house_style():
+        figure = Figure(figsize=(2.0 * COLUMN_WIDTH, 3.4), layout="constrained")
+        panels = figure.subplots(2, 3, sharex=True, sharey=True).ravel()
+        for axes, solver in zip(panels, solvers, strict=False):
+            own = [row for row in rows if row["solver"] == solver]
+            edges = [*(float(row["left"]) for row in own), float(own[-1]["right"])]
+            label, color, _ = LOOKS[solver]
+            axes.stairs([float(row["density"]) for row in own], edges, fill=True, color=color, alpha=0.7)
+            axes.set_title(label, fontsize=8)
+        for axes in panels[len(solvers) :]:
+            axes.axis("off")
+        for axes in panels[3:]:
+            axes.set_xlabel("weight / mean weight")
+        for axes in panels[::3]:
+            axes.set_ylabel("density")
     return figure
