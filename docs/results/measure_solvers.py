@@ -3,9 +3,9 @@
 Usage: python docs/results/measure_solvers.py {capacity,solutions,entropy,table,figure} [--solver NAME ...]
        [--theta-d X ...] [--budget SECONDS]
 
-``solutions`` writes solver_weights.csv, histograms of weights. ``capacity`` appends one row per run to solvers.csv and skips the runs that are there, so that it can be stopped and
-started again; ``table`` and ``figure`` read that file. The budget is CPU time of this process, so that a busy machine
-changes nothing but the patience it takes.
+``capacity`` appends one row per run to solvers.csv and skips the runs that are there, so that it can be stopped and
+started again; ``solutions`` writes solver_weights.csv, histograms of weights; ``table`` and ``figure`` read these
+files. The budget is CPU time of this process, so that a busy machine changes nothing but the patience it takes.
 """
 
 import argparse
