@@ -49,13 +49,16 @@ def emit(
     from rich.table import Table
 
     shown = list(columns or (rows[0] if rows else ()))
-    grid = Table(title=title or None, title_justify="left")
+    grid = Table()
     for key in shown:
         grid.add_column(key, justify="right")
     for row in rows:
         grid.add_row(*(_shown(row[key]) for key in shown))
     # Piped into a file, a table is as wide as it needs to be.
-    Console(width=None if sys.stdout.isatty() else 12 * len(shown) + 160).print(grid)
+    console = Console(width=None if sys.stdout.isatty() else 12 * len(shown) + 160)
+    if title:  # a title of the table itself would be folded to the table's width
+        console.print(title, markup=False, highlight=False, soft_wrap=True)
+    console.print(grid)
 
 
 @contextmanager
