@@ -47,7 +47,7 @@ def reproduce(
 
     Example: dendrocap reproduce fig3 fig4 --preset paper --jobs 8
     """
-    from dendrocap.reproduction import FIGURES, PRESETS, write_report
+    from dendrocap.reproduction import FIGURES, PRESETS, selected, write_report
     from dendrocap.reproduction import reproduce as make
     from dendrocap.validation import choice
 
@@ -55,6 +55,8 @@ def reproduce(
         emit([_listed(figure, PRESETS.values()) for figure in FIGURES], as_json=as_json)
         return
     choice("--preset", preset, tuple(PRESETS))
+    selected(figures or ())  # a name that is none is refused before anything is shown
+    executor = chosen_executor(dask, jobs)
     with progress_bar("") as tell:
         made = make(
             figures or (),
@@ -62,7 +64,7 @@ def reproduce(
             out=out,
             seeds=seeds,
             jobs=jobs,
-            executor=chosen_executor(dask, jobs),
+            executor=executor,
             progress=lambda name, now: tell(now, name),
             finished=_tell,
         )
