@@ -1,6 +1,6 @@
 """The measurements behind solvers.md: what each solver reaches, what its solutions are like, and AMP against theory.
 
-Usage: python docs/results/measure_solvers.py {capacity,solutions,entropy,table,figure} [--solver NAME ...]
+Usage: python docs/results/measure_solvers.py {capacity,solutions,sizes,entropy,table,figure} [--solver NAME ...]
        [--theta-d X ...] [--budget SECONDS]
 
 ``capacity`` appends one row per run to solvers.csv and skips the runs that are there, so that it can be stopped and
@@ -21,7 +21,7 @@ import numpy as np
 
 from dendrocap import DendriticNeuron, NeuronSpec, Polsky, TaskSpec, noise_robustness, random_patterns, saddle_point
 from dendrocap.learning import bethe_free_entropy, random_task
-from dendrocap.learning.solvers import SOLVERS
+from dendrocap.learning.solvers import SOLVERS, solve
 
 HERE = Path(__file__).parent
 RUNS = HERE / "solvers.csv"
@@ -107,11 +107,17 @@ def summary():
     runs = {}
     for row in stored():
         at = (row["solver"], float(row["theta_d"]), float(row["budget"]))
-        runs.setdefault(at, {}).setdefault(float(row["alpha"]), []).append(
-            (int(row["errors"]), float(row["cpu_seconds"]))
-        )
+        tries = runs.setdefault(at, {}).setdefault(float(row["alpha"]), {})
+        tries[row["seed"]] = (int(row["errors"]), float(row["cpu_seconds"]))
+    # A run that is solved within a small budget is the same run within a larger one: nothing else depends on it.
+    for solver, theta_d, budget in runs:
+        for smaller in sorted(b for s, t, b in runs if (s, t) == (solver, theta_d) and b < budget):
+            for load, tries in runs[solver, theta_d, smaller].items():
+                own = runs[solver, theta_d, budget].setdefault(load, {})
+                own.update({seed: tried for seed, tried in tries.items() if tried[0] == 0 and seed not in own})
     found = []
-    for (solver, theta_d, budget), loads in sorted(runs.items()):
+    for (solver, theta_d, budget), by_seed in sorted(runs.items()):
+        loads = {load: list(tries.values()) for load, tries in by_seed.items()}
         solved = [load for load, tries in loads.items() if sum(errors == 0 for errors, _ in tries) >= 2]
         every = [load for load, tries in loads.items() if len(tries) == 3 and all(errors == 0 for errors, _ in tries)]
         failed = [load for load, tries in loads.items() if sum(errors > 0 for errors, _ in tries) >= 2]
@@ -200,6 +206,24 @@ def solutions(options):
         writer.writerows(histograms)
 
 
+def sizes(options):
+    """``auto`` with its defaults at other sizes, about 37 synapses per branch: seconds of CPU, or errors left."""
+    loads = {0.01: 0.9, 0.1: 1.1, 0.5: 1.5, 1.0: 1.6}
+    print("| N, K | " + " | ".join(f"theta_d = {theta_d:g}, load {load:g}" for theta_d, load in loads.items()) + " |")
+    print("|" + " --- |" * (len(loads) + 1))
+    for n_inputs, n_branches in ((300, 8), (1000, 27)):
+        cells = []
+        for theta_d, alpha in loads.items():
+            neuron, told = polsky(theta_d, n_inputs, n_branches), []
+            for seed in SEEDS:
+                task, start = random_task(neuron, alpha, seed), time.process_time()
+                result = solve(neuron, *task, seed=seed, max_epochs=10**9, callback=within(options.budget))
+                seconds = time.process_time() - start
+                told.append(f"{seconds:.1f} s" if result.solved else f"{result.errors} of {result.n_patterns} wrong")
+            cells.append(", ".join(told))
+        print(f"| {n_inputs}, {n_branches} | " + " | ".join(cells) + " |", flush=True)
+
+
 def entropy(options):
     """Bethe free entropy of single tasks against the replica-symmetric value at the same mean weight."""
     print("| N, K | load | instances | Bethe - RS | standard error | q - RS | Q - RS | mean sweeps |")
@@ -224,7 +248,7 @@ def entropy(options):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=("capacity", "solutions", "entropy", "table", "figure"))
+    parser.add_argument("part", choices=("capacity", "solutions", "sizes", "entropy", "table", "figure"))
     parser.add_argument("--solver", nargs="+", choices=sorted(SOLVERS))
     parser.add_argument("--theta-d", nargs="+", type=float)
     parser.add_argument("--budget", type=float, default=120.0)
