@@ -2,6 +2,7 @@
 
 import json
 import webbrowser
+from dataclasses import replace
 
 import pytest
 from typer.testing import CliRunner
@@ -68,6 +69,17 @@ def test_a_failed_figure_is_exit_code_one_and_a_stop_130(tmp_path, monkeypatch):
     result = run("2c", "2d", "--out", tmp_path)
     assert result.exit_code == 130
     assert "go on with: dendrocap reproduce 2c 2d --preset quick" in result.stderr
+
+
+def test_a_figure_that_cannot_be_measured_is_exit_code_one(tmp_path, monkeypatch):
+    def broken(tables):
+        raise KeyError("no such column")
+
+    figures = tuple(replace(f, measure=broken) if f.name == "fig2c" else f for f in FIGURES)
+    monkeypatch.setattr(running, "FIGURES", figures)
+    result = run("2c", "--out", tmp_path)
+    assert result.exit_code == 1
+    assert "fig2c was drawn, but its tables cannot be measured: 'no such column'" in result.stderr
 
 
 @pytest.mark.parametrize(("flag", "opened"), [("--open", 1), ("--no-open", 0), (None, 0)])

@@ -32,6 +32,8 @@ BELOW = replace(EQUAL, comparison="below", tolerance=0.0)
         (BELOW, Measured(2.1, error=0.06), UNDECIDED),
         (BELOW, Measured(2.5), DIFFERS),
         (EQUAL, None, NOT_RUN),
+        (EQUAL, Measured(2.0, error=math.nan), UNDECIDED),
+        (ABOVE, Measured(3.0, error=math.nan), UNDECIDED),
     ],
 )
 def test_verdicts(claim, measured, verdict):

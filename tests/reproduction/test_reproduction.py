@@ -214,6 +214,8 @@ def test_fewer_seeds_are_told_and_more_can_follow(tmp_path):
     one = reproduce(["fig4"], preset=TINY, out=tmp_path, seeds=1, executor=SerialExecutor())
     assert "1 seeds" in outcome_of(one, "fig4").settings
     assert outcome_of(one, "fig4").command.endswith("--seeds 1")
+    assert {judged.verdict for judged in one.claims_of("fig4")} == {"not decided"}  # one seed has no error bar
+    assert "nan" not in write_report(one)[1].read_text(encoding="utf-8")
     two = reproduce(["fig4"], preset=TINY, out=tmp_path, seeds=2, executor=SerialExecutor())
     assert set(read_table(two.path("fig4_epochs.csv")).seeds) == {2}
     with pytest.raises(InvalidParameter, match="seeds = 0"):

@@ -77,7 +77,10 @@ def reproduce(
         raise typer.Exit(130)
     if show or (show is None and _somebody_looks()):
         webbrowser.open(page.absolute().as_uri())
-    if any(outcome.status == "failed" for outcome in made.outcomes):
+    unmeasured = [o for o in made.outcomes if o.status == "done" and "not run" in _verdicts(made, o)]
+    for outcome in unmeasured:
+        message(f"{outcome.name} was drawn, but {made.claims_of(outcome.name)[0].note}")
+    if unmeasured or any(outcome.status == "failed" for outcome in made.outcomes):
         raise typer.Exit(1)
 
 
@@ -102,10 +105,13 @@ def _figure_rows(made: Reproduction) -> list[dict[str, Any]]:
     for outcome in made.outcomes:
         if outcome.status == "not run":
             continue
-        verdicts = Counter(judged.verdict for judged in made.claims_of(outcome.name))
-        told = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
+        told = ", ".join(f"{count} {verdict}" for verdict, count in _verdicts(made, outcome).items())
         rows.append({"figure": outcome.name, "status": outcome.status, "seconds": outcome.seconds, "claims": told})
     return rows
+
+
+def _verdicts(made: Reproduction, outcome: FigureOutcome) -> Counter[str]:
+    return Counter(judged.verdict for judged in made.claims_of(outcome.name))
 
 
 def _claim_rows(made: Reproduction) -> list[dict[str, Any]]:

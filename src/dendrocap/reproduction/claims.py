@@ -99,7 +99,7 @@ class Measured:
     value : float
         NaN if there is nothing to be measured, such as a property of solutions where none is found.
     error : float
-        Standard error; zero for what is exact.
+        Standard error; zero for what is exact, NaN if a single seed cannot tell.
     reachable : tuple of float, optional
         Smallest and largest value that any choice of the parameters left open by the print can give.
     note : str
@@ -139,7 +139,7 @@ class Judged:
         """The measured number with its standard error."""
         if self.measured is None or math.isnan(self.measured.value):
             return "none"
-        error = f" ± {self.measured.error:.2g}" if self.measured.error else ""
+        error = f" ± {self.measured.error:.2g}" if self.measured.error > 0.0 else ""
         return f"{self.measured.value:.6g}{error}"
 
 
@@ -160,6 +160,8 @@ def judge(claim: Claim, measured: Measured | None, missing: str = "") -> Judged:
         return Judged(claim, None, NOT_RUN, missing)
     if math.isnan(measured.value):
         return Judged(claim, measured, CANNOT, measured.note)
+    if math.isnan(measured.error):
+        return Judged(claim, measured, UNDECIDED, f"a single seed has no standard error; {measured.note}".rstrip("; "))
     slack = STANDARD_ERRORS * measured.error
     # How far inside the claim's region the measurement lies; negative outside.
     inside = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -172,9 +171,9 @@ def measure_images(tables: Tables) -> dict[str, Measured]:
             error = float(np.hypot(both.test_error_se["linear"], both.test_error_se["dendritic"]))
             percent = 100.0 * both.test_error
             words = f"K = {branches}: {percent['dendritic']:.2f} against {percent['linear']:.2f} %"
-            gains.append((gain, 0.0 if math.isnan(error) else error, words))
+            gains.append((gain, error, words))
         gain, error, _ = min(gains)
         measured[dataset] = Measured(gain, error, note="; ".join(words for *_, words in gains))
     hard = last[(last.dataset == "cifar10-odd-even") & (last.neuron == "dendritic")]
-    measured["odd_even"] = Measured(float(hard.test_error.iloc[0]), float(hard.test_error_se.fillna(0.0).iloc[0]))
+    measured["odd_even"] = Measured(float(hard.test_error.iloc[0]), float(hard.test_error_se.iloc[0]))
     return measured

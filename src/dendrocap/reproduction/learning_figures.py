@@ -318,5 +318,5 @@ def _averaged(runs: pd.DataFrame, by: list[str], column: str) -> pd.DataFrame:
 def _mean(values: pd.Series[float], note: str) -> Measured:
     if not len(values):
         return Measured(math.nan, note=note)
-    error = float(values.std() / math.sqrt(len(values))) if len(values) > 1 else 0.0
+    error = float(values.std() / math.sqrt(len(values))) if len(values) > 1 else math.nan
     return Measured(float(values.mean()), error, note=note)
