@@ -13,7 +13,8 @@ from typer.testing import CliRunner
 from dendrocap import NeuronSpec, Polsky, critical_capacity
 from dendrocap.cli import app
 from dendrocap.errors import InvalidParameter
-from dendrocap.explorer.server import usable_port
+from dendrocap.explorer import server as serving_module
+from dendrocap.explorer.server import listening_server, usable_port
 from tests.explorer.serving import explorer
 
 
@@ -100,3 +101,23 @@ def test_without_panel_the_command_names_the_extra(monkeypatch):
     outcome = CliRunner().invoke(app, ["explore", "--no-browser"])
     assert outcome.exit_code == 1
     assert "pip install 'dendrocap[explore]'" in outcome.stderr
+
+
+def test_a_port_that_is_lost_between_look_and_use_is_looked_for_again(monkeypatch):
+    tried = []
+
+    def taken_at_first(address, port):
+        tried.append(port)
+        if len(tried) < 3:
+            raise OSError(98, "Address already in use")
+        return "a server"
+
+    monkeypatch.setattr(serving_module, "make_server", taken_at_first)
+    assert listening_server(0, "127.0.0.1", fixed=False) == ("a server", tried[2])
+
+    def always_taken(address, port):
+        raise OSError(98, "Address already in use")
+
+    monkeypatch.setattr(serving_module, "make_server", always_taken)
+    with pytest.raises(InvalidParameter, match="again and again"):
+        listening_server(0, "127.0.0.1", fixed=False)

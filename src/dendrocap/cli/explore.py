@@ -30,13 +30,12 @@ def explore(
     Example: dendrocap explore --no-browser --port 5010
     """
     try:
-        from dendrocap.explorer.server import make_server, usable_port
+        from dendrocap.explorer.server import listening_server
     except ImportError as error:
         raise MissingExtra(f"the explorer needs more: pip install 'dendrocap[explore]' ({error})") from error
     from dendrocap.explorer.running import run
 
-    chosen = usable_port(port or DEFAULT_PORT, address, fixed=port is not None)
-    server = make_server(address, chosen)
+    server, chosen = listening_server(port or DEFAULT_PORT, address, fixed=port is not None)
     shown = address if address not in ("0.0.0.0", "::") else "127.0.0.1"
     where = f"http://[{shown}]:{chosen}/" if ":" in shown else f"http://{shown}:{chosen}/"
     message(f"dendrocap explorer: {where} (Ctrl-C ends it)")

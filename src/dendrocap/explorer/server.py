@@ -7,6 +7,7 @@ import json
 import socket
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 import panel as pn
@@ -20,10 +21,11 @@ from dendrocap.explorer.page import page
 from dendrocap.explorer.parameters import Parameters
 from dendrocap.explorer.validity import sentences
 
-__all__ = ["make_server", "usable_port"]
+__all__ = ["listening_server", "make_server", "usable_port"]
 
 # One at a time: Matplotlib's settings are global, and the page's own events come first.
 SLOW = ThreadPoolExecutor(max_workers=1, thread_name_prefix="slow")
+ATTEMPTS = 5
 LARGEST_MESSAGE = 1_000_000  # bytes; an upload at its limit has a seventh of it
 
 
@@ -92,10 +94,22 @@ def usable_port(port: int, address: str, *, fixed: bool) -> int:
     raise InvalidParameter(f"cannot listen on {address}, port {port}: {reason}")
 
 
+def listening_server(port: int, address: str, *, fixed: bool) -> tuple[Any, int]:
+    """A server and the port that it listens on: the one given, or a free one if it is taken and not ``fixed``.
+
+    Somebody else may take a port between the look at it and its use; then there is another look.
+    """
+    _load_compiled_code()  # takes seconds, in which a port found before could be lost
+    for _ in range(ATTEMPTS):
+        chosen = usable_port(port, address, fixed=fixed)
+        with suppress(OSError):
+            return make_server(address, chosen), chosen
+    raise InvalidParameter(f"cannot listen on {address}, port {port}: it was taken again and again")
+
+
 def make_server(address: str = "127.0.0.1", port: int = 0) -> Any:
     """A server that is ready to be started; scripts and styles come from the installed packages alone."""
     settings.resources = "server"
-    _load_compiled_code()
     origins = ["*"] if address in ("0.0.0.0", "::") else [f"{address}:{port}", f"localhost:{port}"]
     return pn.io.server.get_server(
         {"/": page},
