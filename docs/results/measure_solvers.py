@@ -1,10 +1,10 @@
 """The measurements behind solvers.md: what each solver reaches, what its solutions are like, and AMP against theory.
 
 Usage: python docs/results/measure_solvers.py {capacity,solutions,sizes,entropy,table,figure} [--solver NAME ...]
-       [--theta-d X ...] [--budget SECONDS]
+       [--theta-d X ...] [--budget SECONDS] [--step LOAD]
 
 ``capacity`` appends one row per run to solvers.csv and skips the runs that are there, so that it can be stopped and
-started again; ``solutions`` writes solver_weights.csv, histograms of weights; ``table`` and ``figure`` read these
+started again, or run twice at a time for different solvers; ``solutions`` writes solver_weights.csv, histograms of weights; ``table`` and ``figure`` read these
 files. The budget is CPU time of this process, so that a busy machine changes nothing but the patience it takes.
 """
 
@@ -28,15 +28,15 @@ RUNS = HERE / "solvers.csv"
 WEIGHTS = HERE / "solver_weights.csv"
 BINS = np.round(np.arange(0.0, 5.01, 0.1), 3)  # of weights in units of their mean
 COLUMNS = ("solver", "theta_d", "alpha", "seed", "budget", "errors", "n_patterns", "epochs", "cpu_seconds", "stopped")
-N, K, SEEDS, STEP = 999, 27, (0, 1, 2), 0.05
-# Where the climb starts; it goes down from there if it must. Chosen from runs on seeds 100 and above.
+N, K, SEEDS = 999, 27, (0, 1, 2)
+# Where a climb starts if no load of its row has been solved yet; it goes down from there if it must.
 STARTS = {
+    "sgd": {0.01: 1.0, 0.05: 1.1, 0.1: 1.1, 0.3: 1.0, 0.5: 0.2, 1.0: 0.1},
     "surrogate": {0.01: 1.15, 0.05: 1.25, 0.1: 1.35, 0.3: 1.65, 0.5: 1.85, 1.0: 2.05},
-    "replicated": {0.1: 1.3, 0.3: 1.5, 0.5: 1.6, 1.0: 1.7},
-    "sharpening": {0.1: 1.0, 0.3: 1.2, 0.5: 1.3, 1.0: 1.3},
-    "least-action": {0.1: 0.7, 0.3: 0.8, 0.5: 0.8, 1.0: 0.8},
-    "sgd": {0.01: 1.1, 0.05: 1.2, 0.1: 1.1, 0.3: 1.0, 0.5: 0.2, 1.0: 0.1},
-    "message-passing": {0.1: 0.6, 0.3: 0.6, 0.5: 0.6, 1.0: 0.6},
+    "sharpening": {0.01: 0.9, 0.05: 1.0, 0.1: 1.0, 0.3: 1.2, 0.5: 1.3, 1.0: 1.3},
+    "least-action": {0.01: 0.5, 0.05: 0.6, 0.1: 0.7, 0.3: 0.8, 0.5: 0.8, 1.0: 0.8},
+    "replicated": {0.01: 1.0, 0.05: 1.1, 0.1: 1.3, 0.3: 1.5, 0.5: 1.6, 1.0: 1.7},
+    "message-passing": {0.01: 0.6, 0.05: 0.6, 0.1: 0.6, 0.3: 0.6, 0.5: 0.6, 1.0: 0.6},
 }
 
 
@@ -50,6 +50,13 @@ def within(budget):
     return lambda record: time.process_time() > end
 
 
+def timed(solve, neuron, alpha, seed, budget):
+    """What a solver makes of a random task, and the CPU seconds it took."""
+    task, start = random_task(neuron, alpha, seed), time.process_time()
+    result = solve(neuron, *task, seed=seed, time_limit=None, max_epochs=10**9, callback=within(budget))
+    return result, time.process_time() - start
+
+
 def stored():
     if not RUNS.exists():
         return []
@@ -58,16 +65,18 @@ def stored():
 
 
 def run(solver, theta_d, alpha, seed, budget):
-    """Errors left by one run, from the file if it is there."""
+    """Errors left by one run, from the file if it is there.
+
+    A run that is solved within a small budget is the same run within a larger one: nothing else depends on the budget.
+    """
     key = (solver, f"{theta_d:g}", f"{alpha:g}", str(seed), f"{budget:g}")
     for row in stored():
-        if tuple(row[name] for name in COLUMNS[:5]) == key:
+        if tuple(row[name] for name in COLUMNS[:4]) == key[:4] and (
+            row["budget"] == key[4] or (row["errors"] == "0" and float(row["budget"]) < budget)
+        ):
             return int(row["errors"])
-    neuron = polsky(theta_d)
-    task = random_task(neuron, alpha, seed)
-    start = time.process_time()
-    result = SOLVERS[solver]().solve(neuron, *task, seed=seed, max_epochs=10**9, callback=within(budget))
-    row = (*key, result.errors, result.n_patterns, result.epochs, f"{time.process_time() - start:.1f}", result.stopped)
+    result, seconds = timed(SOLVERS[solver]().solve, polsky(theta_d), alpha, seed, budget)
+    row = (*key, result.errors, result.n_patterns, result.epochs, f"{seconds:.1f}", result.stopped)
     new = not RUNS.exists()
     with RUNS.open("a", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
@@ -92,10 +101,13 @@ def reached(solver, theta_d, alpha, budget):
 
 
 def capacity(options):
+    """Climb from the largest load known to be solved to the first that is not."""
     for solver in options.solver or SOLVERS:
         for theta_d in options.theta_d or STARTS[solver]:
-            load = STARTS[solver][theta_d]
-            step = STEP if reached(solver, theta_d, load, options.budget) else -STEP
+            rows = [row for row in summary() if (row["solver"], row["theta_d"]) == (solver, theta_d)]
+            known = [row["alpha"] for row in rows if row["alpha"] > 0.0 and row["budget"] <= options.budget]
+            load = max(known, default=STARTS[solver][theta_d])
+            step = options.step if reached(solver, theta_d, load, options.budget) else -options.step
             while True:
                 load = round(load + step, 4)
                 if load <= 0 or reached(solver, theta_d, load, options.budget) != (step > 0):
@@ -109,7 +121,7 @@ def summary():
         at = (row["solver"], float(row["theta_d"]), float(row["budget"]))
         tries = runs.setdefault(at, {}).setdefault(float(row["alpha"]), {})
         tries[row["seed"]] = (int(row["errors"]), float(row["cpu_seconds"]))
-    # A run that is solved within a small budget is the same run within a larger one: nothing else depends on it.
+    # What is solved within a small budget is solved within a larger one, see `run`.
     for solver, theta_d, budget in runs:
         for smaller in sorted(b for s, t, b in runs if (s, t) == (solver, theta_d) and b < budget):
             for load, tries in runs[solver, theta_d, smaller].items():
@@ -207,20 +219,25 @@ def solutions(options):
 
 
 def sizes(options):
-    """``auto`` with its defaults at other sizes, about 37 synapses per branch: seconds of CPU, or errors left."""
+    """``auto`` with its defaults at other sizes: down from these loads to the first with two of three seeds solved."""
     loads = {0.01: 0.9, 0.1: 1.1, 0.5: 1.5, 1.0: 1.6}
-    print("| N, K | " + " | ".join(f"theta_d = {theta_d:g}, load {load:g}" for theta_d, load in loads.items()) + " |")
+    print("| N, K | " + " | ".join(f"theta_d = {theta_d:g}" for theta_d in loads) + " |")
     print("|" + " --- |" * (len(loads) + 1))
-    for n_inputs, n_branches in ((300, 8), (1000, 27)):
+    for n_inputs, n_branches in ((300, 8), (300, 15), (1000, 27), (5000, 135)):
         cells = []
-        for theta_d, alpha in loads.items():
-            neuron, told = polsky(theta_d, n_inputs, n_branches), []
-            for seed in SEEDS:
-                task, start = random_task(neuron, alpha, seed), time.process_time()
-                result = solve(neuron, *task, seed=seed, max_epochs=10**9, callback=within(options.budget))
-                seconds = time.process_time() - start
-                told.append(f"{seconds:.1f} s" if result.solved else f"{result.errors} of {result.n_patterns} wrong")
-            cells.append(", ".join(told))
+        for theta_d, load in loads.items():
+            neuron, solved, cell = polsky(theta_d, n_inputs, n_branches), 0, ""
+            while solved < 2:
+                results = [timed(solve, neuron, load, seed, options.budget) for seed in SEEDS]
+                solved = sum(result.solved for result, _ in results)
+                told = [
+                    f"{seconds:.1f} s" if result.solved else f"{result.errors} of {result.n_patterns} wrong"
+                    for result, seconds in results
+                ]
+                cell = f"{load:g}: " + ", ".join(told)
+                print(n_inputs, n_branches, theta_d, cell, flush=True)
+                load = round(load - 0.1, 4)
+            cells.append(cell)
         print(f"| {n_inputs}, {n_branches} | " + " | ".join(cells) + " |", flush=True)
 
 
@@ -252,5 +269,6 @@ if __name__ == "__main__":
     parser.add_argument("--solver", nargs="+", choices=sorted(SOLVERS))
     parser.add_argument("--theta-d", nargs="+", type=float)
     parser.add_argument("--budget", type=float, default=120.0)
+    parser.add_argument("--step", type=float, default=0.1)
     chosen = parser.parse_args()
     globals()[chosen.part](chosen)

@@ -20,7 +20,7 @@ INK, SOFT, SYNAPSE = "0.15", "0.45", PALETTE["relu"]
 
 
 def draw_architecture(tables: Mapping[str, pd.DataFrame]) -> Figure:
-    """A neuron with a few of its branches, and g with its slope; the table ``fig1`` has x, g and slope."""
+    """A neuron with a few of its branches, and g with its slope; ``fig1`` has x, g, slope, x_min and gamma."""
     from matplotlib.figure import Figure
 
     curve = tables["fig1"]
@@ -39,7 +39,8 @@ def draw_architecture(tables: Mapping[str, pd.DataFrame]) -> Figure:
         )
         function.set_xlabel(r"branch input $x$ (units of 15 mV)")
         function.set_ylabel(r"branch output $g(x)$")
-        function.set_title(r"Polsky: $x_{\min} = 0.33$, $\gamma = 15$")
+        x_min, gamma = curve.x_min.iloc[0], curve.gamma.iloc[0]
+        function.set_title(rf"Polsky: $x_{{\min}} = {x_min:g}$, $\gamma = {gamma:g}$")
         function.legend(loc="center right")
     return figure
 

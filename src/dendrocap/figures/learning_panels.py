@@ -95,7 +95,7 @@ def draw_learning_speed(tables: Tables) -> Figure:
         left.set_xscale("log")
         left.set_xlabel("epoch")
         left.set_ylabel("training error (%)")
-        left.set_title("learning rate 0.01 for all", fontsize=8)
+        left.set_title(f"learning rate {curves.learning_rate.iloc[0]:g} for all", fontsize=8)
         left.legend(fontsize=7)
         right.set_xscale("log")
         right.set_yscale("log")

@@ -120,7 +120,7 @@ def learning_speed(sweeps: Sequence[Sweep], results: Results) -> dict[str, pd.Da
     runs = _rows(sweeps, results, ("learning_rate",), ("solved", "epochs", "sampled_epochs", "sampled_error"))
     shared = [run for run in runs if run["learning_rate"] == SHARED_SPEED_RATE]
     curves = [
-        {"rule": run["rule"], "theta_d": run["theta_d"], "seed": run["seed"], "epoch": epoch, "error": error}
+        {**{name: run[name] for name in ("rule", "theta_d", "learning_rate", "seed")}, "epoch": epoch, "error": error}
         for run in shared
         for epoch, error in zip(run["sampled_epochs"], run["sampled_error"], strict=True)
     ]
@@ -139,7 +139,7 @@ def learning_speed(sweeps: Sequence[Sweep], results: Results) -> dict[str, pd.Da
     epochs.loc[unfinished, "median_epochs"] = math.inf
     epochs["standard_error"] = epochs.spread / np.sqrt(epochs.seeds)
     return {
-        "fig4_curves": _averaged(pd.DataFrame(curves), [*lines, "epoch"], "error"),
+        "fig4_curves": _averaged(pd.DataFrame(curves), [*lines, "learning_rate", "epoch"], "error"),
         "fig4_epochs": epochs.drop(columns="spread"),
     }
 

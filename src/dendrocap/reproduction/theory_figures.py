@@ -63,7 +63,7 @@ def sketch() -> dict[str, pd.DataFrame]:
 
     g = Polsky()
     x = np.unique(np.concatenate([np.linspace(-0.3, 1.3, 641), g.breakpoints]))
-    return {"fig1": pd.DataFrame({"x": x, "g": g(x), "slope": g.derivative(x)})}
+    return {"fig1": pd.DataFrame({"x_min": g.x_min, "gamma": g.gamma, "x": x, "g": g(x), "slope": g.derivative(x)})}
 
 
 def measure_sketch(tables: Tables) -> dict[str, Measured]:
