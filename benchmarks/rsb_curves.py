@@ -16,7 +16,7 @@ from dendrocap import NeuronSpec, Polsky, ReLU, SaturatingReLU, TaskSpec, at_loa
 from dendrocap.theory.rsb import broken_capacity
 
 DENDRITES = (ReLU(), SaturatingReLU(), Polsky())
-THRESHOLDS = np.geomspace(0.05, 10.0, 15)
+THRESHOLDS = np.concatenate([np.geomspace(0.01, 0.05, 5)[:-1], np.geomspace(0.05, 10.0, 15)])
 COLUMNS = (
     "nonlinearity", "theta_d", "theta_s", "alpha_at", "alpha_rs", "alpha_1", "alpha_2", "alpha_full",
     "full_error", "levels", "silent_rs", "silent_1", "silent_last", "reason",

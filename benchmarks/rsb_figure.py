@@ -21,5 +21,4 @@ def table(name: str) -> list[dict[str, str]]:
 
 
 if __name__ == "__main__":
-    learned = [row for row in table("rsb_learned.csv") if float(row["theta_d"]) >= 0.05]
-    save(draw_breaking(table("rsb_capacity.csv"), learned), Path(sys.argv[1]))
+    save(draw_breaking(table("rsb_capacity.csv"), table("rsb_learned.csv")), Path(sys.argv[1]))
