@@ -4,8 +4,9 @@ Usage: python docs/results/measure_solvers.py {capacity,solutions,sizes,entropy,
        [--theta-d X ...] [--budget SECONDS] [--step LOAD]
 
 ``capacity`` appends one row per run to solvers.csv and skips the runs that are there, so that it can be stopped and
-started again, or run twice at a time for different solvers; ``solutions`` writes solver_weights.csv, histograms of weights; ``table`` and ``figure`` read these
-files. The budget is CPU time of this process, so that a busy machine changes nothing but the patience it takes.
+started again, or run twice at a time for different solvers; ``solutions`` writes solver_weights.csv, histograms of
+weights; ``table`` and ``figure`` read these files. The budget is CPU time of this process, so that a busy machine
+changes nothing but the patience it takes.
 """
 
 import argparse
@@ -18,6 +19,7 @@ from pathlib import Path
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
+from scipy.stats import linregress
 
 from dendrocap import DendriticNeuron, NeuronSpec, Polsky, TaskSpec, noise_robustness, random_patterns, saddle_point
 from dendrocap.learning import bethe_free_entropy, random_task
@@ -26,6 +28,7 @@ from dendrocap.learning.solvers import SOLVERS, solve
 HERE = Path(__file__).parent
 RUNS = HERE / "solvers.csv"
 WEIGHTS = HERE / "solver_weights.csv"
+ESTIMATES = HERE / "bethe.csv"
 BINS = np.round(np.arange(0.0, 5.01, 0.1), 3)  # of weights in units of their mean
 COLUMNS = ("solver", "theta_d", "alpha", "seed", "budget", "errors", "n_patterns", "epochs", "cpu_seconds", "stopped")
 N, K, SEEDS = 999, 27, (0, 1, 2)
@@ -37,6 +40,16 @@ STARTS = {
     "least-action": {0.01: 0.5, 0.05: 0.6, 0.1: 0.7, 0.3: 0.8, 0.5: 0.8, 1.0: 0.8},
     "replicated": {0.01: 1.0, 0.05: 1.1, 0.1: 1.3, 0.3: 1.5, 0.5: 1.6, 1.0: 1.7},
     "message-passing": {0.01: 0.6, 0.05: 0.6, 0.1: 0.6, 0.3: 0.6, 0.5: 0.6, 1.0: 0.6},
+}
+# N, K and load of the tasks on which message passing is compared with theory, and how many of them.
+ENSEMBLES = {
+    (500, 10, 0.2): 100,
+    (1000, 20, 0.2): 64,
+    (2000, 40, 0.2): 48,
+    (4000, 80, 0.2): 16,
+    (500, 10, 0.4): 100,
+    (1000, 20, 0.4): 64,
+    (2000, 40, 0.4): 24,
 }
 
 
@@ -57,11 +70,21 @@ def timed(solve, neuron, alpha, seed, budget):
     return result, time.process_time() - start
 
 
-def stored():
-    if not RUNS.exists():
+def stored(path=RUNS):
+    if not path.exists():
         return []
-    with RUNS.open(newline="") as file:
+    with path.open(newline="") as file:
         return list(csv.DictReader(file))
+
+
+def append(path, columns, row):
+    new = not path.exists()
+    with path.open("a", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        if new:
+            writer.writerow(columns)
+        writer.writerow(row)
+    print(*row, flush=True)
 
 
 def run(solver, theta_d, alpha, seed, budget):
@@ -77,13 +100,7 @@ def run(solver, theta_d, alpha, seed, budget):
             return int(row["errors"])
     result, seconds = timed(SOLVERS[solver]().solve, polsky(theta_d), alpha, seed, budget)
     row = (*key, result.errors, result.n_patterns, result.epochs, f"{seconds:.1f}", result.stopped)
-    new = not RUNS.exists()
-    with RUNS.open("a", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        if new:
-            writer.writerow(COLUMNS)
-        writer.writerow(row)
-    print(*row, flush=True)
+    append(RUNS, COLUMNS, row)
     return result.errors
 
 
@@ -168,7 +185,8 @@ def figure(options):
     from dendrocap.figures.solvers import draw_solution_weights, draw_solvers
     from dendrocap.figures.style import save
 
-    save(draw_solvers(summary(), theory_lines()), HERE.parent / "images" / "solvers.png")
+    reached = [row for row in summary() if row["budget"] == options.budget]
+    save(draw_solvers(reached, theory_lines()), HERE.parent / "images" / "solvers.png")
     with WEIGHTS.open(newline="") as file:
         save(draw_solution_weights(list(csv.DictReader(file))), HERE.parent / "images" / "solver_weights.png")
 
@@ -241,26 +259,56 @@ def sizes(options):
         print(f"| {n_inputs}, {n_branches} | " + " | ".join(cells) + " |", flush=True)
 
 
+def estimate(n_inputs, n_branches, alpha, seed):
+    """Message passing on one task, and the replica-symmetric values at the mean weight that it finds."""
+    neuron = polsky(0.5, n_inputs, n_branches)
+    inputs, labels = random_patterns(round(alpha * n_inputs), n_inputs, rng=seed)
+    found = bethe_free_entropy(neuron, inputs, labels)
+    rs = saddle_point(NeuronSpec(Polsky(), 0.5 * found.mean_weight, 0.5), TaskSpec(), alpha=alpha)
+    pairs = ((found.free_entropy, rs.free_entropy), (found.overlap, rs.q), (found.mean_square, rs.Q))
+    return tilt(np.asarray(inputs), np.asarray(labels)), *(number for pair in pairs for number in pair)
+
+
+def tilt(inputs, labels):
+    """How much more active the patterns to be answered by 1 are: a standard normal number, by luck of the draw.
+
+    All weights are positive, so a task is easy if its tilt is positive. It is the largest part of what differs
+    between tasks, and its mean is known to be zero: a control variate.
+    """
+    signs, (n_patterns, n_inputs) = np.where(labels > 0, 1.0, -1.0), inputs.shape
+    return float(signs @ (inputs.sum(axis=1) - 0.5 * n_inputs)) / np.sqrt(0.25 * n_patterns * n_inputs)
+
+
 def entropy(options):
-    """Bethe free entropy of single tasks against the replica-symmetric value at the same mean weight."""
-    print("| N, K | load | instances | Bethe - RS | standard error | q - RS | Q - RS | mean sweeps |")
-    print("|" + " --- |" * 8)
-    for alpha, instances in ((0.2, 24), (0.4, 12)):
-        neuron, rows = polsky(0.5, 2000, 40), []
-        for seed in range(instances):
-            found = bethe_free_entropy(neuron, *random_patterns(round(alpha * 2000), 2000, rng=seed))
-            spec = NeuronSpec(Polsky(), 0.5 * found.mean_weight, 0.5)
-            rs = saddle_point(spec, TaskSpec(), alpha=alpha)
-            rows.append(
-                (found.free_entropy - rs.free_entropy, found.overlap - rs.q, found.mean_square - rs.Q, found.iterations)
-            )
-        excess = np.array(rows)
-        mean, error = excess.mean(axis=0), excess.std(axis=0, ddof=1) / np.sqrt(len(rows))
-        print(
-            f"| 2000, 40 | {alpha} | {len(rows)} | {mean[0]:+.4f} | {error[0]:.4f} | {mean[1]:+.4f} ± {error[1]:.4f} | "
-            f"{mean[2]:+.4f} ± {error[2]:.4f} | {mean[3]:.0f} |",
-            flush=True,
-        )
+    """Bethe free entropy, q and Q of single tasks against replica symmetry, by size, and their limit."""
+    names = ("free_entropy", "overlap", "mean_square")
+    columns = ("n_inputs", "n_branches", "alpha", "seed", "tilt", *(p + name for name in names for p in ("", "rs_")))
+    for ensemble, instances in ENSEMBLES.items():
+        key = tuple(f"{number:g}" for number in ensemble)
+        known = {row["seed"] for row in stored(ESTIMATES) if tuple(row[name] for name in columns[:3]) == key}
+        for seed in (seed for seed in range(instances) if str(seed) not in known):
+            append(ESTIMATES, columns, (*key, seed, *(f"{number:.8g}" for number in estimate(*ensemble, seed))))
+    print("| load | N, K | instances | Bethe - RS | at zero tilt | q / RS - 1 | Q / RS - 1 |")
+    print("|" + " --- |" * 7)
+    rows = stored(ESTIMATES)
+    for alpha in sorted({alpha for _, _, alpha in ENSEMBLES}):
+        sizes, level = [], []
+        for n_inputs, n_branches, _ in (ensemble for ensemble in ENSEMBLES if ensemble[2] == alpha):
+            own = [row for row in rows if row["n_inputs"] == f"{n_inputs}" and float(row["alpha"]) == alpha]
+            tilts = np.array([float(row["tilt"]) for row in own])
+            found, theory = (np.array([[float(row[p + n]) for n in names] for row in own]) for p in ("", "rs_"))
+            excess = np.column_stack([found[:, 0] - theory[:, 0], found[:, 1:] / theory[:, 1:] - 1.0])
+            fits = [linregress(tilts, column) for column in excess.T]
+            sizes.append(n_inputs)
+            level.append([(fit.intercept, fit.intercept_stderr) for fit in fits])
+            raw = f"{excess[:, 0].mean():+.4f} ± {excess[:, 0].std(ddof=1) / np.sqrt(len(own)):.4f}"
+            told = " | ".join(f"{mean:+.4f} ± {error:.4f}" for mean, error in level[-1])
+            print(f"| {alpha} | {n_inputs}, {n_branches} | {len(own)} | {raw} | {told} |")
+        limits = []
+        for mean, error in np.array(level).transpose(1, 2, 0):
+            fit, covariance = np.polyfit(1.0 / np.array(sizes), mean, 1, w=1.0 / error, cov="unscaled")
+            limits.append(f"{fit[1]:+.4f} ± {np.sqrt(covariance[1, 1]):.4f}")
+        print(f"| {alpha} | limit of a line in 1/N | | | " + " | ".join(limits) + " |")
 
 
 if __name__ == "__main__":

@@ -31,20 +31,18 @@ LOOKS = {
 
 
 def draw_solvers(reached: Sequence[Mapping[str, Any]], theory: Sequence[Mapping[str, Any]]) -> Figure:
-    """Loads reached against the dendritic threshold, one mark per solver, with the capacities of theory.
+    """Loads reached against the dendritic threshold, one line per solver, with the capacities of theory.
 
     Parameters
     ----------
     reached : sequence of mappings
-        With ``solver``, ``theta_d``, ``alpha`` and ``budget``. Marks are filled for the largest budget in the table and
-        open for smaller ones; where nothing was reached, ``alpha = 0``, there is no mark.
+        With ``solver``, ``theta_d`` and ``alpha``, the largest load solved, all within the same budget of time; 0 where
+        nothing was solved.
     theory : sequence of mappings
         With ``theta_d``, ``alpha_rs``, ``alpha_full`` and ``alpha_at`` of one non-linearity; numbers may be text.
     """
     from matplotlib.figure import Figure
 
-    reached = [row for row in reached if float(row["alpha"]) > 0.0]
-    largest = max((float(row["budget"]) for row in reached), default=0.0)
     with house_style():
         figure = Figure(figsize=(1.6 * COLUMN_WIDTH, 3.2), layout="constrained")
         axes = figure.subplots()
@@ -52,21 +50,10 @@ def draw_solvers(reached: Sequence[Mapping[str, Any]], theory: Sequence[Mapping[
             line = [(float(row["theta_d"]), float(row[column])) for row in theory]
             axes.plot(*zip(*line, strict=True), color="0.35", ls=style, lw=1.2, label=label)
         for solver, (label, color, marker) in LOOKS.items():
-            for full in (True, False):
-                rows = [r for r in reached if r["solver"] == solver and (float(r["budget"]) == largest) == full]
-                rows.sort(key=lambda row: float(row["theta_d"]))
-                if not rows:
-                    continue
-                dots = [(float(row["theta_d"]), float(row["alpha"])) for row in rows]
-                budget = float(rows[0]["budget"])
+            dots = sorted((float(row["theta_d"]), float(row["alpha"])) for row in reached if row["solver"] == solver)
+            if dots:
                 axes.plot(
-                    *zip(*dots, strict=True),
-                    color=color,
-                    marker=marker,
-                    ms=4.0,
-                    lw=0.8,
-                    mfc=color if full else "white",
-                    label=f"{label}, {budget:g} s",
+                    *zip(*dots, strict=True), color=color, marker=marker, ms=4.0, lw=0.8, clip_on=False, label=label
                 )
         axes.set_xscale("log")
         axes.set_xlim(0.008, 1.3)
