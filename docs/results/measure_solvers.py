@@ -1,6 +1,6 @@
 """The measurements behind solvers.md: what each solver reaches, what its solutions are like, and AMP against theory.
 
-Usage: python docs/results/measure_solvers.py {capacity,solutions,sizes,lengths,entropy,table,figure}
+Usage: python docs/results/measure_solvers.py {capacity,solutions,sizes,lengths,entropy,table,shares,figure}
        [--solver NAME ...] [--theta-d X ...] [--budget SECONDS] [--step LOAD]
 
 ``capacity`` appends one row per run to solvers.csv and skips the runs that are there, so that it can be stopped and
@@ -193,6 +193,20 @@ def cell(row):
     return f"{row['alpha']:g}{brackets}" + (" or more" if row["failed_at"] is None else "")
 
 
+def shares(options):
+    """What the annealed surrogate reaches, in per cent of the capacity at theta_d and at the shifted threshold."""
+    print("| theta_d | load | seconds of the solved runs | RSB | share | theta_eff | RSB there | share |")
+    print("|" + " --- |" * 8)
+    for (solver, theta_d), row in sorted(summary(options.budget).items()):
+        if solver != "surrogate":
+            continue
+        shifted = input_scale(polsky(theta_d))
+        limits = [critical_capacity(NeuronSpec(Polsky(), x, 0.5), rsb="full").alpha_c for x in (theta_d, shifted)]
+        own, there = (f"{limit:.3f} | {row['alpha'] / limit:.0%}" for limit in limits)
+        seconds = ", ".join(f"{spent:.1f}" for spent in row["seconds"])
+        print(f"| {theta_d:g} | {row['alpha']:g} | {seconds} | {own} | {shifted:.3f} | {there} |", flush=True)
+
+
 def figure(options):
     from dendrocap.figures.solvers import draw_solution_weights, draw_solvers
     from dendrocap.figures.style import save
@@ -269,10 +283,11 @@ def sizes(options):
     loads = {0.01: 0.9, 0.1: 1.1, 0.5: 1.5, 1.0: 1.6}
     print("| N, K | " + " | ".join(f"theta_d = {theta_d:g}" for theta_d in loads) + " |")
     print("|" + " --- |" * (len(loads) + 1))
-    for n_inputs, n_branches in ((300, 8), (300, 15), (1000, 27), (5000, 135)):
+    tops = {(300, 8): 1.3, (300, 15): 1.5, (1000, 27): 1.6, (5000, 135): 1.6}  # few branches store less
+    for (n_inputs, n_branches), top in tops.items():
         cells = []
-        for theta_d, load in loads.items():
-            neuron, solved, cell = polsky(theta_d, n_inputs, n_branches), 0, ""
+        for theta_d, most in loads.items():
+            neuron, solved, cell, load = polsky(theta_d, n_inputs, n_branches), 0, "", min(most, top)
             while solved < 2:
                 results = [timed(solve, neuron, load, seed, options.budget) for seed in SEEDS]
                 solved = sum(result.solved for result, _ in results)
@@ -311,8 +326,12 @@ def tilt(inputs, labels):
     return float(signs @ (inputs.sum(axis=1) - 0.5 * n_inputs)) / np.sqrt(0.25 * n_patterns * n_inputs)
 
 
+def uncertain(mean, error):
+    return f"{mean:+.4f} ± {error:.4f}".replace("-", "\N{MINUS SIGN}")
+
+
 def entropy(options):
-    """Bethe free entropy, q and Q of single tasks against replica symmetry, by size, and their limit."""
+    """Bethe free entropy, q and Q against replica symmetry, by size, and the limit of a parabola in 1/N."""
     names = ("free_entropy", "overlap", "mean_square")
     columns = (
         "n_inputs",
@@ -341,20 +360,22 @@ def entropy(options):
             fits = [linregress(tilts, column) for column in excess.T]
             sizes.append(n_inputs)
             level.append([(fit.intercept, fit.intercept_stderr) for fit in fits])
-            raw = f"{excess[:, 0].mean():+.4f} ± {excess[:, 0].std(ddof=1) / np.sqrt(len(own)):.4f}"
-            told = " | ".join(f"{mean:+.4f} ± {error:.4f}" for mean, error in level[-1])
+            raw = uncertain(excess[:, 0].mean(), excess[:, 0].std(ddof=1) / np.sqrt(len(own)))
+            told = " | ".join(uncertain(*numbers) for numbers in level[-1])
             print(f"| {alpha} | {n_inputs}, {n_branches} | {len(own)} | {raw} | {told} |")
         if len(sizes) > 3:
             limits = []
             for mean, error in np.array(level).transpose(1, 2, 0):
                 fit, covariance = np.polyfit(1.0 / np.array(sizes), mean, 2, w=1.0 / error, cov="unscaled")
-                limits.append(f"{fit[2]:+.4f} ± {np.sqrt(covariance[2, 2]):.4f}")
-            print(f"| {alpha} | limit of a parabola in 1/N | | | " + " | ".join(limits) + " |")
+                limits.append(uncertain(fit[2], np.sqrt(covariance[2, 2])))
+            print(f"| {alpha} | **limit** | | | " + " | ".join(limits) + " |")
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=("capacity", "solutions", "sizes", "lengths", "entropy", "table", "figure"))
+    parser.add_argument(
+        "part", choices=("capacity", "solutions", "sizes", "lengths", "entropy", "table", "shares", "figure")
+    )
     parser.add_argument("--solver", nargs="+", choices=sorted(SOLVERS))
     parser.add_argument("--theta-d", nargs="+", type=float)
     parser.add_argument("--budget", type=float, default=120.0)
