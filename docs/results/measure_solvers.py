@@ -1,12 +1,12 @@
 """The measurements behind solvers.md: what each solver reaches, what its solutions are like, and AMP against theory.
 
-Usage: python docs/results/measure_solvers.py {capacity,solutions,sizes,lengths,entropy,table,shares,figure}
+Usage: python docs/results/measure_solvers.py {capacity,solutions,sizes,lengths,entropy,limits,table,shares,figure}
        [--solver NAME ...] [--theta-d X ...] [--budget SECONDS] [--step LOAD]
 
 ``capacity`` appends one row per run to solvers.csv and skips the runs that are there, so that it can be stopped and
 started again, or run twice at a time for different solvers; ``solutions`` writes solver_weights.csv, histograms of
-weights; ``table`` and ``figure`` read these files. The budget is CPU time of this process, so that a busy machine
-changes nothing but the patience it takes.
+weights, and ``entropy`` bethe.csv; ``limits``, ``table``, ``shares`` and ``figure`` read these files. The budget is
+CPU time of this process, so that a busy machine changes nothing but the patience it takes.
 """
 
 import argparse
@@ -39,6 +39,7 @@ HERE = Path(__file__).parent
 RUNS = HERE / "solvers.csv"
 WEIGHTS = HERE / "solver_weights.csv"
 ESTIMATES = HERE / "bethe.csv"
+COMPARED = ("free_entropy", "overlap", "mean_square")
 BINS = np.round(np.arange(0.0, 5.01, 0.1), 3)  # of weights in units of their mean
 COLUMNS = ("solver", "theta_d", "alpha", "seed", "budget", "errors", "n_patterns", "epochs", "cpu_seconds", "stopped")
 N, K, SEEDS = 999, 27, (0, 1, 2)
@@ -188,7 +189,7 @@ def cell(row):
     if row is None:
         return ""
     if row["alpha"] == 0.0:
-        return f"none, fails at {row['failed_at']:g}"
+        return "none" if row["failed_at"] is None else f"none, fails at {row['failed_at']:g}"
     brackets = f" ({row['all_seeds']:g})" if 0.0 < row["all_seeds"] < row["alpha"] else ""
     return f"{row['alpha']:g}{brackets}" + (" or more" if row["failed_at"] is None else "")
 
@@ -331,22 +332,18 @@ def uncertain(mean, error):
 
 
 def entropy(options):
-    """Bethe free entropy, q and Q against replica symmetry, by size, and the limit of a parabola in 1/N."""
-    names = ("free_entropy", "overlap", "mean_square")
-    columns = (
-        "n_inputs",
-        "n_branches",
-        "alpha",
-        "seed",
-        "settled",
-        "tilt",
-        *(p + name for name in names for p in ("", "rs_")),
-    )
+    """Message passing on the tasks that bethe.csv lacks."""
+    pairs = (prefix + name for name in COMPARED for prefix in ("", "rs_"))
+    columns = ("n_inputs", "n_branches", "alpha", "seed", "settled", "tilt", *pairs)
     for ensemble, instances in ENSEMBLES.items():
         key = tuple(f"{number:g}" for number in ensemble)
         known = {row["seed"] for row in stored(ESTIMATES) if tuple(row[name] for name in columns[:3]) == key}
         for seed in (seed for seed in range(instances) if str(seed) not in known):
             append(ESTIMATES, columns, (*key, seed, *estimate(*ensemble, seed)))
+
+
+def limits(options):
+    """Bethe free entropy, q and Q against replica symmetry, by size, and the limit of a parabola in 1/N."""
     print("| load | N, K | instances | Bethe - RS | at zero tilt | q / RS - 1 | Q / RS - 1 |")
     print("|" + " --- |" * 7)
     rows = stored(ESTIMATES)
@@ -355,7 +352,7 @@ def entropy(options):
         for n_inputs, n_branches, _ in (ensemble for ensemble in ENSEMBLES if ensemble[2] == alpha):
             own = [row for row in rows if row["n_inputs"] == f"{n_inputs}" and float(row["alpha"]) == alpha]
             tilts = np.array([float(row["tilt"]) for row in own])
-            found, theory = (np.array([[float(row[p + n]) for n in names] for row in own]) for p in ("", "rs_"))
+            found, theory = (np.array([[float(row[p + n]) for n in COMPARED] for row in own]) for p in ("", "rs_"))
             excess = np.column_stack([found[:, 0] - theory[:, 0], found[:, 1:] / theory[:, 1:] - 1.0])
             fits = [linregress(tilts, column) for column in excess.T]
             sizes.append(n_inputs)
@@ -364,17 +361,17 @@ def entropy(options):
             told = " | ".join(uncertain(*numbers) for numbers in level[-1])
             print(f"| {alpha} | {n_inputs}, {n_branches} | {len(own)} | {raw} | {told} |")
         if len(sizes) > 3:
-            limits = []
+            ends = []
             for mean, error in np.array(level).transpose(1, 2, 0):
                 fit, covariance = np.polyfit(1.0 / np.array(sizes), mean, 2, w=1.0 / error, cov="unscaled")
-                limits.append(uncertain(fit[2], np.sqrt(covariance[2, 2])))
-            print(f"| {alpha} | **limit** | | | " + " | ".join(limits) + " |")
+                ends.append(uncertain(fit[2], np.sqrt(covariance[2, 2])))
+            print(f"| {alpha} | **limit** | | | " + " | ".join(ends) + " |")
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
-        "part", choices=("capacity", "solutions", "sizes", "lengths", "entropy", "table", "shares", "figure")
+        "part", choices=("capacity", "solutions", "sizes", "lengths", "entropy", "limits", "table", "shares", "figure")
     )
     parser.add_argument("--solver", nargs="+", choices=sorted(SOLVERS))
     parser.add_argument("--theta-d", nargs="+", type=float)

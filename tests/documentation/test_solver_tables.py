@@ -9,7 +9,7 @@ from tests.documentation.sources import DOCS, script
 measure = script("results/measure_solvers.py")
 
 
-@pytest.mark.parametrize(("part", "budget"), [("table", 10.0), ("table", 120.0), ("entropy", 120.0)])
+@pytest.mark.parametrize(("part", "budget"), [("table", 10.0), ("table", 120.0), ("limits", 120.0)])
 def test_every_row_is_in_the_page(part, budget, capsys):
     getattr(measure, part)(Namespace(budget=budget))
     _, rule, *rows = capsys.readouterr().out.splitlines()
