@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dendrocap import NeuronSpec, Polsky, ReLU, SaturatingReLU, TaskSpec, at_load, critical_capacity
+from dendrocap import NeuronSpec, Polsky, ReLU, SaturatingReLU, TaskSpec, critical_capacity, stability_limit
 from dendrocap.theory.rsb import broken_capacity
 
 DENDRITES = (ReLU(), SaturatingReLU(), Polsky())
@@ -32,7 +32,7 @@ def main(target: Path) -> None:
             for theta_d in THRESHOLDS:
                 neuron = NeuronSpec(g, float(theta_d), 0.5)
                 symmetric = critical_capacity(neuron)
-                limit = at_load(neuron, TaskSpec(), on_failure="return").alpha
+                limit = stability_limit(neuron, TaskSpec(), on_failure="return").alpha
                 one = broken_capacity(neuron, rsb=1)
                 full = broken_capacity(neuron, rsb="full")
                 steps = [*full.by_steps, *[full.by_steps[-1]] * 3]

@@ -1,6 +1,7 @@
 """The layer diagram: each layer may import what stands to its right, never the reverse."""
 
 import ast
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -96,3 +97,43 @@ def test_imports_follow_the_layers(path):
             assert target in allowed, f"{inside} imports {name}"
         elif root in ONLY_IN:
             assert any(place in inside.as_posix() for place in ONLY_IN[root]), f"{inside} imports {name}"
+
+
+def run_time_imports(tree):
+    """Import statements at the top and inside functions, those for type checkers left out."""
+    if isinstance(tree, ast.Import | ast.ImportFrom):
+        yield tree
+    elif isinstance(tree, ast.If) and isinstance(tree.test, ast.Name) and tree.test.id == "TYPE_CHECKING":
+        return
+    for child in ast.iter_child_nodes(tree):
+        yield from run_time_imports(child)
+
+
+def import_graph(package):
+    """For each module of a package, which of its other modules it imports."""
+    names = {
+        ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__"): path
+        for path in (PACKAGE / package).rglob("*.py")
+    }
+    graph = {name: set() for name in names}
+    for name, path in names.items():
+        for node in run_time_imports(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                targets = {alias.name for alias in node.names}
+            else:
+                inside = {f"{node.module}.{alias.name}" for alias in node.names} & names.keys()
+                targets = inside or {node.module}
+            graph[name] |= targets & names.keys()
+    return graph
+
+
+@pytest.mark.parametrize("package", ["theory", "fitting"])
+def test_modules_import_one_another_without_a_cycle(package):
+    graph = import_graph(package)
+    assert any(graph.values())
+    TopologicalSorter(graph).prepare()  # raises CycleError, which names the cycle
+
+
+def test_an_import_inside_a_function_counts_and_one_for_type_checkers_does_not():
+    source = "if TYPE_CHECKING:\n    import a\ndef f():\n    import b\n"
+    assert [node.names[0].name for node in run_time_imports(ast.parse(source))] == ["b"]

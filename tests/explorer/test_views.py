@@ -103,7 +103,7 @@ def test_a_preset_leaves_nothing_of_the_neuron_before():
 def test_validity_is_stability_and_one_step_of_breaking():
     neuron, task = dc.NeuronSpec(dc.Polsky(), 0.5, 0.5), dc.TaskSpec()
     found = validity(neuron, task)
-    assert found.at_load == dc.at_load(neuron, task).alpha
+    assert found.stability_limit == dc.stability_limit(neuron, task).alpha
     assert found.broken == dc.critical_capacity(neuron, task, rsb=1).alpha_c
     assert validity(dc.NeuronSpec(dc.Linear(), 0.5, 0.5), task).stable
 

@@ -18,7 +18,7 @@ from dendrocap.fitting.estimators import (
     from_histogram,
     from_tested,
 )
-from dendrocap.theory.weights import CapacityWeights
+from dendrocap.theory.weight_distributions import CapacityWeights
 
 THRESHOLDS = [0.0, 0.25]
 

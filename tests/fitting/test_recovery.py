@@ -12,7 +12,7 @@ from dendrocap import NeuronSpec, Polsky, TaskSpec, Units, critical_capacity
 from dendrocap.fitting.bootstrap import bootstrap, interval
 from dendrocap.fitting.rule import Rule
 from dendrocap.fitting.weights import fit_weights
-from dendrocap.theory.weights import CapacityWeights
+from dendrocap.theory.weight_distributions import CapacityWeights
 
 TASK, UNITS, PAPER_FIT = TaskSpec(f_in=0.05, f_out=0.05), Units(), Polsky(x_min=0.2, gamma=20.0)
 THETA_D, THETA_S = 0.045, 0.3

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 
 from dendrocap import Polsky, TaskSpec, Units, capacity_report, critical_capacity, fit_weights
 from dendrocap.fitting.report import binary_entropy
-from dendrocap.theory.weights import CapacityWeights
+from dendrocap.theory.weight_distributions import CapacityWeights
 
 
 def fitted(B, **options):

@@ -82,7 +82,7 @@ def test_broken_curves_and_stability_are_what_the_theory_says(made):
     neuron = dc.NeuronSpec(dc.Polsky(), line.theta_d, 0.5)
     assert line.alpha_rs == pytest.approx(dc.critical_capacity(neuron).alpha_c, rel=1e-12)
     assert line.alpha_1rsb == pytest.approx(dc.critical_capacity(neuron, rsb=1).alpha_c, rel=1e-8)
-    assert line.alpha_at == pytest.approx(dc.at_load(neuron, dc.TaskSpec()).alpha, rel=1e-9)
+    assert line.alpha_at == pytest.approx(dc.stability_limit(neuron, dc.TaskSpec()).alpha, rel=1e-9)
 
 
 def test_exact_claims_end_as_derived(made):

@@ -21,8 +21,8 @@ from dendrocap import (
 )
 from dendrocap.errors import NoSolution
 from dendrocap.theory.rsb import committee_capacity
-from dendrocap.theory.rsb.cascade import Grid, gaussian_cascade, one_sided_cascade
-from dendrocap.theory.rsb.equations import Equations, NonNegative, TreeSoma, Unknowns
+from dendrocap.theory.rsb.cascade import FieldGrid, gaussian_cascade, one_sided_cascade
+from dendrocap.theory.rsb.equations import BrokenEquations, NonNegative, TreeSoma, Unknowns
 from tests.naive.rsb import nested, one_step_load, potential
 
 DENDRITES = {"relu": ReLU(), "saturating": SaturatingReLU(), "polsky": Polsky()}
@@ -44,7 +44,7 @@ def neuron_of(name, theta_d, theta_s=0.5):
 
 def equations_of(neuron, task=None, k=1, grid=None):
     task = task or TaskSpec()
-    return Equations(NonNegative(neuron.levels[0].theta / task.f_in), TreeSoma(neuron, task), task, k, grid)
+    return BrokenEquations(NonNegative(neuron.levels[0].theta / task.f_in), TreeSoma(neuron, task), task, k, grid)
 
 
 # --- nested averages
@@ -186,7 +186,7 @@ def test_three_steps():
 def test_halving_the_grid_changes_nothing(name, k):
     found = critical_capacity(neuron_of(name, 0.5), rsb=k)
     assert found.quadrature_error < 1e-10
-    finer = equations_of(found.neuron, k=k, grid=Grid().doubled())
+    finer = equations_of(found.neuron, k=k, grid=FieldGrid().doubled())
     assert np.max(np.abs(finer.residuals(finer.pack(found.ladder[-1].unknowns)))) < 1e-9
 
 

@@ -21,7 +21,7 @@ for g in (dc.Linear(), dc.ReLU(), dc.SaturatingReLU(), dc.Polsky()):
     look = {"color": PALETTE[g.name], "label": LABELS[g.name]}
     left.plot(loads, curve["free_entropy"], **look)
     right.plot(loads, curve["q"] / curve["Q"], **look)
-    limit = dc.at_load(neuron, task)
+    limit = dc.stability_limit(neuron, task)
     if limit.saddle_point is not None:
         there = limit.saddle_point
         left.plot(limit.alpha, there.free_entropy, "o", color=PALETTE[g.name], ms=4)

@@ -18,7 +18,7 @@ figure, axes = plt.subplots(figsize=(4.6, 3), layout="constrained")
 for g in (dc.Polsky(), dc.SaturatingReLU(), dc.ReLU()):
     neurons = [dc.NeuronSpec(g, t, 0.5) for t in theta_d]
     axes.plot(theta_d, [dc.critical_capacity(n).alpha_c for n in neurons], color=PALETTE[g.name], label=LABELS[g.name])
-    axes.plot(theta_d, [dc.at_load(n, dc.TaskSpec()).alpha for n in neurons], color=PALETTE[g.name], ls="-.")
+    axes.plot(theta_d, [dc.stability_limit(n, dc.TaskSpec()).alpha for n in neurons], color=PALETTE[g.name], ls="-.")
 axes.set(xscale="log", yscale="log", xlabel=r"dendritic threshold $\theta_d$", ylabel=r"load $\alpha$")
 axes.set_title("solid: capacity (replica symmetric); dash-dotted: instability")
 axes.legend()

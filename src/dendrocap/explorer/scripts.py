@@ -38,7 +38,7 @@ one_layer = dc.capacity_curve(dc.NeuronSpec(dc.Linear(), neuron.theta_d, neuron.
 branch_input = solution.preactivation  # its density is branch_input.pdf(x), next to neuron.nonlinearity(x)
 weights = solution.weights  # weights.pdf(w) for w > 0, and weights.silent_fraction at zero
 
-limit = dc.at_load(neuron, task)
+limit = dc.stability_limit(neuron, task)
 ceiling = 16 * np.sqrt(np.log(units.n_branches)) / np.pi
 print(f"replica symmetry is unstable above a load of {{limit.alpha:.3g}}")
 print(f"ceiling for K = {{units.n_branches}} branches: {{ceiling:.3g}}")

@@ -9,7 +9,7 @@ from functools import lru_cache
 from dendrocap.errors import DendrocapError
 from dendrocap.explorer.parameters import Parameters
 from dendrocap.model import NeuronSpec, TaskSpec
-from dendrocap.theory import at_load, critical_capacity
+from dendrocap.theory import critical_capacity, stability_limit
 
 __all__ = ["Validity", "sentences", "validity"]
 
@@ -22,7 +22,7 @@ class Validity:
     ----------
     alpha_c : float
         Capacity in the replica-symmetric estimate.
-    at_load : float
+    stability_limit : float
         Load above which that estimate is unstable; infinite if it never is, NaN if unknown.
     broken : float
         Capacity with one step of replica symmetry breaking; NaN if unknown.
@@ -31,14 +31,14 @@ class Validity:
     """
 
     alpha_c: float
-    at_load: float
+    stability_limit: float
     broken: float
     problem: str = ""
 
     @property
     def stable(self) -> bool:
         """Whether the replica-symmetric solution is stable up to its capacity."""
-        return self.at_load >= self.alpha_c
+        return self.stability_limit >= self.alpha_c
 
 
 @lru_cache(maxsize=256)
@@ -49,7 +49,7 @@ def validity(neuron: NeuronSpec, task: TaskSpec) -> Validity:
     --------
     >>> from dendrocap import Polsky
     >>> found = validity(NeuronSpec(Polsky(), 0.5, 0.5), TaskSpec())
-    >>> round(found.at_load, 3), round(found.broken, 3), found.stable
+    >>> round(found.stability_limit, 3), round(found.broken, 3), found.stable
     (0.832, 2.137, False)
     """
     try:
@@ -57,7 +57,7 @@ def validity(neuron: NeuronSpec, task: TaskSpec) -> Validity:
     except DendrocapError as error:
         return Validity(math.nan, math.nan, math.nan, str(error))
     try:
-        limit = at_load(neuron, task, on_failure="return").alpha
+        limit = stability_limit(neuron, task, on_failure="return").alpha
     except DendrocapError:
         limit = math.nan
     broken = alpha_c
@@ -77,10 +77,10 @@ def sentences(parameters: Parameters) -> list[dict[str, str]]:
     said = []
     if found.stable:
         said.append(("fine", "Replica symmetry is stable up to capacity: α_c is the answer of the theory."))
-    elif math.isnan(found.at_load):
+    elif math.isnan(found.stability_limit):
         said.append(("warning", "Whether replica symmetry is stable could not be computed: α_c is an upper bound."))
     else:
-        text = f"Replica symmetry is unstable above a load of {found.at_load:.3g}: α_c is an upper bound."
+        text = f"Replica symmetry is unstable above a load of {found.stability_limit:.3g}: α_c is an upper bound."
         if not math.isnan(found.broken):
             text += f" With one step of symmetry breaking the capacity is {found.broken:.4g}."
         said.append(("warning", text))

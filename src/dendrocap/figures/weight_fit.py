@@ -10,7 +10,7 @@ import numpy as np
 
 from dendrocap.figures.style import COLUMN_WIDTH, PALETTE, house_style
 from dendrocap.fitting import CapacityReport, WeightFit
-from dendrocap.theory.weights import CapacityWeights
+from dendrocap.theory.weight_distributions import CapacityWeights
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtri
 
 from dendrocap.theory._compiled import tail
-from dendrocap.theory.solve import bracketed_root
+from dendrocap.theory.roots import bracketed_root
 
 __all__ = [
     "Histogram",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dendrocap.fitting.weights import WeightFit
 from dendrocap.model import Nonlinearity
-from dendrocap.theory.weights import Preactivation
+from dendrocap.theory.weight_distributions import Preactivation
 
 __all__ = ["CapacityReport", "binary_entropy", "capacity_report"]
 
@@ -74,7 +74,7 @@ def capacity_report(fit: WeightFit) -> CapacityReport:
     Examples
     --------
     >>> from dendrocap import Polsky, fit_weights
-    >>> from dendrocap.theory.weights import CapacityWeights
+    >>> from dendrocap.theory.weight_distributions import CapacityWeights
     >>> w = CapacityWeights(B=0.7, W_star=1.0).rvs(4000, random_state=1)
     >>> fit = fit_weights(w[w > 0], n_tested=4000, nonlinearity=Polsky(0.2, 20.0), n_bootstrap=0)
     >>> report = capacity_report(fit)

@@ -14,7 +14,6 @@ from dendrocap.errors import NoSolution
 from dendrocap.fitting.bootstrap import tails
 from dendrocap.fitting.estimators import SHAPE_LIMITS
 from dendrocap.model import NeuronSpec, Nonlinearity, TaskSpec, Units
-from dendrocap.theory.capacity import CapacitySolution, critical_capacity
 from dendrocap.theory.inverse import (
     SilentRange,
     dendritic_threshold,
@@ -24,7 +23,8 @@ from dendrocap.theory.inverse import (
     somatic_thresholds,
     threshold_grid,
 )
-from dendrocap.theory.weights import CapacityWeights
+from dendrocap.theory.replica_symmetric import CapacitySolution, symmetric_capacity
+from dendrocap.theory.weight_distributions import CapacityWeights
 
 __all__ = [
     "DendriticExplanation",
@@ -104,7 +104,7 @@ def explain_by_dendrites(g: Nonlinearity, weights: CapacityWeights, task: TaskSp
     wanted = weights.silent_fraction
     # A threshold may belong to a stationary load that is not the largest: then its capacity has other weights.
     found = [
-        critical_capacity(NeuronSpec(g, theta_d, theta_s), task)
+        symmetric_capacity(NeuronSpec(g, theta_d, theta_s), task)
         for theta_s in somatic_thresholds(g, weights, task)
         if math.isclose(silent_fraction_or_nan(g, theta_d, theta_s, task), wanted, rel_tol=1e-6)
     ]
@@ -113,7 +113,7 @@ def explain_by_dendrites(g: Nonlinearity, weights: CapacityWeights, task: TaskSp
             theta_d, found[0].neuron.theta_s, tuple(s.neuron.theta_s for s in found), True, reach, found[0]
         )
     nearest = reach.theta_s_high if abs(wanted - reach.high) < abs(wanted - reach.low) else reach.theta_s_low
-    solution = critical_capacity(NeuronSpec(g, theta_d, nearest), task)
+    solution = symmetric_capacity(NeuronSpec(g, theta_d, nearest), task)
     return DendriticExplanation(theta_d, nearest, (), False, reach, solution)
 
 

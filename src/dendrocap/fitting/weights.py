@@ -23,7 +23,7 @@ from dendrocap.fitting.thresholds import (
     explain_by_margin,
 )
 from dendrocap.model import Nonlinearity, Polsky, TaskSpec, Units
-from dendrocap.theory.weights import CapacityWeights
+from dendrocap.theory.weight_distributions import CapacityWeights
 from dendrocap.validation import real_number, refuse, whole_number
 
 __all__ = ["WeightFit", "fit_weights"]
@@ -186,7 +186,7 @@ def fit_weights(
 
     Examples
     --------
-    >>> from dendrocap.theory.weights import CapacityWeights
+    >>> from dendrocap.theory.weight_distributions import CapacityWeights
     >>> w = CapacityWeights(B=0.7, W_star=1.0).rvs(4000, random_state=1)
     >>> fit = fit_weights(w[w > 0], n_tested=4000, n_bootstrap=200)
     >>> print(f"p0 {fit.silent_fraction.value:.3f}, W_star {fit.W_star_mv.value:.3f} mV")

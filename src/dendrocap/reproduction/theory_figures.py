@@ -16,7 +16,7 @@ from dendrocap.errors import ConvergenceError
 from dendrocap.model import Linear, NeuronSpec, Nonlinearity, Polsky, ReLU, SaturatingReLU, TaskSpec
 from dendrocap.reproduction.claims import Measured, paper_claims
 from dendrocap.reproduction.tables import Tables
-from dendrocap.theory import at_load, critical_capacity, large_threshold_slope, relu_large_threshold_capacity
+from dendrocap.theory import critical_capacity, large_threshold_slope, relu_large_threshold_capacity, stability_limit
 from dendrocap.theory.curves import capacity_points
 
 if TYPE_CHECKING:
@@ -317,7 +317,7 @@ def algorithmic_theory() -> pd.DataFrame:
     thresholds = np.geomspace(0.01, 1.0, 21)
     symmetric = _curves([Polsky()], theta_d=thresholds).alpha_c
     broken = _curves([Polsky()], theta_d=thresholds, rsb=[1]).alpha_c
-    unstable = [at_load(NeuronSpec(Polsky(), float(theta_d), 0.5), TaskSpec()).alpha for theta_d in thresholds]
+    unstable = [stability_limit(NeuronSpec(Polsky(), float(theta_d), 0.5), TaskSpec()).alpha for theta_d in thresholds]
     return pd.DataFrame({"theta_d": thresholds, "alpha_rs": symmetric, "alpha_1rsb": broken, "alpha_at": unstable})
 
 

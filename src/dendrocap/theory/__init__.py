@@ -1,6 +1,6 @@
 """Replica theory: what the neuron can store, and what its synapses look like when it does."""
 
-from dendrocap.theory.capacity import CapacitySolution, OtherSolution, critical_capacity
+from dendrocap.theory.critical_capacity import critical_capacity
 from dendrocap.theory.curves import capacity_curve, saddle_point_curve
 from dendrocap.theory.finite_load_weights import FiniteLoadWeights
 from dendrocap.theory.gaussian import Estimate, Moments, gaussian_expectation, moments
@@ -13,10 +13,11 @@ from dendrocap.theory.limits import (
     relu_large_threshold_capacity,
     zero_load,
 )
+from dendrocap.theory.replica_symmetric import CapacitySolution, OtherSolution
 from dendrocap.theory.rsb import BrokenCapacity, BrokenWeights, CommitteeCapacity, committee_capacity
 from dendrocap.theory.saddle_point import SaddlePoint, saddle_point
-from dendrocap.theory.stability import StabilityLimit, at_load
-from dendrocap.theory.weights import CapacityWeights, Preactivation
+from dendrocap.theory.stability_limit import StabilityLimit, stability_limit
+from dendrocap.theory.weight_distributions import CapacityWeights, Preactivation
 
 __all__ = [
     "BrokenCapacity",
@@ -33,7 +34,6 @@ __all__ = [
     "SilentRange",
     "StabilityLimit",
     "ZeroLoad",
-    "at_load",
     "capacity_curve",
     "committee_capacity",
     "critical_capacity",
@@ -49,5 +49,6 @@ __all__ = [
     "saddle_point_curve",
     "silent_range",
     "somatic_thresholds",
+    "stability_limit",
     "zero_load",
 ]

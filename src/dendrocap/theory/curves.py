@@ -15,7 +15,7 @@ import numpy as np
 
 from dendrocap.errors import DendrocapError, InvalidParameter
 from dendrocap.model import NeuronSpec, Nonlinearity, Polsky, TaskSpec
-from dendrocap.theory.capacity import critical_capacity
+from dendrocap.theory.critical_capacity import critical_capacity
 from dendrocap.theory.saddle_point import saddle_point
 from dendrocap.validation import real_number, refuse
 

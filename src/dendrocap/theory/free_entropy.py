@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from dendrocap.model.neuron import NeuronSpec, TaskSpec
 from dendrocap.theory.kernels import NODES, PairKernel, TreeKernel
-from dendrocap.theory.solve import monotone_root
+from dendrocap.theory.roots import monotone_root
 
 __all__ = ["Energetic", "Entropic", "OrderParameters", "free_entropy", "free_entropy_gradient"]
 

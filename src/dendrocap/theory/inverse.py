@@ -19,11 +19,12 @@ from numpy.typing import NDArray
 from dendrocap.errors import ConvergenceError, NoSolution
 from dendrocap.model import Linear, NeuronSpec, Nonlinearity, TaskSpec
 from dendrocap.theory._compiled import tail
-from dendrocap.theory.capacity import CapacitySolution, critical_capacity, label_averages
 from dendrocap.theory.gaussian import prepared
+from dendrocap.theory.labels import label_averages
+from dendrocap.theory.replica_symmetric import CapacitySolution, symmetric_capacity
 from dendrocap.theory.response import response
-from dendrocap.theory.solve import bracketed_root
-from dendrocap.theory.weights import CapacityWeights
+from dendrocap.theory.roots import bracketed_root
+from dendrocap.theory.weight_distributions import CapacityWeights
 
 __all__ = [
     "SilentRange",
@@ -168,7 +169,7 @@ def silent_range(g: Nonlinearity, theta_d: float, task: TaskSpec) -> SilentRange
     grid = threshold_grid(g)
     values = np.array([silent(theta_s) for theta_s in grid])
     if np.all(np.isnan(values)):
-        critical_capacity(NeuronSpec(g, theta_d, float(grid[grid.size // 2])), task)  # raises, with its own reason
+        symmetric_capacity(NeuronSpec(g, theta_d, float(grid[grid.size // 2])), task)  # raises, with its own reason
 
     def extreme(at: int, sign: float) -> tuple[float, float]:
         """The extremum next to a point of the grid; at an end of what is known, the end itself."""
@@ -186,7 +187,7 @@ def silent_range(g: Nonlinearity, theta_d: float, task: TaskSpec) -> SilentRange
 def silent_fraction_or_nan(g: Nonlinearity, theta_d: float, theta_s: float, task: TaskSpec) -> float:
     """Silent fraction at capacity; NaN where there is no capacity, as happens for curves that are not monotone."""
     try:
-        return critical_capacity(NeuronSpec(g, theta_d, theta_s), task).silent_fraction
+        return symmetric_capacity(NeuronSpec(g, theta_d, theta_s), task).silent_fraction
     except (ConvergenceError, NoSolution):
         return math.nan
 
@@ -223,7 +224,7 @@ def linear_margin(weights: CapacityWeights, task: TaskSpec) -> CapacitySolution:
 
     def solution(kappa: float) -> CapacitySolution:
         # Any theta_s will do: of a linear g only the sum of both thresholds counts, and the theory fixes theta_d.
-        return critical_capacity(NeuronSpec(Linear(), theta, 0.5), TaskSpec(task.f_in, task.f_out, kappa))
+        return symmetric_capacity(NeuronSpec(Linear(), theta, 0.5), TaskSpec(task.f_in, task.f_out, kappa))
 
     # The margin is measured by the standard deviation of the input to a neuron with the mean weight throughout.
     unit = math.sqrt(task.f_in * (1.0 - task.f_in)) * weights.mean()

@@ -19,7 +19,7 @@ from dendrocap.errors import ConvergenceError
 from dendrocap.model.neuron import NeuronSpec, TaskSpec
 from dendrocap.model.nonlinearities import Custom, Nonlinearity, Tabulated
 from dendrocap.theory.response import Response, check_reachable, inverse_guess, levels_with_thresholds, response
-from dendrocap.theory.solve import monotone_root
+from dendrocap.theory.roots import monotone_root
 
 __all__ = ["BranchKernel", "BranchPair", "PairKernel", "TreeKernel", "legendre_rule"]
 

@@ -13,8 +13,9 @@ import numpy as np
 from dendrocap.errors import NoSolution
 from dendrocap.model import Linear, NeuronSpec, Nonlinearity, TaskSpec
 from dendrocap.theory._compiled import tail
-from dendrocap.theory.capacity import CapacitySolution, critical_capacity, label_averages
-from dendrocap.theory.solve import bracketed_root, monotone_root
+from dendrocap.theory.labels import label_averages
+from dendrocap.theory.replica_symmetric import CapacitySolution, symmetric_capacity
+from dendrocap.theory.roots import bracketed_root, monotone_root
 from dendrocap.validation import real_number, refuse
 
 __all__ = [
@@ -95,7 +96,7 @@ def perceptron_limit(neuron: NeuronSpec, task: TaskSpec | None = None) -> Capaci
     if slope <= 0.0:
         raise NoSolution(f"{g!r} is flat where it takes the value {neuron.theta_s:g}: it has no linear limit")
     linear = NeuronSpec(Linear(), neuron.levels[0].theta, neuron.theta_s)
-    return critical_capacity(linear, TaskSpec(task.f_in, task.f_out, task.kappa / slope))
+    return symmetric_capacity(linear, TaskSpec(task.f_in, task.f_out, task.kappa / slope))
 
 
 def large_threshold_silent_fraction() -> float:

@@ -17,11 +17,13 @@ import numpy as np
 from dendrocap.errors import ConvergenceError, NoSolution
 from dendrocap.model import Custom, NeuronSpec, Nonlinearity, Tabulated
 from dendrocap.theory.gaussian import prepared
-from dendrocap.theory.solve import bracketed_root, monotone_root
+from dendrocap.theory.roots import bracketed_root, monotone_root
+from dendrocap.validation import refuse
 
 __all__ = [
     "Response",
     "TreeResponse",
+    "check_capacity_inputs",
     "check_reachable",
     "inverse_guess",
     "is_monotone",
@@ -144,6 +146,19 @@ def check_reachable(neuron: NeuronSpec) -> None:
 
 
 @lru_cache(maxsize=1024)
+def check_capacity_inputs(neuron: NeuronSpec) -> None:
+    """Refuse what has no finite capacity, with the reason."""
+    if neuron.levels[0].theta == 0.0:
+        raise refuse("theta_d", 0.0, "> 0 for the theory: it sets the mean weight theta_d / f_in")
+    for level in neuron.levels:
+        if level.nonlinearity.has_jumps:
+            raise NoSolution(
+                f"the replica-symmetric capacity of {level.nonlinearity!r} is infinite: g jumps, so that "
+                "E g'^2, the gain of a small difference between solutions, diverges"
+            )
+    check_reachable(neuron)
+
+
 def inverse_guess(g: Nonlinearity, theta: float) -> float:
     """Roughly where g itself passes theta: the mean input at vanishing variance."""
     grid = np.concatenate([-np.geomspace(1e6, 1e-3, 60), [0.0], np.geomspace(1e-3, 1e6, 60)])

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from dendrocap.errors import ConvergenceError, NoSolution
 from dendrocap.model.neuron import NeuronSpec, TaskSpec
-from dendrocap.theory.capacity import critical_capacity
 from dendrocap.theory.finite_load_weights import FiniteLoadWeights
 from dendrocap.theory.free_entropy import OrderParameters
+from dendrocap.theory.replica_symmetric import symmetric_capacity
 from dendrocap.theory.solution_curve import ACCEPTED, CurveSolution, Equations, solve_on_curve
-from dendrocap.theory.weights import Preactivation
+from dendrocap.theory.weight_distributions import Preactivation
 from dendrocap.validation import choice, real_number
 
 __all__ = ["SaddlePoint", "saddle_point"]
@@ -154,7 +154,7 @@ def _capacity(neuron: NeuronSpec, task: TaskSpec) -> float:
     """The load at which solutions vanish; infinite if some g jumps."""
     if any(level.nonlinearity.has_jumps for level in neuron.levels):
         return math.inf
-    return critical_capacity(neuron, task).alpha_c
+    return symmetric_capacity(neuron, task).alpha_c
 
 
 def described(neuron: NeuronSpec, task: TaskSpec, alpha: float, solution: CurveSolution) -> SaddlePoint:

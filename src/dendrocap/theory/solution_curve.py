@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from dendrocap.errors import ConvergenceError
 from dendrocap.model.neuron import NeuronSpec, TaskSpec
-from dendrocap.theory.capacity import critical_capacity
 from dendrocap.theory.free_entropy import FIELD_STEP, Energetic, Entropic, balanced_shift
 from dendrocap.theory.kernels import NODES, PairKernel, TreeKernel
+from dendrocap.theory.replica_symmetric import symmetric_capacity
 
 __all__ = ["CurvePoint", "CurveSolution", "Equations", "solve_on_curve"]
 
@@ -291,7 +291,7 @@ def _end(equations: Equations, first_load: float, from_capacity: bool) -> _End:
     neuron, task = equations.neuron, equations.task
     if any(level.nonlinearity.has_jumps for level in neuron.levels):
         raise ConvergenceError("neither end of the curve of solutions is within reach")
-    capacity = critical_capacity(neuron, task)
+    capacity = symmetric_capacity(neuron, task)
     dq = 10.0 * CLOSEST * capacity.Q
     x = np.log([capacity.A * W2 / dq, capacity.C / (capacity.A * dq)])
     return _End(x, np.array([-1.0, -1.0]) / math.sqrt(2.0), -1.0)

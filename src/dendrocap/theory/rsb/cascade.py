@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from dendrocap.errors import ConvergenceError
 
-__all__ = ["Averages", "Grid", "gaussian_cascade", "measure", "one_sided_cascade", "tilts"]
+__all__ = ["Averages", "FieldGrid", "gaussian_cascade", "measure", "one_sided_cascade", "tilts"]
 
 Floats = NDArray[np.float64]
 
@@ -37,19 +37,19 @@ class Averages(NamedTuple):
     slope_by_start: Floats  # E f' for each start
 
 
-class Grid(NamedTuple):
+class FieldGrid(NamedTuple):
     """How finely fields are sampled: steps in units of the local scale, and reach in standard deviations."""
 
     step: float = 0.48
     reach: float = 9.0
 
-    def doubled(self) -> Grid:
+    def doubled(self) -> FieldGrid:
         """Twice as many points, further out."""
-        return Grid(0.5 * self.step, self.reach + 1.5)
+        return FieldGrid(0.5 * self.step, self.reach + 1.5)
 
 
 def one_sided_cascade(
-    sign: float, starts: Floats, weights: Floats, delta: Floats, mu: Floats, grid: Grid | None = None
+    sign: float, starts: Floats, weights: Floats, delta: Floats, mu: Floats, grid: FieldGrid | None = None
 ) -> Averages:
     """Averages for f_k = sign max(h, 0)^2 / 2, over starts with given weights.
 
@@ -66,7 +66,7 @@ def one_sided_cascade(
     """
     from dendrocap.theory.rsb._kernels import average_rows
 
-    grid = Grid() if grid is None else grid
+    grid = FieldGrid() if grid is None else grid
     k, s = len(mu), tilts(sign, delta, mu)
     low, high = _ranges(sign, starts, delta, s, grid.reach)
     h, log_step, rows = _grid_rows(sign, starts, delta, mu, grid)
@@ -81,13 +81,15 @@ def one_sided_cascade(
     return Averages(float(mean[0]), float(mean[1]), mean[2::2], mean[3::2], roots[:, 0])
 
 
-def measure(sign: float, start: float, delta: Floats, mu: Floats, grid: Grid | None = None) -> tuple[Floats, Floats]:
+def measure(
+    sign: float, start: float, delta: Floats, mu: Floats, grid: FieldGrid | None = None
+) -> tuple[Floats, Floats]:
     """Fields before the innermost step, and how much of the broken measure lies at each.
 
     The measure follows the levels inwards: P_i(h') is the average of P_{i-1}(h) over the Gaussian step from h to h',
     tilted by exp(mu_i (f_i(h') - f_{i-1}(h))) [rsb-measure].
     """
-    grid = Grid() if grid is None else grid
+    grid = FieldGrid() if grid is None else grid
     k = len(mu)
     h, log_step, rows = _grid_rows(sign, np.array([start]), delta, mu, grid)
 
@@ -127,7 +129,9 @@ def _ranges(sign: float, starts: Floats, delta: Floats, s: Floats, reach: float)
     return low, high
 
 
-def _grid_rows(sign: float, starts: Floats, delta: Floats, mu: Floats, grid: Grid) -> tuple[Floats, Floats, Floats]:
+def _grid_rows(
+    sign: float, starts: Floats, delta: Floats, mu: Floats, grid: FieldGrid
+) -> tuple[Floats, Floats, Floats]:
     """The grid of fields, ln dh/du on it, and the observables of level k - 1 there.
 
     Each level brings a density of points that resolves its own Gaussian, in the range that it reaches; below the kink

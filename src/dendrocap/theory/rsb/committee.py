@@ -14,8 +14,8 @@ from dendrocap.model import Nonlinearity, TaskSpec
 from dendrocap.theory.gaussian import gaussian_expectation, prepared
 from dendrocap.theory.kernels import BranchKernel
 from dendrocap.theory.response import Response
-from dendrocap.theory.rsb.equations import Equations, Norm, Overlap, Spherical
-from dendrocap.theory.rsb.search import first_step, further_step
+from dendrocap.theory.rsb.equations import BrokenEquations, Norm, Overlap, Spherical
+from dendrocap.theory.rsb.next_step import first_step, further_step
 from dendrocap.validation import refuse
 
 __all__ = ["CommitteeCapacity", "committee_capacity"]
@@ -104,7 +104,7 @@ def committee_capacity(g: Nonlinearity, rsb: int = 1) -> CommitteeCapacity:
     # A linear unit is a perceptron, whose solutions form one convex set: all steps coincide.
     if rsb == 0 or norm.Gamma1 - norm.Gamma0 < 1e-12 * norm.Gamma0:
         return CommitteeCapacity(g, known[0], (known[0],) * (rsb + 1), (), (), 0.0)
-    equations = Equations(prior, soma, TaskSpec(), 1)
+    equations = BrokenEquations(prior, soma, TaskSpec(), 1)
     found = first_step(equations)
     while found is not None:
         known.append(found.state.alpha)

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from dendrocap.model import NeuronSpec, TaskSpec
 from dendrocap.theory.kernels import NODES, TreeKernel
 from dendrocap.theory.response import tree_response
-from dendrocap.theory.rsb.cascade import Averages, Grid, gaussian_cascade, one_sided_cascade, tilts
+from dendrocap.theory.rsb.cascade import Averages, FieldGrid, gaussian_cascade, one_sided_cascade, tilts
 
-__all__ = ["BrokenState", "Equations", "NonNegative", "Overlap", "Soma", "Spherical", "TreeSoma", "Unknowns"]
+__all__ = ["BrokenState", "BrokenEquations", "NonNegative", "Overlap", "Soma", "Spherical", "TreeSoma", "Unknowns"]
 
 Floats = NDArray[np.float64]
 
@@ -92,7 +92,7 @@ class NonNegative:
     W_bar: float
     free_norm = True
 
-    def averages(self, b: float, delta: Floats, mu: Floats, grid: Grid) -> Averages:
+    def averages(self, b: float, delta: Floats, mu: Floats, grid: FieldGrid) -> Averages:
         """The weights' side in units of sqrt(c_k)."""
         return one_sided_cascade(1.0, np.array([-b]), np.ones(1), delta, mu, grid)
 
@@ -122,7 +122,7 @@ class Spherical:
     W_bar = 0.0
     free_norm = False
 
-    def averages(self, b: float, delta: Floats, mu: Floats, grid: Grid) -> Averages:
+    def averages(self, b: float, delta: Floats, mu: Floats, grid: FieldGrid) -> Averages:
         """The weights' side in units of sqrt(c_k), in closed form."""
         return gaussian_cascade(delta, mu)
 
@@ -198,7 +198,7 @@ class BrokenState:
     active_patterns: float  # fraction of patterns at the margin
 
 
-class Equations:
+class BrokenEquations:
     """The equations for a neuron, its task and k steps of breaking.
 
     Parameters
@@ -211,21 +211,21 @@ class Equations:
         Coding level of the labels, and margin.
     k : int
         Steps of breaking, at least 1.
-    grid : Grid
+    grid : FieldGrid
         Resolution of the fields.
     """
 
     def __init__(
-        self, prior: NonNegative | Spherical, soma: Soma, task: TaskSpec, k: int, grid: Grid | None = None
+        self, prior: NonNegative | Spherical, soma: Soma, task: TaskSpec, k: int, grid: FieldGrid | None = None
     ) -> None:
         self.prior, self.soma, self.task, self.k = prior, soma, task, k
-        self.grid = Grid() if grid is None else grid
+        self.grid = FieldGrid() if grid is None else grid
         self.with_shift = task.f_out != 0.5
         self.evaluations = 0
 
-    def with_levels(self, k: int, grid: Grid | None = None) -> Equations:
+    def with_levels(self, k: int, grid: FieldGrid | None = None) -> BrokenEquations:
         """The same problem with another number of steps, or on another grid."""
-        return Equations(self.prior, self.soma, self.task, k, grid or self.grid)
+        return BrokenEquations(self.prior, self.soma, self.task, k, grid or self.grid)
 
     def unpack(self, x: Floats) -> Unknowns:
         """Unknowns from the vector that Newton's method sees."""

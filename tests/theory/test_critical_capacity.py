@@ -21,7 +21,7 @@ from dendrocap import (
     TaskSpec,
 )
 from dendrocap.theory import critical_capacity
-from dendrocap.theory.capacity import _Problem
+from dendrocap.theory.replica_symmetric import _Problem
 from tests.naive.capacity import naive_capacity
 
 HUMP = Custom(lambda x: np.exp(-(x**2)), lambda x: -2 * x * np.exp(-(x**2)))
@@ -186,7 +186,7 @@ def test_several_solutions_are_all_reported():
     # Where the step is out of reach the neuron is the linear one.
     assert_allclose(solution.other_solutions[0].alpha, 1.0, rtol=1e-4)
     assert all(other.alpha < solution.alpha_c for other in solution.other_solutions)
-    assert "largest of" in solution.reason
+    assert "largest of" in solution.selection
 
 
 @pytest.mark.parametrize(

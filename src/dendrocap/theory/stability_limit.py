@@ -11,7 +11,7 @@ from dendrocap.theory.saddle_point import SaddlePoint, described
 from dendrocap.theory.solution_curve import ACCEPTED, solve_on_curve
 from dendrocap.validation import choice, real_number
 
-__all__ = ["StabilityLimit", "at_load"]
+__all__ = ["StabilityLimit", "stability_limit"]
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,9 @@ class StabilityLimit:
 
     Examples
     --------
-    >>> from dendrocap import NeuronSpec, Polsky, TaskSpec, at_load, critical_capacity
+    >>> from dendrocap import NeuronSpec, Polsky, TaskSpec, stability_limit, critical_capacity
     >>> neuron = NeuronSpec(Polsky(), theta_d=0.5, theta_s=0.5)
-    >>> limit = at_load(neuron, TaskSpec())
+    >>> limit = stability_limit(neuron, TaskSpec())
     >>> print(f"unstable from {limit.alpha:.4f} on; RS capacity {critical_capacity(neuron).alpha_c:.4f}")
     unstable from 0.8323 on; RS capacity 4.9513
     """
@@ -48,7 +48,7 @@ class StabilityLimit:
     task: TaskSpec
 
 
-def at_load(neuron: NeuronSpec, task: TaskSpec, *, on_failure: str = "raise") -> StabilityLimit:
+def stability_limit(neuron: NeuronSpec, task: TaskSpec, *, on_failure: str = "raise") -> StabilityLimit:
     """The load at which the replica-symmetric solution first becomes unstable.
 
     Below it, the replica-symmetric estimates are consistent; above, solutions fall into clusters and the estimates
@@ -71,7 +71,7 @@ def at_load(neuron: NeuronSpec, task: TaskSpec, *, on_failure: str = "raise") ->
     Examples
     --------
     >>> from dendrocap import ReLU
-    >>> round(at_load(NeuronSpec(ReLU(), theta_d=0.5, theta_s=0.5), TaskSpec()).alpha, 6)
+    >>> round(stability_limit(NeuronSpec(ReLU(), theta_d=0.5, theta_s=0.5), TaskSpec()).alpha, 6)
     0.793798
     """
     choice("on_failure", on_failure, ("raise", "return"))

@@ -19,7 +19,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dendrocap.theory.rsb.equations import BrokenState, Equations, Unknowns
+from dendrocap.theory.labels import label_averages
+from dendrocap.theory.rsb.equations import BrokenEquations, BrokenState, Unknowns
 from dendrocap.theory.rsb.newton import evaluated, newton
 
 __all__ = ["Found", "first_step", "follow", "further_step", "levels_in_order"]
@@ -47,7 +48,7 @@ class Found(NamedTuple):
     residual: float
 
 
-def follow(equations: Equations, x: Floats, *, slack: float = 1.0, reach: float = 4.0) -> Found | None:
+def follow(equations: BrokenEquations, x: Floats, *, slack: float = 1.0, reach: float = 4.0) -> Found | None:
     """The solution next to x, or None; ``slack`` multiplies what is accepted as zero."""
     solved = newton(equations.residuals, x, reach=reach)
     if not solved.residual < slack * ACCEPTED:
@@ -65,7 +66,7 @@ def levels_in_order(state: BrokenState) -> bool:
     return bool(np.all(np.diff(q) > 0.0) and np.all(np.diff(mu) > 0.0) and state.alpha > 0.0)
 
 
-def first_step(equations: Equations) -> Found | None:
+def first_step(equations: BrokenEquations) -> Found | None:
     """A one-step solution from nothing, or None."""
     seeds = SEEDS if equations.prior.free_norm else SPHERICAL_SEEDS
     places = np.linspace(0.0, len(seeds) - 1.0, 2 * len(seeds) - 1)
@@ -80,20 +81,18 @@ def first_step(equations: Equations) -> Found | None:
     return None
 
 
-def _residuals(equations: Equations, x: Floats) -> Floats:
+def _residuals(equations: BrokenEquations, x: Floats) -> Floats:
     """The residuals, infinite where the equations cannot be evaluated."""
     found = evaluated(equations.residuals, x)
     return np.full(x.size, math.inf) if found is None else found
 
 
-def _shift(equations: Equations) -> float:
+def _shift(equations: BrokenEquations) -> float:
     """The mean shift of the replica-symmetric theory without margin, to start from."""
-    from dendrocap.theory.capacity import label_averages
-
     return label_averages(equations.task.f_out, 0.0).shift
 
 
-def further_step(more: Equations, found: Found) -> Found | None:
+def further_step(more: BrokenEquations, found: Found) -> Found | None:
     """The solution of ``more``, which has one level more than ``found``; None if that one is stable."""
     for level in range(1, more.k):
         for x in _idle_solutions(more, found.state.unknowns, level):
@@ -103,7 +102,7 @@ def further_step(more: Equations, found: Found) -> Found | None:
     return None
 
 
-def _idle_solutions(more: Equations, u: Unknowns, level: int) -> Iterator[Floats]:
+def _idle_solutions(more: BrokenEquations, u: Unknowns, level: int) -> Iterator[Floats]:
     """Places of a new level inside ``level``, with the same mu, at which the equation for its c holds."""
 
     def with_level(fraction: float) -> Floats:
@@ -120,7 +119,7 @@ def _idle_solutions(more: Equations, u: Unknowns, level: int) -> Iterator[Floats
             yield with_level(float((1.0 - weight) * fractions[i] + weight * fractions[i + 1]))
 
 
-def _opened(more: Equations, x: Floats, level: int) -> Found | None:
+def _opened(more: BrokenEquations, x: Floats, level: int) -> Found | None:
     """Follow an idle solution to the ratio mu_{level+1} / mu_level at which the load is stationary."""
     lower, upper = more.k + level - 1, more.k + level  # where the residuals of the two mu stand
     pair = slice(level - 1, level + 1)

@@ -1,27 +1,26 @@
-"""Critical capacity with broken replica symmetry, for the neuron and for the tree committee machine."""
+"""Critical capacity with broken replica symmetry."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dendrocap.errors import ConvergenceError
 from dendrocap.model import NeuronSpec, TaskSpec
-from dendrocap.theory.capacity import CapacitySolution, check_capacity_inputs, critical_capacity
 from dendrocap.theory.kernels import NODES
-from dendrocap.theory.response import tree_response
-from dendrocap.theory.rsb.cascade import Grid
-from dendrocap.theory.rsb.equations import BrokenState, Equations, NonNegative, TreeSoma
-from dendrocap.theory.rsb.search import Found, first_step, follow, further_step
-from dendrocap.theory.rsb.steps import extrapolated
+from dendrocap.theory.labels import label_averages
+from dendrocap.theory.replica_symmetric import CapacitySolution, symmetric_capacity
+from dendrocap.theory.response import check_capacity_inputs, tree_response
+from dendrocap.theory.rsb.broken_weights import BrokenWeights, weights_at
+from dendrocap.theory.rsb.cascade import FieldGrid
+from dendrocap.theory.rsb.equations import BrokenEquations, BrokenState, NonNegative, TreeSoma
+from dendrocap.theory.rsb.many_steps import extrapolated
+from dendrocap.theory.rsb.next_step import Found, first_step, follow, further_step
+from dendrocap.theory.stability_limit import stability_limit
+from dendrocap.theory.weight_distributions import CapacityWeights, Preactivation
 from dendrocap.validation import refuse
-
-if TYPE_CHECKING:
-    from dendrocap.theory.rsb.weights import BrokenWeights
-    from dendrocap.theory.weights import CapacityWeights, Preactivation
 
 __all__ = ["BrokenCapacity", "broken_capacity"]
 
@@ -124,9 +123,6 @@ class BrokenCapacity:
     @property
     def weights(self) -> BrokenWeights | CapacityWeights:
         """The distribution of weights at capacity; with "full", of the last step computed."""
-        from dendrocap.theory.rsb.weights import weights_at
-        from dendrocap.theory.weights import CapacityWeights
-
         if not self.ladder:
             C = self.c[-1]
             return CapacityWeights(self.b / math.sqrt(C), math.sqrt(C) / self.A)
@@ -135,8 +131,6 @@ class BrokenCapacity:
     @property
     def preactivation(self) -> Preactivation:
         """The distribution of a branch's summed input at capacity."""
-        from dendrocap.theory.weights import Preactivation
-
         return Preactivation(self.preactivation_mean, self.preactivation_sd)
 
 
@@ -156,7 +150,7 @@ def broken_capacity(
     if not isinstance(steps, int) or isinstance(steps, bool) or steps < 1:
         raise refuse("rsb", rsb, 'a whole number >= 0, or "full"')
     check_capacity_inputs(neuron)
-    symmetric = critical_capacity(neuron, task)
+    symmetric = symmetric_capacity(neuron, task)
     ladder: list[Found] = []
     equations, reason, evaluations = _equations(neuron, task), "", 0
     for k in range(1, steps + 1):
@@ -180,7 +174,7 @@ def broken_capacity(
     return _solution(neuron, task, rsb, symmetric, ladder, reason, evaluations)
 
 
-def _near(equations: Equations, start: BrokenCapacity | None, before: float) -> Found | None:
+def _near(equations: BrokenEquations, start: BrokenCapacity | None, before: float) -> Found | None:
     """The solution next to that of a similar neuron, or None if it is not near or not below that with fewer steps."""
     if start is None or len(start.ladder) < equations.k:
         return None
@@ -191,18 +185,16 @@ def _near(equations: Equations, start: BrokenCapacity | None, before: float) -> 
     return found
 
 
-def _equations(neuron: NeuronSpec, task: TaskSpec) -> Equations:
-    return Equations(NonNegative(neuron.levels[0].theta / task.f_in), TreeSoma(neuron, task), task, 1)
+def _equations(neuron: NeuronSpec, task: TaskSpec) -> BrokenEquations:
+    return BrokenEquations(NonNegative(neuron.levels[0].theta / task.f_in), TreeSoma(neuron, task), task, 1)
 
 
-def _first(neuron: NeuronSpec, task: TaskSpec, equations: Equations, symmetric: CapacitySolution) -> Found | str:
+def _first(neuron: NeuronSpec, task: TaskSpec, equations: BrokenEquations, symmetric: CapacitySolution) -> Found | str:
     """A one-step solution, or why there is none."""
     found = first_step(equations)
     if found is not None and found.state.alpha < symmetric.alpha_c * (1.0 - CLOSED):
         return found
-    from dendrocap.theory.stability import at_load
-
-    if math.isinf(at_load(neuron, task, on_failure="return").alpha):
+    if math.isinf(stability_limit(neuron, task, on_failure="return").alpha):
         return STABLE
     return _by_continuation(neuron, task)
 
@@ -214,12 +206,12 @@ def _by_continuation(neuron: NeuronSpec, task: TaskSpec) -> Found | str:
         if found is None:
             continue
         path = [(away, found.x)]
-        gap = 1.0 - found.state.alpha / critical_capacity(_with_threshold(neuron, away), task).alpha_c
+        gap = 1.0 - found.state.alpha / symmetric_capacity(_with_threshold(neuron, away), task).alpha_c
         step = 0.12
         while path[-1][0] != 0.0 and step > 0.005:
             at = math.copysign(max(abs(path[-1][0]) - step, 0.0), away)
             scaled = _with_threshold(neuron, at)
-            symmetric = critical_capacity(scaled, task).alpha_c
+            symmetric = symmetric_capacity(scaled, task).alpha_c
             guess = path[-1][1]
             if len(path) > 1:
                 (at0, x0), (at1, x1) = path[-2:]
@@ -258,7 +250,9 @@ def _solution(
     state, k = ladder[-1].state, len(ladder)
     known = (symmetric.alpha_c, *(found.state.alpha for found in ladder))
     # alpha is stationary at a solution: how it changes at fixed unknowns is its error.
-    finer = Equations(NonNegative(symmetric.W_bar), TreeSoma(neuron, task, 3 * NODES // 2), task, k, Grid().doubled())
+    finer = BrokenEquations(
+        NonNegative(symmetric.W_bar), TreeSoma(neuron, task, 3 * NODES // 2), task, k, FieldGrid().doubled()
+    )
     quadrature = max(abs(finer.state(ladder[-1].x).alpha / state.alpha - 1.0), abs(state.potential))
     alpha, steps_error = state.alpha, math.nan
     if rsb == "full":  # if one step is all there is: the next change the capacity by less than the first
@@ -305,8 +299,6 @@ def _closed(
     neuron: NeuronSpec, task: TaskSpec, rsb: int | str, symmetric: CapacitySolution, reason: str, evaluations: int
 ) -> BrokenCapacity:
     """The replica-symmetric solution as the result of any number of steps."""
-    from dendrocap.theory.capacity import label_averages
-
     root = math.sqrt(symmetric.Gamma0)
     return BrokenCapacity(
         neuron=neuron,

@@ -1,4 +1,4 @@
-"""Critical capacity, here in the replica-symmetric estimate: how many random associations a neuron can store.
+"""Critical capacity in the replica-symmetric estimate: how many random associations a neuron can store.
 
 At capacity the solutions have shrunk to a point and every order parameter follows from a single number [cap-scalar]:
 B, the distance of zero from the mean of the truncated Gaussian of weights in its own units. B fixes Q, Q fixes the
@@ -15,20 +15,17 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple, overload
+from typing import NamedTuple
 
-from dendrocap.errors import ConvergenceError, NoSolution
+from dendrocap.errors import ConvergenceError
 from dendrocap.model import NeuronSpec, TaskSpec
 from dendrocap.theory._compiled import tail
-from dendrocap.theory.response import TreeResponse, check_reachable, tree_response, tree_responses
-from dendrocap.theory.solve import bracketed_root, monotone_root
-from dendrocap.validation import refuse
+from dendrocap.theory.labels import label_averages
+from dendrocap.theory.response import TreeResponse, check_capacity_inputs, tree_response, tree_responses
+from dendrocap.theory.roots import bracketed_root
+from dendrocap.theory.weight_distributions import CapacityWeights, Preactivation
 
-if TYPE_CHECKING:
-    from dendrocap.theory.rsb.capacity import BrokenCapacity
-    from dendrocap.theory.weights import CapacityWeights, Preactivation
-
-__all__ = ["CapacitySolution", "OtherSolution", "critical_capacity"]
+__all__ = ["CapacitySolution", "OtherSolution", "symmetric_capacity"]
 
 # Where B is looked for first. From one value to the next the width of the branch input changes by a factor below two.
 # alpha(Q) vanishes for Q -> W_bar^2 (B -> -inf) and for Q -> inf (B -> inf): the grid grows at either end until there
@@ -84,7 +81,7 @@ class CapacitySolution:
         Evaluations of the dendrites' response.
     other_solutions : tuple of OtherSolution
         Further solutions of the same equations, if any.
-    reason : str
+    selection : str
         Why this solution is the physical one.
 
     Examples
@@ -95,7 +92,7 @@ class CapacitySolution:
     (1.34306, 0.57867)
     >>> round(solution.weights.mean(), 12) == solution.W_bar, solution.residual < 1e-12
     (True, True)
-    >>> solution.reason
+    >>> solution.selection
     'the only solution of the equations'
     """
 
@@ -118,85 +115,33 @@ class CapacitySolution:
     residual: float
     iterations: int
     other_solutions: tuple[OtherSolution, ...] = ()
-    reason: str = ""
+    selection: str = ""
 
     @property
     def weights(self) -> CapacityWeights:
         """The distribution of weights at capacity."""
-        from dendrocap.theory.weights import CapacityWeights
-
         return CapacityWeights(self.B, self.W_star)
 
     @property
     def preactivation(self) -> Preactivation:
         """The distribution of a branch's summed input at capacity."""
-        from dendrocap.theory.weights import Preactivation
-
         return Preactivation(self.preactivation_mean, self.preactivation_sd)
 
 
-@overload
-def critical_capacity(neuron: NeuronSpec, task: TaskSpec | None = None) -> CapacitySolution: ...
-
-
-@overload
-def critical_capacity(
-    neuron: NeuronSpec, task: TaskSpec | None = None, *, rsb: int | str, start: BrokenCapacity | None = None
-) -> CapacitySolution | BrokenCapacity: ...
-
-
-def critical_capacity(
-    neuron: NeuronSpec, task: TaskSpec | None = None, *, rsb: int | str = 0, start: BrokenCapacity | None = None
-) -> CapacitySolution | BrokenCapacity:
-    """Load beyond which no weights solve a random task.
-
-    Here the typical overlap q of two solutions meets their squared norm Q: the cloud of solutions has shrunk to a
-    point. With ``rsb=0`` this is the replica-symmetric estimate, which bounds the true capacity from above. Above the
-    de Almeida-Thouless load the cloud is shattered; each step of replica symmetry breaking resolves one more level
-    of its clusters and lowers the estimate.
-
-    Parameters
-    ----------
-    neuron : NeuronSpec
-        With one dendritic level or several. Non-linearities with a jump have infinite capacity.
-    task : TaskSpec, optional
-        Coding levels and margin; 1/2, 1/2 and 0 if not given.
-    rsb : int or "full"
-        Steps of replica symmetry breaking, or the limit of many, extrapolated with an error estimate.
-    start : BrokenCapacity, optional
-        The solution of a similar neuron with as many steps, to start from.
-
-    Returns
-    -------
-    CapacitySolution or BrokenCapacity
-        The second with ``rsb`` other than 0.
-
-    Raises
-    ------
-    NoSolution
-        If a threshold is not a value that the averaged non-linearity can take, or g has a jump.
+def symmetric_capacity(neuron: NeuronSpec, task: TaskSpec | None = None) -> CapacitySolution:
+    """The critical capacity in the replica-symmetric estimate; see `critical_capacity`, which calls this.
 
     Notes
     -----
     Solves [cap-stationary] for B by Brent's method in every interval of a grid on which it changes its sign, and
-    returns the largest load among the solutions. With breaking, solves [rsb-c], [rsb-mu] and [rsb-norm].
+    returns the largest load among the solutions.
 
     Examples
     --------
-    >>> from dendrocap import Linear, NeuronSpec, Polsky, TaskSpec
-    >>> round(critical_capacity(NeuronSpec(Linear(), theta_d=0.5, theta_s=0.5)).alpha_c, 10)
+    >>> from dendrocap import Linear, NeuronSpec
+    >>> round(symmetric_capacity(NeuronSpec(Linear(), theta_d=0.5, theta_s=0.5)).alpha_c, 10)
     1.0
-    >>> solution = critical_capacity(NeuronSpec(Polsky(), theta_d=0.5, theta_s=0.5))
-    >>> round(solution.alpha_c, 5), round(solution.silent_fraction, 5)
-    (4.95132, 0.78702)
-    >>> broken = critical_capacity(NeuronSpec(Polsky(), theta_d=0.5, theta_s=0.5), rsb=1)
-    >>> round(broken.alpha_c, 5), round(broken.silent_fraction, 5)
-    (2.13657, 0.25948)
     """
-    if rsb != 0:
-        from dendrocap.theory.rsb.capacity import broken_capacity
-
-        return broken_capacity(neuron, task, rsb, start)
     task = TaskSpec() if task is None else task
     problem = _Problem(neuron, task)
     states = problem.scan()
@@ -313,9 +258,9 @@ class _Problem:
     def solution(self, point: _Point, others: tuple[OtherSolution, ...]) -> CapacitySolution:
         """The result for the user."""
         tree = point.tree
-        reason = "the only solution of the equations"
+        selection = "the only solution of the equations"
         if others:
-            reason = f"the largest of {len(others) + 1} stationary loads: weights may take any norm"
+            selection = f"the largest of {len(others) + 1} stationary loads: weights may take any norm"
         return CapacitySolution(
             neuron=self.neuron,
             task=self.task,
@@ -336,43 +281,8 @@ class _Problem:
             residual=point.residual,
             iterations=self.evaluations,
             other_solutions=others,
-            reason=reason,
+            selection=selection,
         )
-
-
-@dataclass(frozen=True)
-class LabelAverages:
-    """Averages over the label sigma of Gaussian tails at tau = sigma d - k [cap-labels]."""
-
-    shift: float  # d = Delta / sqrt(Gamma_0), which balances the two labels
-    mass: float  # E H(tau)
-    second: float  # E I_2(tau)
-
-
-def label_averages(f_out: float, k: float) -> LabelAverages:
-    """Averages over the label at margin k, in units of sqrt(Gamma_0), at the shift that balances both labels."""
-
-    def imbalance(d: float) -> tuple[float, float]:
-        up, down = tail(d - k), tail(-d - k)
-        value = f_out * up[1] - (1.0 - f_out) * down[1]
-        return value, -f_out * up[0] - (1.0 - f_out) * down[0]
-
-    d = 0.0 if f_out == 0.5 else monotone_root(imbalance, 0.0, 1.0).at
-    up, down = tail(d - k), tail(-d - k)
-    return LabelAverages(d, f_out * up[0] + (1.0 - f_out) * down[0], f_out * up[2] + (1.0 - f_out) * down[2])
-
-
-def check_capacity_inputs(neuron: NeuronSpec) -> None:
-    """Refuse what has no finite capacity, with the reason."""
-    if neuron.levels[0].theta == 0.0:
-        raise refuse("theta_d", 0.0, "> 0 for the theory: it sets the mean weight theta_d / f_in")
-    for level in neuron.levels:
-        if level.nonlinearity.has_jumps:
-            raise NoSolution(
-                f"the replica-symmetric capacity of {level.nonlinearity!r} is infinite: g jumps, so that "
-                "E g'^2, the gain of a small difference between solutions, diverges"
-            )
-    check_reachable(neuron)
 
 
 def _matched(before: list[_Point], here: list[_Point]) -> list[tuple[_Point, _Point]]:

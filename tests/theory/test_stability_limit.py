@@ -11,7 +11,7 @@ from scipy.special import log_ndtr
 from dendrocap import Linear, NeuronSpec, Polsky, ReLU, SaturatingReLU, Step, TaskSpec, critical_capacity
 from dendrocap.theory.kernels import TreeKernel
 from dendrocap.theory.saddle_point import saddle_point
-from dendrocap.theory.stability import at_load
+from dendrocap.theory.stability_limit import stability_limit
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ from dendrocap.theory.stability import at_load
     ids=repr,
 )
 def test_digits_of_an_earlier_independent_program(nonlinearity, theta_d, alpha):
-    limit = at_load(NeuronSpec(nonlinearity, theta_d, 0.5), TaskSpec())
+    limit = stability_limit(NeuronSpec(nonlinearity, theta_d, 0.5), TaskSpec())
     assert round(limit.alpha, 6) == alpha
     assert limit.converged
     assert limit.residual < 1e-11
@@ -37,7 +37,7 @@ def test_digits_of_an_earlier_independent_program(nonlinearity, theta_d, alpha):
 
 def test_stability_changes_sign_at_the_limit():
     neuron, task = NeuronSpec((Polsky(), ReLU()), (0.5, 0.4), 0.3), TaskSpec(0.3, 0.2, 0.1)
-    limit = at_load(neuron, task)
+    limit = stability_limit(neuron, task)
     assert saddle_point(neuron, task, limit.alpha * 0.999).stability > 0.0
     assert saddle_point(neuron, task, limit.alpha * 1.001).stability < 0.0
     assert abs(saddle_point(neuron, task, limit.alpha).stability) < 1e-9
@@ -46,7 +46,7 @@ def test_stability_changes_sign_at_the_limit():
 @pytest.mark.parametrize("task", [TaskSpec(), TaskSpec(0.3, 0.2, 0.4)], ids=repr)
 def test_linear_neuron_is_stable_up_to_capacity(task):
     neuron = NeuronSpec(Linear(), 0.5, 0.3)
-    assert at_load(neuron, task).alpha == math.inf
+    assert stability_limit(neuron, task).alpha == math.inf
     capacity = critical_capacity(neuron, task).alpha_c
     assert 0.0 < saddle_point(neuron, task, 0.999 * capacity).stability < 0.1
 
@@ -54,7 +54,7 @@ def test_linear_neuron_is_stable_up_to_capacity(task):
 def test_kinks_make_the_solution_unstable_below_capacity():
     # Even where the kink is six standard deviations away and the capacity is that of the perceptron to eight digits.
     neuron = NeuronSpec(ReLU(), 0.05, 0.5)
-    limit = at_load(neuron, TaskSpec())
+    limit = stability_limit(neuron, TaskSpec())
     assert 0.9999999 < limit.alpha < critical_capacity(neuron).alpha_c
 
 

@@ -1,0 +1,32 @@
+"""Averages over the two labels at capacity, which replica-symmetric and broken solutions share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dendrocap.theory._compiled import tail
+from dendrocap.theory.roots import monotone_root
+
+__all__ = ["LabelAverages", "label_averages"]
+
+
+@dataclass(frozen=True)
+class LabelAverages:
+    """Averages over the label sigma of Gaussian tails at tau = sigma d - k [cap-labels]."""
+
+    shift: float  # d = Delta / sqrt(Gamma_0), which balances the two labels
+    mass: float  # E H(tau)
+    second: float  # E I_2(tau)
+
+
+def label_averages(f_out: float, k: float) -> LabelAverages:
+    """Averages over the label at margin k, in units of sqrt(Gamma_0), at the shift that balances both labels."""
+
+    def imbalance(d: float) -> tuple[float, float]:
+        up, down = tail(d - k), tail(-d - k)
+        value = f_out * up[1] - (1.0 - f_out) * down[1]
+        return value, -f_out * up[0] - (1.0 - f_out) * down[0]
+
+    d = 0.0 if f_out == 0.5 else monotone_root(imbalance, 0.0, 1.0).at
+    up, down = tail(d - k), tail(-d - k)
+    return LabelAverages(d, f_out * up[0] + (1.0 - f_out) * down[0], f_out * up[2] + (1.0 - f_out) * down[2])
