@@ -14,13 +14,14 @@ PACKAGE = Path(dendrocap.__file__).parent
 MAY_IMPORT = {
     "errors": set(),
     "validation": {"errors"},
-    "model": {"errors", "validation"},
+    "numerics": {"errors", "validation"},
+    "model": {"errors", "validation", "numerics"},
     "encoding": {"errors", "validation", "model"},
-    "theory": {"errors", "validation", "model"},
-    "learning": {"errors", "validation", "model"},
+    "theory": {"errors", "validation", "numerics", "model"},
+    "learning": {"errors", "validation", "numerics", "model"},
     "datasets": {"errors", "validation", "model"},
     # Fits invert the theory and know nothing of data sets or sweeps; experiments bring both together.
-    "fitting": {"errors", "validation", "model", "theory"},
+    "fitting": {"errors", "validation", "numerics", "model", "theory"},
     "experiments": {"errors", "validation", "model", "theory", "learning", "datasets", "fitting"},
     "estimator": {"errors", "validation", "model", "encoding", "learning"},
     "figures": {"errors", "validation", "model", "theory", "learning", "datasets", "fitting", "experiments"},
@@ -127,10 +128,10 @@ def import_graph(package):
     return graph
 
 
-@pytest.mark.parametrize("package", ["theory", "fitting"])
+@pytest.mark.parametrize("package", ["numerics", "theory", "fitting"])
 def test_modules_import_one_another_without_a_cycle(package):
     graph = import_graph(package)
-    assert any(graph.values())
+    assert len(graph) > 2
     TopologicalSorter(graph).prepare()  # raises CycleError, which names the cycle
 
 

@@ -71,7 +71,7 @@ def blas_threads():
 def compiled(number):
     """Compilations that a cell had to wait for, though the cache was warm."""
     from dendrocap import Linear, NeuronSpec, critical_capacity
-    from dendrocap.theory._compiled import tail
+    from dendrocap.numerics._compiled import tail
 
     critical_capacity(NeuronSpec(Linear(), 0.5, 0.5))
     return {"misses": sum(tail.stats.cache_misses.values()), "hits": sum(tail.stats.cache_hits.values())}

@@ -18,7 +18,8 @@ from dendrocap import (
 from dendrocap.learning import bethe_free_entropy
 from dendrocap.learning.solvers import _kernels
 from dendrocap.learning.solvers import message_passing as amp
-from dendrocap.learning.solvers.truncated import belief
+from dendrocap.numerics.quadrature import trapezoidal_rule
+from dendrocap.numerics.truncated_normal import TruncatedNormal
 from tests.naive.solvers import naive_belief, naive_channel
 
 SMALL = DendriticNeuron(NeuronSpec(Polsky(), theta_d=0.5, theta_s=0.5), n_inputs=303, n_branches=12)
@@ -33,21 +34,6 @@ def settled(neuron=SMALL, n_patterns=40, sweeps=200, seed=3):
     return messages
 
 
-@pytest.mark.parametrize("precision", [1e-4, 0.3, 5.0])
-@pytest.mark.parametrize("field", [-30.0, -1.0, 0.0, 2.0])
-def test_belief_equals_quadrature(precision, field):
-    found = belief(np.array([precision]), np.array([field]))
-    mean, variance, log_norm = naive_belief(precision, field)
-    assert_allclose(found.mean, mean, rtol=1e-7)
-    assert_allclose(found.variance, variance, rtol=1e-5)
-    assert_allclose(found.log_norm, log_norm, rtol=1e-7, atol=1e-7)
-
-
-def test_belief_far_out_is_the_exponential():
-    found = belief(np.array([1e-10]), np.array([-4.0]))
-    assert_allclose([found.mean[0], found.variance[0], found.log_norm[0]], [0.25, 0.0625, -np.log(4.0)], rtol=1e-8)
-
-
 @pytest.mark.parametrize("g", [Polsky(), ReLU()], ids=repr)
 @pytest.mark.parametrize(("n_nodes", "tolerance"), [(81, 0.01), (641, 2e-4)])
 def test_channel_equals_dense_sums(g, n_nodes, tolerance, rng):
@@ -58,7 +44,7 @@ def test_channel_equals_dense_sums(g, n_nodes, tolerance, rng):
         means,
         variances,
         signs,
-        *amp.gaussian_rule(n_nodes),
+        *trapezoidal_rule(n_nodes),
         np.sqrt(5) * 0.5,
         0.1,
         *g.kernel(),
@@ -82,7 +68,7 @@ def test_channel_survives_hopeless_patterns():
         np.full((1, 4), -3.0),
         np.full(4, 1e-3),
         np.array([1.0]),
-        *amp.gaussian_rule(41),
+        *trapezoidal_rule(41),
         1.0,
         0.0,
         *ReLU().kernel(),
@@ -142,7 +128,7 @@ def test_the_free_entropy_is_stationary_where_messages_settle():
                 beliefs = messages.beliefs
                 moved = messages._beliefs(messages.field)
                 # The norms follow A, B and h; w and its variance are unknowns of their own.
-                messages.beliefs = amp.Belief(beliefs.mean, beliefs.variance, moved.log_norm)
+                messages.beliefs = TruncatedNormal(beliefs.mean, beliefs.variance, moved.log_norm)
                 values.append(messages.free_entropy())
                 messages.beliefs = beliefs
             setattr(messages, name, old)

@@ -1,37 +1,18 @@
-"""Averages over the field: Mills' ratio against many digits, averages against adaptive quadrature."""
+"""Averages over the field against adaptive quadrature."""
 
 import math
 from itertools import pairwise
 
 import numpy as np
 import pytest
-from mpmath import mp
 from numpy.testing import assert_allclose
 from scipy.integrate import quad
 from scipy.special import erfcx, log_ndtr
 
-from dendrocap.theory._kernels import energetic_averages, entropic_averages, entropic_centre, mills
+from dendrocap.numerics._compiled import mills
+from dendrocap.theory._kernels import energetic_averages, entropic_averages, entropic_centre
 
 STEP = 0.12
-
-
-def many_digits(y):
-    """ln H, R, R - y and 1 - R (R - y), with 60 digits beyond those that cancel."""
-    with mp.workdps(80):
-        y = mp.mpf(y)
-        # In units of exp(-y^2/2) nothing underflows: sqrt(2 pi) exp(y^2/2) H(y) is a confluent function.
-        scaled = mp.sqrt(mp.pi / 2) * mp.hyperu(mp.mpf(1) / 2, mp.mpf(1) / 2, y * y / 2) / mp.sqrt(mp.pi)
-        if y < 0:
-            scaled = mp.sqrt(2 * mp.pi) * mp.exp(y * y / 2) - scaled
-        R = 1 / scaled
-        log_tail = -y * y / 2 - mp.log(2 * mp.pi) / 2 + mp.log(scaled)
-        return [float(value) for value in (log_tail, R, R - y, 1 - R * (R - y))]
-
-
-@pytest.mark.parametrize("y", [-8.0, -3.0, -1.0, -0.3, 0.0, 0.7, 1.9, 2.5, 2.999, 3.0, 4.0, 9.0, 40.0, 1e3, 1e6])
-def test_mills_ratio_has_all_its_digits(y):
-    # 1 - R (R - y) is the difference of numbers of order 1 below y = 3, where it exceeds 0.07.
-    assert_allclose(mills(y), many_digits(y), rtol=2e-13)
 
 
 def field_average(function, bend):

@@ -10,7 +10,6 @@ from scipy.special import ndtr
 
 from dendrocap import Custom, InvalidParameter, Linear, Polsky, ReLU, SaturatingReLU, Step, Tabulated
 from dendrocap.theory import gaussian_expectation, moments
-from dendrocap.theory._compiled import tail
 from dendrocap.theory.gaussian import quadrature_moments
 
 scales = st.floats(-4.0, 5.0).map(lambda e: 10.0**e)
@@ -22,14 +21,6 @@ def relative(found, exact):
     units = [sd, exact.slope, exact.variance, exact.gain, exact.slope, sd * root_gain, sd * root_gain]
     units += [exact.gain, exact.gain]
     return np.abs(np.array(found) - np.array(exact)) / np.array(units)
-
-
-@pytest.mark.parametrize("t", [-6.0, -1.0, 0.0, 0.7, 2.99, 3.0, 3.01, 5.0, 9.0, 14.0])
-def test_tail_moments_equal_arbitrary_precision(t):
-    with mp.workdps(60):
-        G, H = mp.npdf(t), mp.erfc(t / mp.sqrt(2)) / 2
-        exact = [H, G - t * H, (1 + t**2) * H - t * G]
-        assert_allclose(tail(t), [float(value) for value in exact], rtol=5e-14)
 
 
 @given(st.sampled_from([Linear(), ReLU(), SaturatingReLU()]), scales, st.floats(-4, 4), st.floats(0.01, 0.99))

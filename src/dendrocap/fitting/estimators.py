@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtri
 
-from dendrocap.theory._compiled import tail
+from dendrocap.numerics._compiled import tail
 from dendrocap.theory.roots import bracketed_root
 
 __all__ = [

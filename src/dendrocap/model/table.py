@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dendrocap.errors import InvalidParameter
+from dendrocap.numerics.quadrature import legendre_rule
 
 __all__ = ["HEADER", "adaptive_cubics", "packed", "polynomial_pieces"]
 
@@ -94,7 +95,7 @@ def polynomial_pieces(
     then exact between two neighbouring points.
     """
     legendre = np.polynomial.legendre
-    nodes, weights = legendre.leggauss(16)
+    nodes, weights = legendre_rule(16)
     to_coefficients = (legendre.legvander(nodes, 15) * weights[:, None]) * (np.arange(16) + 0.5)
     grid = np.linspace(-1.0, 1.0, 401)
     at_grid = legendre.legvander(grid, 15).T

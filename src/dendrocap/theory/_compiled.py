@@ -9,40 +9,17 @@ from numba import njit
 from numpy.typing import NDArray
 
 from dendrocap.model._compiled import value, value_and_slope
+from dendrocap.numerics._compiled import density, mass_beyond, panels, tail
+from dendrocap.numerics.quadrature import legendre_rule
 
-__all__ = ["nodes_and_weights", "piecewise_linear_sums", "quadrature_sums", "sums_at_nodes", "tail"]
+__all__ = ["nodes_and_weights", "piecewise_linear_sums", "quadrature_sums", "sums_at_nodes"]
 
 Floats = NDArray[np.float64]
 Sums = tuple[float, float, float, float, float, float, float, float, float]
 
 WINDOW = 10.5  # in standard deviations: the mass beyond is 1e-25
 PANEL = 3.5  # widest panel in standard deviations; there 16 points integrate the Gaussian to rounding
-_SQRT2PI = math.sqrt(2.0 * math.pi)
-_SQRT2 = math.sqrt(2.0)
-_SHORT_NODES, _SHORT_WEIGHTS = np.polynomial.legendre.leggauss(10)
-
-
-@njit(cache=True)
-def _density(x: float) -> float:
-    return math.exp(-0.5 * x * x) / _SQRT2PI
-
-
-@njit(cache=True)
-def tail(t: float) -> tuple[float, float, float]:
-    """I_n(t), the integral from t of (x - t)^n over the standard normal, for n = 0, 1, 2 [tail-moments]."""
-    density = _density(t)
-    if t < 3.0:
-        i0 = 0.5 * math.erfc(t / _SQRT2)
-        return i0, density - t * i0, (1.0 + t * t) * i0 - t * density
-    # There the differences above cancel. J_n = I_n / n! obeys (n + 1) J_{n+1} = J_{n-1} - t J_n with J_{-1} = G, so
-    # its ratios r_n = J_n / J_{n-1} are a continued fraction, evaluated from its far end.
-    ratio = 0.0
-    for n in range(int(20.0 + 450.0 / (t * t)), 1, -1):
-        ratio = 1.0 / (t + (n + 1) * ratio)
-    r2 = ratio
-    r1 = 1.0 / (t + 2.0 * r2)
-    i0 = density / (t + r1)
-    return i0, i0 * r1, 2.0 * i0 * r1 * r2
+_SHORT_NODES, _SHORT_WEIGHTS = legendre_rule(10)
 
 
 @njit(cache=True)
@@ -53,18 +30,7 @@ def _edges(knots: Floats, low: float, high: float, s: float) -> Floats:
     """
     widest = PANEL * s
     edges = np.empty(knots.size + int((high - low) / widest) + 3)
-    edges[0] = low
-    count = 1
-    for k in range(knots.size + 1):
-        target = high if k == knots.size else min(knots[k], high)
-        start = edges[count - 1]
-        width = target - start
-        if width > 0.0:
-            cuts = math.ceil(width / widest)
-            for cut in range(1, cuts + 1):
-                edges[count] = target if cut == cuts else start + width * cut / cuts
-                count += 1
-    return edges[:count]
+    return edges[: 1 + panels(knots, 0.0, 1.0, low, high, widest, edges)]
 
 
 @njit(cache=True)
@@ -93,7 +59,7 @@ def nodes_and_weights(
             at = panel * n + i
             u[at] = centre + half * nodes[i]
             x[at] = (u[at] - m) / s
-            w[at] = half / s * weights[i] * _density(x[at])
+            w[at] = half / s * weights[i] * density(x[at])
     return u, x, w
 
 
@@ -138,7 +104,7 @@ def quadrature_sums(
         for i in range(nodes.size):
             u = centre + half * nodes[i]
             at = (u - m) / s
-            w = half / s * weights[i] * _density(at)
+            w = half / s * weights[i] * density(at)
             y, d = value_and_slope(code, parameters, u)
             y -= theta
             wy, wd = w * y, w * d
@@ -153,11 +119,11 @@ def quadrature_sums(
             gain_xx += wd * d * (at * at - 1.0)
     # Where g is constant only its value counts, with the exact mass there.
     if flat_low:
-        y, mass = value(code, parameters, knots[0] - 1.0) - theta, tail((m - low) / s)[0]
+        y, mass = value(code, parameters, knots[0] - 1.0) - theta, mass_beyond((m - low) / s)
         mean += y * mass
         variance += y * y * mass
     if flat_high:
-        y, mass = value(code, parameters, knots[-1] + 1.0) - theta, tail((high - m) / s)[0]
+        y, mass = value(code, parameters, knots[-1] + 1.0) - theta, mass_beyond((high - m) / s)
         mean += y * mass
         variance += y * y * mass
     return mean, slope_, variance, gain, slope_x, cross, cross_x, gain_x, gain_xx
@@ -176,7 +142,7 @@ def _interval(a: float, b: float, width: float) -> tuple[float, float, float, fl
         for i in range(_SHORT_NODES.size):
             from_a = 0.5 * width * (1.0 + _SHORT_NODES[i])
             x = a + from_a
-            w = 0.5 * width * _SHORT_WEIGHTS[i] * _density(x)
+            w = 0.5 * width * _SHORT_WEIGHTS[i] * density(x)
             distance = x - x0
             if x0 == a:
                 distance = from_a
@@ -195,9 +161,9 @@ def _interval(a: float, b: float, width: float) -> tuple[float, float, float, fl
             return a, n0, n1, n2
         t0, t1, t2 = tail(b)
         return a, n0 - t0, n1 - t1 - width * t0, n2 - t2 - 2.0 * width * t1 - width * width * t0
-    n0 = 1.0 - tail(-a)[0] - tail(b)[0]
-    at_a = 0.0 if math.isinf(a) else _density(a)
-    at_b = 0.0 if math.isinf(b) else _density(b)
+    n0 = 1.0 - mass_beyond(-a) - mass_beyond(b)
+    at_a = 0.0 if math.isinf(a) else density(a)
+    at_b = 0.0 if math.isinf(b) else density(b)
     edge_a = 0.0 if math.isinf(a) else a * at_a
     edge_b = 0.0 if math.isinf(b) else b * at_b
     return 0.0, n0, at_a - at_b, n0 + edge_a - edge_b

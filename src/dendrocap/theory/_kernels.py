@@ -11,11 +11,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from dendrocap.model._compiled import slope, value
 from dendrocap.model.nonlinearities import POLSKY
+from dendrocap.numerics._compiled import compiled, density, kept_positive, mass_beyond, mills, panels
 
 __all__ = [
     "branch_nodes",
@@ -25,7 +25,6 @@ __all__ = [
     "entropic_averages",
     "entropic_centre",
     "evaluate",
-    "mills",
     "rest_nodes",
 ]
 
@@ -33,12 +32,6 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
-# A division by zero gives infinity, as in NumPy: callers check what they get.
-compiled = njit(cache=True, error_model="numpy")
-
-SQRT_HALF = math.sqrt(0.5)
-LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
-FAR = 3.0  # from here on Mills' ratio comes from its continued fraction, which loses nothing to cancellation
 FIELD_RANGE = 10.0  # of z: the Gaussian mass beyond is 2e-23
 
 # Averages over branches, lengths in standard deviations of the Gaussian at hand.
@@ -48,25 +41,6 @@ COMMON_PANEL = 2.3  # the same for the common part of two branches
 SMOOTH = 12.0  # an inner average with no kink and no two knots within so many deviations counts as smooth
 HERMITE = 11  # Hermite coefficients kept there; the next would add less than 1e-14
 MOST_PANELS, MOST_FIELD_NODES = 4096, 1e5
-
-
-@compiled
-def mills(y: float) -> tuple[float, float, float, float]:
-    """ln H(y), R = G(y)/H(y), R - y, and 1 - R (R - y), each to full relative accuracy.
-
-    R - y is the mean of a unit Gaussian centred at -y and kept positive, 1 - R (R - y) its variance.
-    """
-    if y < FAR:
-        tail = 0.5 * math.erfc(y * SQRT_HALF)
-        R = math.exp(-0.5 * y * y - LOG_SQRT_2PI) / tail
-        log_tail = math.log(tail) if y > -1.0 else math.log1p(-0.5 * math.erfc(-y * SQRT_HALF))
-        return log_tail, R, R - y, 1.0 - R * (R - y)
-    # R = y + 1/(y + c), c = 2/(y + 3/(y + ...)); with d = 1/(y + c) the variance 1 - y d - d^2 is d (c - d).
-    c = 0.0
-    for k in range(8 + int(900.0 / (y * y)), 1, -1):
-        c = k / (y + c)
-    d = 1.0 / (y + c)
-    return -0.5 * y * y - LOG_SQRT_2PI - math.log(y + d), y + d, d, d * (c - d)
 
 
 @compiled
@@ -90,7 +64,7 @@ def field_nodes(centre: float, width: float, step: float) -> tuple[Floats, Float
         v = low + i * step
         node[i] = math.sinh(zero + v)
         z = 2.0 * width * math.cosh(zero + 0.5 * v) * math.sinh(0.5 * v)
-        weight[i] = step * width * math.cosh(zero + v) * math.exp(-0.5 * z * z - LOG_SQRT_2PI)
+        weight[i] = step * width * math.cosh(zero + v) * density(z)
     return node, weight
 
 
@@ -105,11 +79,10 @@ def entropic_averages(eta: float, xi: float, step: float) -> tuple[float, float,
     x, weight = field_nodes(-eta / root, 1.0 / root, step)
     log_norm = mean = mean_squared = variance = variance_squared = 0.0
     for i in range(weight.size):
-        log_tail, R, d, var = mills(-x[i])
-        # exp(x^2/2) sqrt(2 pi) H(-x) is 1 / R(-x), which underflows for large x
-        log_norm += weight[i] * (0.5 * x[i] * x[i] + LOG_SQRT_2PI + log_tail if x[i] > 0.0 else -math.log(R))
-        mean += weight[i] * d
-        mean_squared += weight[i] * d * d
+        log_one, at, var = kept_positive(x[i])
+        log_norm += weight[i] * log_one
+        mean += weight[i] * at
+        mean_squared += weight[i] * at * at
         variance += weight[i] * var
         variance_squared += weight[i] * var * var
     return log_norm, mean, mean_squared, variance, variance_squared
@@ -164,24 +137,6 @@ def energetic_averages(steepness: float, shift: float, step: float) -> Floats:
 
 
 @compiled
-def _panels(mean: float, sd: float, knots: Floats, low: float, high: float, edges: Floats) -> int:
-    """Edges from ``low`` to ``high``, in deviations, between which g is smooth; returns how many panels."""
-    edges[0] = low
-    count = 0
-    for k in range(knots.size + 1):
-        at = min((knots[k] - mean) / sd, high) if k < knots.size else high
-        gap = at - edges[count]
-        if gap > 0.0:
-            pieces = math.ceil(gap / PANEL)
-            first = edges[count]
-            for piece in range(1, pieces):
-                edges[count + piece] = first + gap * piece / pieces
-            count += pieces
-            edges[count] = at
-    return count
-
-
-@compiled
 def _most_edges(knots: Floats) -> int:
     return 2 * knots.size + math.ceil(2.0 * RANGE / PANEL) + 3
 
@@ -190,7 +145,7 @@ def _most_edges(knots: Floats) -> int:
 def branch_nodes(mean: float, sd: float, knots: Floats, rule_x: Floats, rule_w: Floats) -> tuple[Floats, Floats]:
     """Nodes x and weights of the average of g(mean + sd x): Gauss-Legendre panels that end at the knots."""
     edges = np.empty(_most_edges(knots))
-    count = _panels(mean, sd, knots, -RANGE, RANGE, edges)
+    count = panels(knots, mean, sd, -RANGE, RANGE, PANEL, edges)
     n = rule_x.size
     x, weight = np.empty(count * n), np.empty(count * n)
     for i in range(count):
@@ -205,7 +160,7 @@ def _fill(a: float, b: float, rule_x: Floats, rule_w: Floats, x: Floats, weight:
     for j in range(rule_x.size):
         u = middle + half * rule_x[j]
         x[at + j] = u
-        weight[at + j] = half * rule_w[j] * math.exp(-0.5 * u * u - LOG_SQRT_2PI)
+        weight[at + j] = half * rule_w[j] * density(u)
 
 
 @compiled
@@ -257,7 +212,7 @@ def common_nodes(
         for j in range(n):
             common[i * n + j] = middle + half * rule_x[j]
             t = (common[i * n + j] - mean) / sd
-            weight[i * n + j] = half / sd * rule_w[j] * math.exp(-0.5 * t * t - LOG_SQRT_2PI)
+            weight[i * n + j] = half / sd * rule_w[j] * density(t)
     return common, weight
 
 
@@ -303,7 +258,7 @@ def rest_nodes(
             start[i + 1] = start[i] + (smooth_x.size if low < high else 1)
         else:
             flat = 3 * int(low > -RANGE) + 3 * int(high < RANGE)
-            start[i + 1] = start[i] + flat + n * _panels(common[i], rest, knots, low, high, edges)
+            start[i + 1] = start[i] + flat + n * panels(knots, common[i], rest, low, high, PANEL, edges)
     x, weight = np.empty(start[-1]), np.empty(start[-1])
     for i in range(common.size):
         at = start[i]
@@ -319,7 +274,7 @@ def rest_nodes(
             at = _flat_nodes(low, 1.0, x, weight, at)
         if high < RANGE:
             at = _flat_nodes(-high, -1.0, x, weight, at)
-        for panel in range(_panels(common[i], rest, knots, low, high, edges)):
+        for panel in range(panels(knots, common[i], rest, low, high, PANEL, edges)):
             _fill(edges[panel], edges[panel + 1], rule_x, rule_w, x, weight, at)
             at += n
     return smooth, start, x, weight
@@ -339,11 +294,10 @@ def _reach(common: float, rest: float, knots: Floats, flat_ends: tuple[bool, boo
 @compiled
 def _flat_nodes(end: float, sign: float, x: Floats, weight: Floats, at: int) -> int:
     """Three nodes with the moments 1, x, x^2 of the Gaussian below ``end``, mirrored if ``sign`` is -1."""
-    mass = 0.5 * math.erfc(-end * SQRT_HALF)
-    density = math.exp(-0.5 * end * end - LOG_SQRT_2PI)
+    mass, g = mass_beyond(-end), density(end)
     centre = end - 2.0
-    first = -density - centre * mass
-    second = mass - end * density + 2.0 * centre * density + centre * centre * mass
+    first = -g - centre * mass
+    second = mass - end * g + 2.0 * centre * g + centre * centre * mass
     x[at], weight[at] = sign * (centre + 1.0), 0.5 * (second + first)
     x[at + 1], weight[at + 1] = sign * centre, mass - second
     x[at + 2], weight[at + 2] = sign * (centre - 1.0), 0.5 * (second - first)

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dendrocap.numerics.quadrature import legendre_rule
 from dendrocap.theory.free_entropy import Entropic
-from dendrocap.theory.kernels import legendre_rule
 from dendrocap.validation import real_number
 
 __all__ = ["FiniteLoadWeights"]

@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dendrocap.model import Custom, Linear, Nonlinearity, ReLU, SaturatingReLU
+from dendrocap.numerics.quadrature import legendre_rule
 from dendrocap.theory import _compiled
 from dendrocap.validation import real_number
 
@@ -66,12 +67,6 @@ class Estimate(NamedTuple):
     error: float
 
 
-@cache
-def _rule(order: int) -> tuple[Floats, Floats]:
-    nodes, weights = np.polynomial.legendre.leggauss(order)
-    return nodes, weights
-
-
 # Kinks, heights there, and slopes of the pieces: what the closed forms need. A straight line gets an idle kink.
 _STRAIGHT_PIECES: dict[Nonlinearity, tuple[Floats, Floats, Floats]] = {
     g: tuple(np.array(part) for part in parts)  # type: ignore[misc]
@@ -111,7 +106,7 @@ def quadrature_moments(g: Nonlinearity, theta: float, s: float, m: float, order:
 
 def quadrature(g: Nonlinearity, order: int = ORDER) -> Callable[[float, float, float], Moments]:
     """A function of (theta, s, m) that gives the moments of g by Gauss-Legendre rules."""
-    nodes, weights = _rule(order)
+    nodes, weights = legendre_rule(order)
     knots = np.array(g.knots, dtype=np.float64)
     if isinstance(g, Custom):
         # A Python function cannot be called from compiled code; its values at the same points can be summed there.
@@ -142,6 +137,6 @@ def gaussian_expectation(
     cuts = np.unique(np.atleast_1d(np.asarray(knots, dtype=np.float64)))
     results = []
     for order in (ORDER, 3 * ORDER // 2):
-        u, _, w = _compiled.nodes_and_weights(cuts, sd, mean, *_rule(order))
+        u, _, w = _compiled.nodes_and_weights(cuts, sd, mean, *legendre_rule(order))
         results.append(math.fsum(w * np.asarray(function(u), dtype=np.float64)))
     return Estimate(results[1], abs(results[1] - results[0]))

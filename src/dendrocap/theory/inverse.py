@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from dendrocap.errors import ConvergenceError, NoSolution
 from dendrocap.model import Linear, NeuronSpec, Nonlinearity, TaskSpec
-from dendrocap.theory._compiled import tail
+from dendrocap.numerics._compiled import tail
 from dendrocap.theory.gaussian import prepared
 from dendrocap.theory.labels import label_averages
 from dendrocap.theory.replica_symmetric import CapacitySolution, symmetric_capacity

@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 from dendrocap.errors import ConvergenceError
 from dendrocap.model.neuron import NeuronSpec, TaskSpec
 from dendrocap.model.nonlinearities import Custom, Nonlinearity, Tabulated
+from dendrocap.numerics.quadrature import hermite_rule, legendre_rule
 from dendrocap.theory.response import Response, check_reachable, inverse_guess, levels_with_thresholds, response
 from dendrocap.theory.roots import monotone_root
 
-__all__ = ["BranchKernel", "BranchPair", "PairKernel", "TreeKernel", "legendre_rule"]
+__all__ = ["BranchKernel", "BranchPair", "PairKernel", "TreeKernel"]
 
 Floats = NDArray[np.float64]
 
@@ -93,7 +94,7 @@ class BranchKernel:
         self.nonlinearity = nonlinearity
         self.threshold = threshold
         self._knots, self._kinks = _marks(nonlinearity)
-        self._rule, self._smooth_rule = legendre_rule(nodes), _hermite_rule(nodes + 4)
+        self._rule, self._smooth_rule = legendre_rule(nodes), hermite_rule(nodes + 4)
         # Without a derivative of its own, a user's g is used through its values alone.
         self._has_slope = not isinstance(nonlinearity, Custom) or nonlinearity.derivative_function is not None
         self._last: tuple[float, Response] | None = None  # V and what it gave
@@ -210,20 +211,6 @@ class TreeKernel:
             mean_slope=slope,
             means=tuple(means),
         )
-
-
-@lru_cache(maxsize=8)
-def legendre_rule(n: int) -> tuple[Floats, Floats]:
-    """Gauss-Legendre nodes and weights on [-1, 1]."""
-    x, weight = np.polynomial.legendre.leggauss(n)
-    return x, weight
-
-
-@lru_cache(maxsize=8)
-def _hermite_rule(n: int) -> tuple[Floats, Floats]:
-    """Gauss-Hermite nodes and weights of a standard Gaussian average."""
-    x, weight = np.polynomial.hermite_e.hermegauss(n)
-    return x, weight / math.sqrt(2.0 * math.pi)
 
 
 @lru_cache(maxsize=64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dendrocap.theory._compiled import tail
+from dendrocap.numerics._compiled import tail
 from dendrocap.theory.roots import monotone_root
 
 __all__ = ["LabelAverages", "label_averages"]

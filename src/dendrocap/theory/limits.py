@@ -12,7 +12,8 @@ import numpy as np
 
 from dendrocap.errors import NoSolution
 from dendrocap.model import Linear, NeuronSpec, Nonlinearity, TaskSpec
-from dendrocap.theory._compiled import tail
+from dendrocap.numerics._compiled import tail
+from dendrocap.numerics.quadrature import legendre_rule
 from dendrocap.theory.labels import label_averages
 from dendrocap.theory.replica_symmetric import CapacitySolution, symmetric_capacity
 from dendrocap.theory.roots import bracketed_root, monotone_root
@@ -178,7 +179,7 @@ def _B_saturating() -> float:
 
 def _integral_of_squared_slope(g: Nonlinearity) -> float:
     """Integral of g'^2 over all inputs, panel by panel between the knots of g."""
-    nodes, weights = np.polynomial.legendre.leggauss(32)
+    nodes, weights = legendre_rule(32)
     edges = np.array(g.knots)
     centre, half = 0.5 * (edges[1:] + edges[:-1]), 0.5 * np.diff(edges)
     slopes = g.derivative(centre[:, None] + half[:, None] * nodes)

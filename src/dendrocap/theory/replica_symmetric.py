@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from dendrocap.errors import ConvergenceError
 from dendrocap.model import NeuronSpec, TaskSpec
-from dendrocap.theory._compiled import tail
+from dendrocap.numerics._compiled import tail
 from dendrocap.theory.labels import label_averages
 from dendrocap.theory.response import TreeResponse, check_capacity_inputs, tree_response, tree_responses
 from dendrocap.theory.roots import bracketed_root

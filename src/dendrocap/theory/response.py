@@ -145,7 +145,6 @@ def check_reachable(neuron: NeuronSpec) -> None:
             )
 
 
-@lru_cache(maxsize=1024)
 def check_capacity_inputs(neuron: NeuronSpec) -> None:
     """Refuse what has no finite capacity, with the reason."""
     if neuron.levels[0].theta == 0.0:
@@ -159,6 +158,7 @@ def check_capacity_inputs(neuron: NeuronSpec) -> None:
     check_reachable(neuron)
 
 
+@lru_cache(maxsize=1024)
 def inverse_guess(g: Nonlinearity, theta: float) -> float:
     """Roughly where g itself passes theta: the mean input at vanishing variance."""
     grid = np.concatenate([-np.geomspace(1e6, 1e-3, 60), [0.0], np.geomspace(1e-3, 1e6, 60)])

@@ -102,7 +102,7 @@ class CapacityWeights:
         return self.W_star * np.maximum(normal - self.B, 0.0)
 
     def _tail(self) -> tuple[float, float, float]:
-        from dendrocap.theory._compiled import tail
+        from dendrocap.numerics._compiled import tail
 
         return tail(self.B)
 

@@ -9,12 +9,9 @@ import numpy as np
 from numba import njit
 
 from dendrocap.model._compiled import value
+from dendrocap.numerics._compiled import log_tail
 
 __all__ = ["channel", "least_action_epoch"]
-
-ROOT_HALF = math.sqrt(0.5)
-# Beyond this many deviations the tail is taken from its asymptotic series, in logarithms.
-FAR = 8.0
 
 
 @njit(cache=True, nogil=True)
@@ -66,15 +63,6 @@ def least_action_epoch(
 
 
 @njit(cache=True, nogil=True)
-def _log_tail(x: float) -> float:
-    """ln H(x)."""
-    if x < FAR:
-        return math.log(0.5 * math.erfc(x * ROOT_HALF))
-    y = 1.0 / (x * x)
-    return -0.5 * x * x - math.log(x * math.sqrt(2.0 * math.pi)) + math.log1p(-y * (1.0 - y * (3.0 - 15.0 * y)))
-
-
-@njit(cache=True, nogil=True)
 def channel(
     means: Any,
     variances: Any,
@@ -116,7 +104,7 @@ def channel(
             mean[branch], variance[branch] = first, max(second - first * first, 0.0)
             soma += first / soma_root
             spread += variance[branch] / n_branches
-        gaussian = _log_tail((kappa - sign * soma) / math.sqrt(max(spread, smallest)))
+        gaussian = log_tail((kappa - sign * soma) / math.sqrt(max(spread, smallest)))
         total = gaussian
         for branch in range(n_branches):
             width = math.sqrt(variances[branch])
@@ -124,7 +112,7 @@ def channel(
             deviation = math.sqrt(max(spread - variance[branch] / n_branches, smallest))
             largest = -math.inf
             for node in range(n_nodes):
-                logs[node] = _log_tail((kappa - sign * (rest + outputs[branch, node] / soma_root)) / deviation)
+                logs[node] = log_tail((kappa - sign * (rest + outputs[branch, node] / soma_root)) / deviation)
                 largest = max(largest, logs[node])
             norm, first, second = 0.0, 0.0, 0.0
             for node in range(n_nodes):

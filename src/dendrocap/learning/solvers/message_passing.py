@@ -20,9 +20,10 @@ from dendrocap.errors import ConvergenceError
 from dendrocap.learning.solvers.protocol import RestartingSolver
 from dendrocap.learning.solvers.scales import crossing
 from dendrocap.learning.solvers.search import AttemptFailed, Search
-from dendrocap.learning.solvers.truncated import Belief, belief
 from dendrocap.model.neuron import DendriticNeuron
 from dendrocap.model.patterns import PackedPatterns
+from dendrocap.numerics.quadrature import trapezoidal_rule
+from dendrocap.numerics.truncated_normal import TruncatedNormal, truncated_normal
 from dendrocap.validation import choice, real_number, whole_number
 
 __all__ = ["BetheEstimate", "MessagePassing", "bethe_free_entropy"]
@@ -75,16 +76,6 @@ class BetheEstimate:
     converged: bool
 
 
-def gaussian_rule(n_nodes: int) -> tuple[Floats, Floats]:
-    """Nodes and factors of a trapezoidal rule for a standard Gaussian.
-
-    It converges exponentially for smooth g; a kink or a rise narrower than the distance of nodes costs its square.
-    """
-    nodes = np.linspace(-5.0, 5.0, n_nodes)
-    factors = np.exp(-0.5 * nodes**2)
-    return nodes, factors / factors.sum()
-
-
 class Messages:
     """The messages of one task; `sweep` updates all of them once."""
 
@@ -100,7 +91,7 @@ class Messages:
 
         self._channel: Any = _kernels.channel
         self.neuron, self.signs, self.kappa = neuron, signs, kappa
-        self._rule = gaussian_rule(n_nodes)
+        self._rule = trapezoidal_rule(n_nodes)
         self._g = neuron.nonlinearity.kernel()
         self._soma_offset = float(np.sqrt(neuron.n_branches) * neuron.spec.theta_s)
         sizes, starts = neuron.branch_sizes, neuron.branch_starts
@@ -128,9 +119,9 @@ class Messages:
     def _mean_offset(self, weights: Floats) -> Floats:
         return np.asarray((self.activity * weights).sum(axis=1) / self.root - self.root * self.neuron.theta_d)
 
-    def _beliefs(self, field: Floats) -> Belief:
-        found = belief(self.precision, self.push + field[:, None] * self.activity)
-        return Belief(found.mean * self.real, found.variance * self.real, found.log_norm * self.real)
+    def _beliefs(self, field: Floats) -> TruncatedNormal:
+        found = truncated_normal(self.precision, self.push + field[:, None] * self.activity)
+        return TruncatedNormal(found.mean * self.real, found.variance * self.real, found.log_norm * self.real)
 
     def _set_beliefs(self) -> None:
         """Beliefs whose offsets are those wanted: h_l is found by bisection, the offset grows with it."""

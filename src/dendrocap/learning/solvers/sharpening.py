@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar
@@ -16,12 +15,12 @@ from dendrocap.learning.solvers.scales import input_scale, rise_of
 from dendrocap.learning.solvers.search import Search
 from dendrocap.learning.surrogates import TrueSlope
 from dendrocap.model.nonlinearities import Nonlinearity, Polsky, Tabulated
+from dendrocap.numerics.quadrature import hermite_rule
 from dendrocap.validation import real_number, whole_number
 
 __all__ = ["SharpenedNonlinearity", "softened"]
 
-# Quadrature for g smoothed with a Gaussian.
-NODES, FACTORS = np.polynomial.hermite_e.hermegauss(61)
+NODES = 61  # of the average of g over a Gaussian
 
 
 @lru_cache(maxsize=256)
@@ -44,7 +43,8 @@ def softened(g: Nonlinearity, width: float) -> Nonlinearity:
     center = 0.0 if rise is None else rise.center
     reach = 6.0 * width + (2.0 if rise is None else 4.0 * rise.width)
     x = np.linspace(center - reach, center + reach, 241)
-    y = g(x[:, None] + width * NODES) @ (FACTORS / math.sqrt(2.0 * math.pi))
+    nodes, weights = hermite_rule(NODES)
+    y = g(x[:, None] + width * nodes) @ weights
     return Tabulated(tuple(x), tuple(y))
 
 

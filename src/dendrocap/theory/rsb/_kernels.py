@@ -8,30 +8,13 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from dendrocap.numerics._compiled import LOG_SQRT_2PI, log_tail, mills
+
 __all__ = ["average_rows", "graded_grid", "innermost", "innermost_rows"]
 
 Floats = NDArray[np.float64]
 
-_LOG_SQRT2PI = 0.5 * math.log(2.0 * math.pi)
-_SQRT2 = math.sqrt(2.0)
 NEGLIGIBLE = -46.0  # in the exponent: 1e-20
-
-
-@njit(cache=True)
-def _tail_ratios(t: float) -> tuple[float, float, float]:
-    """ln H(t) + t^2/2 for t > 0 (else ln H(t)), and I_1/I_0, I_2/I_0 of the Gaussian tail beyond t."""
-    if t < 3.0:
-        i0 = 0.5 * math.erfc(t / _SQRT2)
-        density = math.exp(-0.5 * t * t - _LOG_SQRT2PI)
-        log_i0 = math.log(i0) + (0.5 * t * t if t > 0.0 else 0.0)
-        hazard = density / i0
-        return log_i0, hazard - t, 1.0 + t * t - t * hazard
-    # The differences above cancel here; the ratios r_n = (I_n / n!) / (I_{n-1} / (n-1)!) are a continued fraction.
-    ratio = 0.0
-    for n in range(int(20.0 + 450.0 / (t * t)), 1, -1):
-        ratio = 1.0 / (t + (n + 1) * ratio)
-    r1 = 1.0 / (t + 2.0 * ratio)
-    return -math.log(t + r1) - _LOG_SQRT2PI, r1, 2.0 * r1 * ratio
 
 
 @njit(cache=True)
@@ -40,15 +23,16 @@ def innermost(v: float, s: float) -> tuple[float, float, float, float]:
     a = 1.0 - s
     root = math.sqrt(a)
     tau = v / root
-    log_tail, r1, r2 = _tail_ratios(-tau)
-    below, _, _ = _tail_ratios(v)
-    # ln H(v), the part at y = 0, and ln of the part above; squares that cancel are never formed.
-    silent = below - (0.5 * v * v if v > 0.0 else 0.0)
-    above = log_tail - math.log(root) + (0.5 * s * v * v / a if v > 0.0 else -0.5 * v * v)
+    log_active, R, mean, variance = mills(-tau)
+    # ln of the part at y = 0, and of the part above; squares that cancel are never formed.
+    silent = log_tail(v)
+    above = (log_active + 0.5 * s * v * v / a if v > 0.0 else -math.log(R) - LOG_SQRT_2PI - 0.5 * v * v) - math.log(
+        root
+    )
     top = max(silent, above)
     total = top + math.log(math.exp(silent - top) + math.exp(above - top))
     active = math.exp(above - total)
-    return total, active, active * r1 / root, active * r2 / a
+    return total, active, active * mean / root, active * (variance + mean * mean) / a
 
 
 @njit(cache=True)

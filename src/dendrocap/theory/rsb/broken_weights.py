@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dendrocap.numerics.truncated_normal import truncated_normal
 from dendrocap.theory.rsb.cascade import measure
 from dendrocap.theory.rsb.equations import BrokenState
 
@@ -122,12 +123,8 @@ class BrokenWeights:
 
     def _moments(self) -> tuple[Floats, Floats]:
         """First two moments of each cut Gaussian."""
-        from scipy.special import log_ndtr
-
-        t = self.centre / self.sigma
-        hazard = np.exp(-0.5 * t * t - 0.5 * np.log(2.0 * np.pi) - log_ndtr(t))
-        first = self.sigma * (t + hazard)
-        return first, self.sigma**2 * (1.0 + t * (t + hazard))
+        positive = truncated_normal(self.sigma**-2.0, self.centre / self.sigma**2)
+        return positive.mean, positive.variance + positive.mean**2
 
 
 def weights_at(state: BrokenState) -> BrokenWeights:
