@@ -62,12 +62,12 @@ def capacity(g: Nonlinearity) -> None:
 
 def finite_load(g: Nonlinearity, alpha: float) -> None:
     neuron, task = NeuronSpec(g, 0.5, 0.5), TaskSpec()
-    ours = saddle_point(neuron, task, alpha)
+    ours = saddle_point(neuron, task, alpha=alpha)
     Q, q, phi = plain_saddle_point(*PLAIN[g], 0.5, 0.5, alpha)
     print(f"  Q {ours.Q:.10f}, plain {Q:.10f}; q {ours.q:.10f}, plain {q:.10f}; phi {ours.free_entropy:.9f}, {phi:.9f}")
     compare(
         f"saddle_point, {g.name}, alpha = {alpha:g}",
-        lambda: saddle_point(neuron, task, alpha),
+        lambda: saddle_point(neuron, task, alpha=alpha),
         lambda: plain_saddle_point(*PLAIN[g], 0.5, 0.5, alpha),
         rounds=1,
     )

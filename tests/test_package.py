@@ -1,7 +1,9 @@
 """What a user meets first: the import, the public names, the README, the metadata."""
 
 import doctest
+import importlib
 import importlib.metadata
+import inspect
 import re
 import subprocess
 import sys
@@ -27,6 +29,15 @@ def test_every_public_name_exists_and_is_documented():
     for name in dendrocap.__all__:
         thing = getattr(dendrocap, name)
         assert name.startswith("__") or (thing.__doc__ or "").strip(), name
+
+
+@pytest.mark.parametrize("package", ["dendrocap", "dendrocap.theory", "dendrocap.fitting", "dendrocap.learning"])
+def test_a_task_is_optional_everywhere(package):
+    module = importlib.import_module(package)
+    functions = [getattr(module, name) for name in module.__all__ if inspect.isfunction(getattr(module, name))]
+    tasks = [inspect.signature(function).parameters.get("task") for function in functions]
+    assert any(tasks)
+    assert all(task.default is None for task in tasks if task is not None)
 
 
 def test_version_is_the_installed_one():

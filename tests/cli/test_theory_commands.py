@@ -74,7 +74,7 @@ def test_saddle_points_along_the_load(tmp_path):
     outcome = run("saddle-point", "--alpha", "0:1:3", "--theta-d", 0.1, "--json", "--plot", target)
     rows = json.loads(outcome.stdout)
     assert [row["alpha"] for row in rows] == [0.0, 0.5, 1.0]
-    exact = saddle_point(NeuronSpec(Polsky(), 0.1, 0.5), TaskSpec(), 0.5)
+    exact = saddle_point(NeuronSpec(Polsky(), 0.1, 0.5), TaskSpec(), alpha=0.5)
     for name in ("Q", "q", "M_hat", "free_entropy", "stability", "error", "iterations"):
         assert rows[1][name] == getattr(exact, name)
     assert target.stat().st_size > 5000

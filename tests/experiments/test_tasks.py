@@ -58,7 +58,7 @@ def test_capacity_is_the_theory_s():
 def test_saddle_point_is_the_theory_s():
     sweep = Sweep("saddle_point", parameters={"theta_d": 0.2, "theta_s": 0.5, "alpha": 0.5})
     check(sweep)
-    assert only(sweep)["q"] == saddle_point(NeuronSpec(Polsky(), 0.2, 0.5), TaskSpec(), 0.5).q
+    assert only(sweep)["q"] == saddle_point(NeuronSpec(Polsky(), 0.2, 0.5), TaskSpec(), alpha=0.5).q
 
 
 @pytest.mark.parametrize(

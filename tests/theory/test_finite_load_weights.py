@@ -25,7 +25,7 @@ def integral(function, scale):
 
 @pytest.mark.parametrize("alpha", LOADS)
 def test_normalised_with_the_moments_of_the_saddle_point(alpha):
-    point = saddle_point(NEURON, TASK, alpha)
+    point = saddle_point(NEURON, TASK, alpha=alpha)
     weights, W_bar = point.weights, 0.5 / 0.4
     assert_allclose(integral(weights.pdf, W_bar), 1.0, rtol=1e-9)
     assert_allclose(integral(lambda w: w * weights.pdf(w), W_bar), W_bar, rtol=1e-9)
@@ -37,7 +37,7 @@ def test_normalised_with_the_moments_of_the_saddle_point(alpha):
 
 @pytest.mark.parametrize("alpha", LOADS)
 def test_cdf_is_the_integral_of_the_density(alpha):
-    weights = saddle_point(NEURON, TASK, alpha).weights
+    weights = saddle_point(NEURON, TASK, alpha=alpha).weights
     for low, high in ((0.0, 1e-4), (1e-4, 0.1), (0.1, 1.0), (1.0, 5.0)):
         mass = quad(weights.pdf, low, high, epsabs=0.0, epsrel=1e-12)[0]
         assert_allclose(weights.cdf(high) - weights.cdf(low), mass, rtol=1e-9)
@@ -46,7 +46,7 @@ def test_cdf_is_the_integral_of_the_density(alpha):
 
 @pytest.mark.parametrize("alpha", LOADS)
 def test_quantiles_invert_the_cdf(alpha):
-    weights = saddle_point(NEURON, TASK, alpha).weights
+    weights = saddle_point(NEURON, TASK, alpha=alpha).weights
     p = np.array([1e-12, 1e-3, 0.3, 0.5, 0.9])
     assert_allclose(weights.cdf(weights.ppf(p)), p, rtol=1e-10)
     assert_allclose(weights.sf(weights.ppf(1.0 - 1e-9)), 1e-9, rtol=1e-6)
@@ -57,7 +57,7 @@ def test_quantiles_invert_the_cdf(alpha):
 
 @pytest.mark.parametrize("alpha", LOADS)
 def test_random_weights_follow_the_distribution(alpha, rng):
-    weights = saddle_point(NEURON, TASK, alpha).weights
+    weights = saddle_point(NEURON, TASK, alpha=alpha).weights
     sample = weights.rvs((50, 40), random_state=rng)
     assert sample.shape == (50, 40)
     assert np.all(sample >= 0.0)
@@ -65,7 +65,7 @@ def test_random_weights_follow_the_distribution(alpha, rng):
 
 
 def test_values_outside_the_support():
-    weights = saddle_point(NEURON, TASK, 0.3).weights
+    weights = saddle_point(NEURON, TASK, alpha=0.3).weights
     assert_allclose(weights.pdf([-1.0, math.inf]), 0.0)
     assert_allclose(weights.cdf([-1.0, 0.0, math.inf]), [0.0, 0.0, 1.0])
     assert_allclose(weights.sf([-1.0, 0.0, math.inf]), [1.0, 1.0, 0.0], rtol=1e-13)
@@ -74,10 +74,10 @@ def test_values_outside_the_support():
 
 
 def test_load_zero_is_exponential():
-    weights = saddle_point(NEURON, TASK, 0.0).weights
+    weights = saddle_point(NEURON, TASK, alpha=0.0).weights
     w = np.array([0.0, 0.3, 4.0])
     assert_allclose(weights.pdf(w), 0.8 * np.exp(-0.8 * w), rtol=1e-15)
-    nearby = saddle_point(NEURON, TASK, 1e-9).weights
+    nearby = saddle_point(NEURON, TASK, alpha=1e-9).weights
     assert_allclose(nearby.pdf(w), weights.pdf(w), rtol=1e-6)
 
 
@@ -86,7 +86,7 @@ def test_becomes_the_distribution_at_capacity():
     w = np.array([0.5, 2.0, 6.0])
     last = math.inf
     for part in (0.99, 0.999, 0.9999):
-        weights = saddle_point(NEURON, TASK, part * capacity.alpha_c).weights
+        weights = saddle_point(NEURON, TASK, alpha=part * capacity.alpha_c).weights
         distance = np.max(np.abs(weights.cdf(w) - capacity.weights.cdf(w)))
         assert distance < 0.5 * last
         last = distance

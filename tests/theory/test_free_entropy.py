@@ -80,7 +80,7 @@ def test_all_six_equations_are_derivatives(neuron, task):
 @pytest.mark.parametrize("neuron", NEURONS, ids=IDS)
 def test_all_six_vanish_at_the_saddle_point(neuron, task):
     alpha = 0.35
-    point = saddle_point(neuron, task, alpha)
+    point = saddle_point(neuron, task, alpha=alpha)
     order = point.order_parameters
     gradient = np.array(astuple(free_entropy_gradient(neuron, task, alpha, order)))
     # In units in which each equation is a relative difference of its two sides.
@@ -95,9 +95,9 @@ def test_load_derivative_of_the_free_entropy_is_the_energetic_term(neuron, task)
     alpha, h = 0.35, 4e-3
     slope = 0.0
     for k, weight in ((1, 45.0), (2, -9.0), (3, 1.0)):
-        phi = [saddle_point(neuron, task, alpha + sign * k * h).free_entropy for sign in (1.0, -1.0)]
+        phi = [saddle_point(neuron, task, alpha=alpha + sign * k * h).free_entropy for sign in (1.0, -1.0)]
         slope += weight * (phi[0] - phi[1])
-    assert_allclose(slope / (60.0 * h), saddle_point(neuron, task, alpha).energetic_term, rtol=1e-8)
+    assert_allclose(slope / (60.0 * h), saddle_point(neuron, task, alpha=alpha).energetic_term, rtol=1e-8)
 
 
 @pytest.mark.parametrize(
@@ -115,12 +115,14 @@ def test_the_same_close_to_capacity(neuron, task):
     for part, h in ((0.99, 4e-5), (0.999, 4e-6)):
         slope = 0.0
         for k, weight in ((1, 45.0), (2, -9.0), (3, 1.0)):
-            phi = [saddle_point(neuron, task, (part + sign * k * h) * alpha_c).free_entropy for sign in (1.0, -1.0)]
+            phi = [
+                saddle_point(neuron, task, alpha=(part + sign * k * h) * alpha_c).free_entropy for sign in (1.0, -1.0)
+            ]
             slope += weight * (phi[0] - phi[1])
-        expected = saddle_point(neuron, task, part * alpha_c).energetic_term
+        expected = saddle_point(neuron, task, alpha=part * alpha_c).energetic_term
         assert_allclose(slope / (60.0 * h * alpha_c), expected, rtol=1e-7)
 
 
 def test_free_entropy_at_load_zero():
-    point = saddle_point(NeuronSpec(ReLU(), 0.7, 0.5), TaskSpec(f_in=0.2), 0.0)
+    point = saddle_point(NeuronSpec(ReLU(), 0.7, 0.5), TaskSpec(f_in=0.2), alpha=0.0)
     assert point.free_entropy == 1.0 + math.log(3.5)

@@ -19,11 +19,17 @@ from dendrocap import (
     TaskSpec,
 )
 from dendrocap.theory import (
+    committee_ceiling,
     critical_capacity,
     large_threshold_silent_fraction,
     large_threshold_slope,
+    linear_margin,
     perceptron_limit,
     relu_large_threshold_capacity,
+    saddle_point,
+    silent_range,
+    somatic_thresholds,
+    stability_limit,
     zero_load,
 )
 
@@ -132,3 +138,20 @@ def test_limits_that_do_not_exist_say_why(make, error, words):
         make()
     for word in words:
         assert word in str(caught.value)
+
+
+def test_ceiling_of_a_committee_is_that_of_the_cited_result_with_the_natural_logarithm():
+    assert_allclose([committee_ceiling(30), committee_ceiling(100)], [9.4, 10.9], atol=0.05)  # paper notes, item 15
+    assert_allclose(committee_ceiling(np.e), 16.0 / np.pi, rtol=1e-15)
+    with pytest.raises(InvalidParameter, match="n_branches"):
+        committee_ceiling(0)
+
+
+def test_without_a_task_labels_are_balanced_and_without_margin():
+    neuron = NeuronSpec(Polsky(), 0.5, 0.3)
+    weights = critical_capacity(neuron).weights
+    assert saddle_point(neuron, alpha=0.4) == saddle_point(neuron, TaskSpec(), alpha=0.4)
+    assert stability_limit(neuron) == stability_limit(neuron, TaskSpec())
+    assert somatic_thresholds(Polsky(), weights) == somatic_thresholds(Polsky(), weights, TaskSpec())
+    assert silent_range(Polsky(), 0.5) == silent_range(Polsky(), 0.5, TaskSpec())
+    assert linear_margin(weights) == linear_margin(weights, TaskSpec())

@@ -35,9 +35,9 @@ def values(point):
 @pytest.mark.parametrize("nonlinearity", [Linear(), ReLU(), Polsky(), Step()], ids=repr)
 def test_load_zero_is_exact(nonlinearity):
     neuron, task = NeuronSpec(nonlinearity, 0.6, 0.4), TaskSpec(f_in=0.3, f_out=0.4, kappa=0.2)
-    point = saddle_point(neuron, task, 0.0)
+    point = saddle_point(neuron, task, alpha=0.0)
     assert_allclose(values(point), [8.0, 4.0, 0.0, 0.0, -0.5, 1.0 + math.log(2.0)], rtol=1e-15)
-    nearby = saddle_point(neuron, task, 1e-7)
+    nearby = saddle_point(neuron, task, alpha=1e-7)
     assert_allclose(values(nearby), values(point), rtol=1e-5, atol=1e-5)
     assert_allclose(nearby.free_entropy, point.free_entropy + 1e-7 * point.energetic_term, rtol=1e-12)
     assert_allclose([nearby.mean_shift, nearby.dM, nearby.M_bar], [point.mean_shift, point.dM, point.M_bar], rtol=1e-5)
@@ -48,7 +48,7 @@ def test_load_zero_is_exact(nonlinearity):
 def test_linear_neuron_keeps_its_conjugate_mean(alpha, f_out):
     task = TaskSpec(f_in=0.3, f_out=f_out)
     capacity = critical_capacity(NeuronSpec(Linear(), 0.6, 0.4), task).alpha_c
-    point = saddle_point(NeuronSpec(Linear(), 0.6, 0.4), task, alpha * capacity)
+    point = saddle_point(NeuronSpec(Linear(), 0.6, 0.4), task, alpha=alpha * capacity)
     assert_allclose(point.M_hat, -0.5, rtol=1e-10)
 
 
@@ -69,7 +69,7 @@ def test_replicas_meet_at_capacity(nonlinearity, theta_d, task):
     capacity = critical_capacity(neuron, task)
     distances, differences = [], []
     for part in (0.9, 0.99, 0.999):
-        point = saddle_point(neuron, task, part * capacity.alpha_c)
+        point = saddle_point(neuron, task, alpha=part * capacity.alpha_c)
         distances.append(point.dq / point.Q)
         differences.append(
             [
@@ -101,7 +101,7 @@ def test_replicas_meet_at_capacity(nonlinearity, theta_d, task):
     ids=repr,
 )
 def test_equals_a_slow_twin(neuron, task, alpha):
-    point = saddle_point(neuron, task, alpha)
+    point = saddle_point(neuron, task, alpha=alpha)
     guess = (point.Q, point.q, point.mean_shift, point.M_hat)
     (Q, q, shift, Q_hat, q_hat, M_hat, phi), residual = naive_saddle_point(neuron, task, alpha, guess)
     assert residual < 1e-12
@@ -115,10 +115,10 @@ def test_equals_a_slow_twin(neuron, task, alpha):
 def test_twice_the_nodes_change_nothing(nonlinearity, theta_d, part, monkeypatch):
     neuron, task = NeuronSpec(nonlinearity, theta_d, 0.5), TaskSpec(0.4, 0.3, 0.0)
     alpha = part * critical_capacity(neuron, task).alpha_c
-    usual = saddle_point(neuron, task, alpha)
+    usual = saddle_point(neuron, task, alpha=alpha)
     monkeypatch.setattr(solution_curve, "NODES", 20)
     monkeypatch.setattr(solution_curve, "CHECK", 24)
-    finer = saddle_point(neuron, task, alpha)
+    finer = saddle_point(neuron, task, alpha=alpha)
     assert_allclose(values(usual), values(finer), rtol=1e-9)
 
 
@@ -134,7 +134,7 @@ def test_random_inputs_give_an_answer_or_a_reason(rng):
         task = TaskSpec(rng.uniform(0.02, 0.98), rng.choice([0.5, rng.uniform(0.02, 0.98)]), kappa)
         alpha = rng.choice([rng.uniform(), 0.999]) * critical_capacity(neuron, task).alpha_c
         try:
-            point = saddle_point(neuron, task, alpha)
+            point = saddle_point(neuron, task, alpha=alpha)
         except (NoSolution, ConvergenceError):
             continue
         answers += 1
@@ -144,7 +144,7 @@ def test_random_inputs_give_an_answer_or_a_reason(rng):
 
 
 def test_branch_inputs_have_the_mean_that_the_threshold_asks_for():
-    point = saddle_point(NeuronSpec(Polsky(), 0.5, 0.4), TaskSpec(0.3, 0.2, 0.1), 0.8)
+    point = saddle_point(NeuronSpec(Polsky(), 0.5, 0.4), TaskSpec(0.3, 0.2, 0.1), alpha=0.8)
     inputs = point.preactivation
     average = gaussian_expectation(Polsky(), inputs.mean(), inputs.std(), Polsky().knots)
     assert_allclose(average.value, 0.4, rtol=1e-11)
@@ -155,13 +155,13 @@ def test_too_large_a_load_names_the_capacity():
     neuron = NeuronSpec(Polsky(), 0.5, 0.5)
     for alpha in (4.9514, 5.0, 1e6):
         with pytest.raises(NoSolution, match=r"alpha_c = 4\.9513"):
-            saddle_point(neuron, HALF, alpha)
-    assert saddle_point(neuron, HALF, 4.9513 * 0.999).dq > 0.0
+            saddle_point(neuron, HALF, alpha=alpha)
+    assert saddle_point(neuron, HALF, alpha=4.9513 * 0.999).dq > 0.0
 
 
 def test_step_has_solutions_at_any_load():
     neuron = NeuronSpec(Step(), 0.5, 0.5)
-    distances = [saddle_point(neuron, HALF, alpha).dq for alpha in (1.0, 10.0, 100.0)]
+    distances = [saddle_point(neuron, HALF, alpha=alpha).dq for alpha in (1.0, 10.0, 100.0)]
     assert distances[0] > distances[1] > distances[2] > 0.0
 
 
@@ -171,40 +171,40 @@ def test_solutions_that_do_not_start_from_load_zero():
     capacity = critical_capacity(neuron, task)
     sizes = []
     for part in (0.1, 0.5, 0.9, 0.999):
-        point = saddle_point(neuron, task, part * capacity.alpha_c)
+        point = saddle_point(neuron, task, alpha=part * capacity.alpha_c)
         gradient = free_entropy_gradient(neuron, task, point.alpha, point.order_parameters)
         assert_allclose([gradient.Q / point.q_hat, gradient.q / point.q_hat], 0.0, atol=1e-11)
         sizes.append(point.Q / capacity.Q)
     assert 0.1 < sizes[0] < sizes[1] < sizes[2] < sizes[3] < 1.0
     # Further down the large weights are too rare for the averages over the field: said, not guessed.
     with pytest.raises(ConvergenceError):
-        saddle_point(neuron, task, 1e-8)
+        saddle_point(neuron, task, alpha=1e-8)
 
 
 @pytest.mark.parametrize("alpha", [-0.1, math.nan, math.inf, "1", None])
 def test_bad_loads_are_refused(alpha):
     with pytest.raises(InvalidParameter, match="alpha"):
-        saddle_point(NeuronSpec(ReLU(), 0.5, 0.5), HALF, alpha)
+        saddle_point(NeuronSpec(ReLU(), 0.5, 0.5), HALF, alpha=alpha)
 
 
 def test_bad_neurons_are_refused():
     with pytest.raises(NoSolution, match=r"1\.5"):
-        saddle_point(NeuronSpec(SaturatingReLU(), 0.5, 1.5), HALF, 0.1)
+        saddle_point(NeuronSpec(SaturatingReLU(), 0.5, 1.5), HALF, alpha=0.1)
     with pytest.raises(InvalidParameter, match="theta_d"):
-        saddle_point(NeuronSpec(ReLU(), 0.0, 0.5), HALF, 0.1)
+        saddle_point(NeuronSpec(ReLU(), 0.0, 0.5), HALF, alpha=0.1)
     with pytest.raises(InvalidParameter, match="on_failure"):
-        saddle_point(NeuronSpec(ReLU(), 0.5, 0.5), HALF, 0.1, on_failure="hope")
+        saddle_point(NeuronSpec(ReLU(), 0.5, 0.5), HALF, alpha=0.1, on_failure="hope")
 
 
 def test_inaccurate_results_are_not_passed_off_as_good():
     # A kink that its author forgot, in the middle of the inputs: the check by a finer rule sees it.
     forgotten = Custom(lambda x: np.maximum(x - 0.1234, 0.0) + 0.1 * x, domain=(-40.0, 40.0))
     try:
-        point = saddle_point(NeuronSpec(forgotten, 0.5, 0.5), HALF, 0.4, on_failure="return")
+        point = saddle_point(NeuronSpec(forgotten, 0.5, 0.5), HALF, alpha=0.4, on_failure="return")
     except (ConvergenceError, InvalidParameter):
         return
     named = Custom(lambda x: np.maximum(x - 0.1234, 0.0) + 0.1 * x, breakpoints=[0.1234], domain=(-40.0, 40.0))
-    exact = saddle_point(NeuronSpec(named, 0.5, 0.5), HALF, 0.4)
+    exact = saddle_point(NeuronSpec(named, 0.5, 0.5), HALF, alpha=0.4)
     assert abs(point.Q / exact.Q - 1.0) < 1e-9 or not point.converged
 
 
@@ -212,14 +212,14 @@ def test_failure_can_be_returned(monkeypatch):
     monkeypatch.setattr(solution_curve, "MOST_NEWTON", 0)
     neuron = NeuronSpec(Polsky(), 0.5, 0.5)
     with pytest.raises(ConvergenceError, match="estimated error") as caught:
-        saddle_point(neuron, HALF, 1.0)
+        saddle_point(neuron, HALF, alpha=1.0)
     assert not caught.value.last_iterate.converged
-    assert not saddle_point(neuron, HALF, 1.0, on_failure="return").converged
+    assert not saddle_point(neuron, HALF, alpha=1.0, on_failure="return").converged
 
 
 def test_one_level_in_a_sequence_is_the_paper_s_model_bit_for_bit():
     task = TaskSpec(0.4, 0.3, 0.1)
-    plain = saddle_point(NeuronSpec(Polsky(), 0.5, 0.5), task, 0.7)
-    sequence = saddle_point(NeuronSpec((Polsky(),), (0.5,), 0.5), task, 0.7)
+    plain = saddle_point(NeuronSpec(Polsky(), 0.5, 0.5), task, alpha=0.7)
+    sequence = saddle_point(NeuronSpec((Polsky(),), (0.5,), 0.5), task, alpha=0.7)
     assert values(plain).tobytes() == values(sequence).tobytes()
     assert plain.stability == sequence.stability

@@ -38,9 +38,9 @@ def test_digits_of_an_earlier_independent_program(nonlinearity, theta_d, alpha):
 def test_stability_changes_sign_at_the_limit():
     neuron, task = NeuronSpec((Polsky(), ReLU()), (0.5, 0.4), 0.3), TaskSpec(0.3, 0.2, 0.1)
     limit = stability_limit(neuron, task)
-    assert saddle_point(neuron, task, limit.alpha * 0.999).stability > 0.0
-    assert saddle_point(neuron, task, limit.alpha * 1.001).stability < 0.0
-    assert abs(saddle_point(neuron, task, limit.alpha).stability) < 1e-9
+    assert saddle_point(neuron, task, alpha=limit.alpha * 0.999).stability > 0.0
+    assert saddle_point(neuron, task, alpha=limit.alpha * 1.001).stability < 0.0
+    assert abs(saddle_point(neuron, task, alpha=limit.alpha).stability) < 1e-9
 
 
 @pytest.mark.parametrize("task", [TaskSpec(), TaskSpec(0.3, 0.2, 0.4)], ids=repr)
@@ -48,7 +48,7 @@ def test_linear_neuron_is_stable_up_to_capacity(task):
     neuron = NeuronSpec(Linear(), 0.5, 0.3)
     assert stability_limit(neuron, task).alpha == math.inf
     capacity = critical_capacity(neuron, task).alpha_c
-    assert 0.0 < saddle_point(neuron, task, 0.999 * capacity).stability < 0.1
+    assert 0.0 < saddle_point(neuron, task, alpha=0.999 * capacity).stability < 0.1
 
 
 def test_kinks_make_the_solution_unstable_below_capacity():
@@ -118,7 +118,7 @@ def broken_action(point, kernel, split, split_hat):
     ids=["relu", "polsky", "polsky-general", "step", "two-levels"],
 )
 def test_replicon_is_the_hessian_of_the_broken_action(neuron, task, alpha):
-    point = saddle_point(neuron, task, alpha)
+    point = saddle_point(neuron, task, alpha=alpha)
     kernel = TreeKernel(neuron, task, nodes=16)
     origin = broken_action(point, kernel, 0.0, 0.0)
 

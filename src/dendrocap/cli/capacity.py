@@ -47,7 +47,7 @@ def capacity(
 
     Example: dendrocap capacity -g relu --theta-d 0.1:2:9 --rsb 0,1,2
     """
-    from dendrocap.theory.curves import BROKEN_FIELDS, CAPACITY_FIELDS, capacity_points
+    from dendrocap.theory.parameter_grids import BROKEN_FIELDS, CAPACITY_FIELDS, capacity_points
 
     texts = {
         "theta_d": theta_d, "theta_s": theta_s, "x_min": x_min, "gamma": gamma,

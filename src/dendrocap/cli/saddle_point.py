@@ -54,7 +54,7 @@ def saddle_point(
 
     Example: dendrocap saddle-point --alpha 0:4.9:40 --theta-d 0.5 --plot entropy.png
     """
-    from dendrocap.theory.curves import SADDLE_POINT_FIELDS, saddle_point_points
+    from dendrocap.theory.parameter_grids import SADDLE_POINT_FIELDS, saddle_point_points
     from dendrocap.validation import choice
 
     texts = {

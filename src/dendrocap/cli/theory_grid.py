@@ -92,7 +92,7 @@ def run(
 ) -> None:
     """Solve the ``points`` of a grid and print them; ``fields`` are all results, ``shown`` those of the table."""
     from dendrocap.model import NeuronSpec, TaskSpec
-    from dendrocap.theory.curves import specified
+    from dendrocap.theory.parameter_grids import specified
 
     target = plot_target(plot) if plot else None
     cases = grid.cases()

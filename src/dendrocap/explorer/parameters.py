@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
@@ -220,8 +219,3 @@ class Parameters:
     def uses_surrogate(self) -> bool:
         """Whether something stands for g' in learning; a linear neuron has no need of it."""
         return self.slope == "surrogate" and self.nonlinearity != "linear"
-
-    @property
-    def ceiling(self) -> float:
-        """Capacity of K branches with a step as g and weights of either sign, 16 sqrt(ln K) / pi (paper notes, 15)."""
-        return 16.0 * math.sqrt(math.log(self.n_branches)) / math.pi

@@ -21,9 +21,10 @@ def neuron_script(parameters: Parameters) -> str:
     grid = f"np.geomspace({low!r}, {high!r}, {n})" if parameters.axis == "theta_d" else None
     grid = grid or f"np.linspace({low!r}, {high!r}, {n})"
     axis = parameters.axis
+    head = _head(parameters, "from dendrocap.theory import committee_ceiling")
     return f"""import numpy as np
 
-{_head(parameters)}units = dc.Units(n_inputs={parameters.n_inputs}, n_branches={parameters.n_branches})
+{head}units = dc.Units(n_inputs={parameters.n_inputs}, n_branches={parameters.n_branches})
 
 solution = dc.critical_capacity(neuron, task)
 print(f"capacity            {{solution.alpha_c:.4f}} patterns per synapse")
@@ -39,7 +40,7 @@ branch_input = solution.preactivation  # its density is branch_input.pdf(x), nex
 weights = solution.weights  # weights.pdf(w) for w > 0, and weights.silent_fraction at zero
 
 limit = dc.stability_limit(neuron, task)
-ceiling = 16 * np.sqrt(np.log(units.n_branches)) / np.pi
+ceiling = committee_ceiling(units.n_branches)
 print(f"replica symmetry is unstable above a load of {{limit.alpha:.3g}}")
 print(f"ceiling for K = {{units.n_branches}} branches: {{ceiling:.3g}}")
 """

@@ -229,7 +229,7 @@ def weight_theory(parameters: Parameters) -> WeightTheory:
     except DendrocapError as error:
         return WeightTheory(None, None, float("nan"), str(error))
     try:
-        at_load = saddle_point(parameters.neuron, task, parameters.load, on_failure="return").weights
+        at_load = saddle_point(parameters.neuron, task, alpha=parameters.load, on_failure="return").weights
     except DendrocapError as error:
         return WeightTheory(None, capacity.weights, capacity.alpha_c, str(error))
     return WeightTheory(at_load, capacity.weights, capacity.alpha_c)

@@ -9,7 +9,7 @@ from functools import lru_cache
 from dendrocap.errors import DendrocapError
 from dendrocap.explorer.parameters import Parameters
 from dendrocap.model import NeuronSpec, TaskSpec
-from dendrocap.theory import critical_capacity, stability_limit
+from dendrocap.theory import committee_ceiling, critical_capacity, stability_limit
 
 __all__ = ["Validity", "sentences", "validity"]
 
@@ -94,8 +94,9 @@ def _ceiling(parameters: Parameters, alpha_c: float) -> tuple[str, str]:
         return "fine", "A one-layer neuron has no branches: K changes nothing but the millivolts."
     if k == 1:
         return "warning", "The theory is for many branches; with K = 1 it says nothing about this neuron."
-    text = f"Ceiling for K = {k:,} branches, 16 √(ln K) / π = {parameters.ceiling:.3g}"
-    if alpha_c > parameters.ceiling:
+    ceiling = committee_ceiling(k)
+    text = f"Ceiling for K = {k:,} branches, 16 √(ln K) / π = {ceiling:.3g}"
+    if alpha_c > ceiling:
         if parameters.f_out != 0.5:
             return "warning", f"{text}: α_c lies above it, but it was derived for f_out = ½; rarer labels allow more."
         return "warning", f"{text}: α_c lies above it: an argument, no proof, that so few branches store less."

@@ -14,7 +14,7 @@ from dendrocap.errors import DendrocapError
 from dendrocap.explorer.parameters import Parameters
 from dendrocap.model import Linear, NeuronSpec, Nonlinearity, TaskSpec
 from dendrocap.theory import CapacitySolution, critical_capacity
-from dendrocap.theory.curves import capacity_points
+from dendrocap.theory.parameter_grids import capacity_points
 
 __all__ = ["CURVE_POINTS", "Curve", "View", "capacity_axis", "key_numbers", "view"]
 

@@ -3,10 +3,10 @@
 The layer stands above the theory, which it inverts, and below the experiments, which feed it data.
 """
 
+from dendrocap.fitting.amplitudes import WeightFit, fit_weights
 from dendrocap.fitting.bootstrap import Interval
-from dendrocap.fitting.nonlinearity import NonlinearityFit, fit_nonlinearity
-from dendrocap.fitting.report import CapacityReport, capacity_report
-from dendrocap.fitting.weights import WeightFit, fit_weights
+from dendrocap.fitting.capacity_report import CapacityReport, capacity_report
+from dendrocap.fitting.dendritic_curve import NonlinearityFit, fit_nonlinearity
 
 __all__ = [
     "CapacityReport",

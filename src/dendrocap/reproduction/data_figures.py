@@ -15,7 +15,7 @@ from dendrocap.reproduction.claims import Measured
 from dendrocap.reproduction.learning_figures import Results
 from dendrocap.reproduction.tables import Tables
 from dendrocap.theory import CapacityWeights
-from dendrocap.theory.curves import capacity_points
+from dendrocap.theory.parameter_grids import capacity_points
 
 if TYPE_CHECKING:
     import pandas as pd

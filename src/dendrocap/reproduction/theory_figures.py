@@ -16,8 +16,14 @@ from dendrocap.errors import ConvergenceError
 from dendrocap.model import Linear, NeuronSpec, Nonlinearity, Polsky, ReLU, SaturatingReLU, TaskSpec
 from dendrocap.reproduction.claims import Measured, paper_claims
 from dendrocap.reproduction.tables import Tables
-from dendrocap.theory import critical_capacity, large_threshold_slope, relu_large_threshold_capacity, stability_limit
-from dendrocap.theory.curves import capacity_points
+from dendrocap.theory import (
+    committee_ceiling,
+    critical_capacity,
+    large_threshold_slope,
+    relu_large_threshold_capacity,
+    stability_limit,
+)
+from dendrocap.theory.parameter_grids import capacity_points
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -87,7 +93,7 @@ def capacity_against_theta_d() -> dict[str, pd.DataFrame]:
         mean, sd = found.preactivation_mean, found.preactivation_sd
         inset.append({"theta_d": theta_d, "mean": mean, "sd": sd, "linear_share": _linear_share(Polsky(), mean, sd)})
     ceiling = [
-        {"n_branches": K, "natural": _ceiling(math.log(K)), "base_ten": _ceiling(math.log10(K))}
+        {"n_branches": K, "natural": committee_ceiling(K), "base_ten": committee_ceiling(K) / math.sqrt(math.log(10.0))}
         for K in CEILING_BRANCHES
     ]
     return {
@@ -95,11 +101,6 @@ def capacity_against_theta_d() -> dict[str, pd.DataFrame]:
         "fig2a_inset": pd.DataFrame(inset),
         "fig2a_ceiling": pd.DataFrame(ceiling),
     }
-
-
-def _ceiling(logarithm: float) -> float:
-    """Capacity of a committee machine with step functions and weights of any sign, by the logarithm of K."""
-    return 16.0 * math.sqrt(logarithm) / math.pi
 
 
 def measure_theta_d(tables: Tables) -> dict[str, Measured]:

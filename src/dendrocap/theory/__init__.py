@@ -1,18 +1,19 @@
 """Replica theory: what the neuron can store, and what its synapses look like when it does."""
 
 from dendrocap.theory.critical_capacity import critical_capacity
-from dendrocap.theory.curves import capacity_curve, saddle_point_curve
 from dendrocap.theory.finite_load_weights import FiniteLoadWeights
 from dendrocap.theory.gaussian import Estimate, Moments, gaussian_expectation, moments
 from dendrocap.theory.inverse import SilentRange, dendritic_threshold, linear_margin, silent_range, somatic_thresholds
 from dendrocap.theory.limits import (
     ZeroLoad,
+    committee_ceiling,
     large_threshold_silent_fraction,
     large_threshold_slope,
     perceptron_limit,
     relu_large_threshold_capacity,
     zero_load,
 )
+from dendrocap.theory.parameter_grids import capacity_curve, saddle_point_curve
 from dendrocap.theory.replica_symmetric import CapacitySolution, OtherSolution
 from dendrocap.theory.rsb import BrokenCapacity, BrokenWeights, CommitteeCapacity, committee_capacity
 from dendrocap.theory.saddle_point import SaddlePoint, saddle_point
@@ -36,6 +37,7 @@ __all__ = [
     "ZeroLoad",
     "capacity_curve",
     "committee_capacity",
+    "committee_ceiling",
     "critical_capacity",
     "dendritic_threshold",
     "gaussian_expectation",

@@ -89,7 +89,7 @@ def dendritic_threshold(weights: CapacityWeights, f_in: float) -> float:
     return f_in * weights.mean()
 
 
-def somatic_thresholds(g: Nonlinearity, weights: CapacityWeights, task: TaskSpec) -> tuple[float, ...]:
+def somatic_thresholds(g: Nonlinearity, weights: CapacityWeights, task: TaskSpec | None = None) -> tuple[float, ...]:
     """Every theta_s at which a neuron at capacity has these weights, ascending; empty if there is none.
 
     The dendritic threshold is the one that the mean weight asks for. A silent fraction is usually reached twice, at
@@ -101,8 +101,8 @@ def somatic_thresholds(g: Nonlinearity, weights: CapacityWeights, task: TaskSpec
         Of the only dendritic level.
     weights : CapacityWeights
         In the model's units.
-    task : TaskSpec
-        Coding levels and margin.
+    task : TaskSpec, optional
+        Coding levels and margin; 1/2, 1/2 and 0 if not given.
 
     Notes
     -----
@@ -113,9 +113,10 @@ def somatic_thresholds(g: Nonlinearity, weights: CapacityWeights, task: TaskSpec
     --------
     >>> from dendrocap import NeuronSpec, Polsky, TaskSpec, critical_capacity
     >>> solution = critical_capacity(NeuronSpec(Polsky(), theta_d=0.5, theta_s=0.3))
-    >>> [round(theta_s, 6) for theta_s in somatic_thresholds(Polsky(), solution.weights, TaskSpec())]
+    >>> [round(theta_s, 6) for theta_s in somatic_thresholds(Polsky(), solution.weights)]
     [0.161245, 0.3]
     """
+    task = TaskSpec() if task is None else task
     i0, _, i2 = tail(weights.B)
     v = task.f_in * (1.0 - task.f_in)
     Q = weights.W_star**2 * i2
@@ -149,19 +150,21 @@ def somatic_thresholds(g: Nonlinearity, weights: CapacityWeights, task: TaskSpec
     return tuple(sorted(theta_s(m) for m in roots))
 
 
-def silent_range(g: Nonlinearity, theta_d: float, task: TaskSpec) -> SilentRange:
+def silent_range(g: Nonlinearity, theta_d: float, task: TaskSpec | None = None) -> SilentRange:
     """The interval of silent fractions that somatic thresholds can produce at this dendritic threshold.
 
     Thresholds within a thousandth of the ends of g's range are left out.
 
     Examples
     --------
-    >>> from dendrocap import Polsky, TaskSpec
-    >>> found = silent_range(Polsky(), 0.5, TaskSpec())
+    >>> from dendrocap import Polsky
+    >>> found = silent_range(Polsky(), 0.5)
     >>> print(f"{found.low:.3f} to {found.high:.3f}")
     0.745 to 0.789
     """
     from scipy.optimize import minimize_scalar
+
+    task = TaskSpec() if task is None else task
 
     def silent(theta_s: float) -> float:
         return silent_fraction_or_nan(g, theta_d, theta_s, task)
@@ -192,7 +195,7 @@ def silent_fraction_or_nan(g: Nonlinearity, theta_d: float, theta_s: float, task
         return math.nan
 
 
-def linear_margin(weights: CapacityWeights, task: TaskSpec) -> CapacitySolution:
+def linear_margin(weights: CapacityWeights, task: TaskSpec | None = None) -> CapacitySolution:
     """The one-layer neuron whose weights at capacity are these, and the margin it needs for them.
 
     Without dendritic non-linearity only a margin raises the silent fraction above one half; the weights have the same
@@ -214,6 +217,7 @@ def linear_margin(weights: CapacityWeights, task: TaskSpec) -> CapacitySolution:
     >>> print(f"margin {rival.task.kappa:.3f}, capacity {rival.alpha_c:.3f} instead of {solution.alpha_c:.3f}")
     margin 1.045, capacity 0.274 instead of 5.112
     """
+    task = TaskSpec() if task is None else task
     theta = dendritic_threshold(weights, task.f_in)
     wanted = weights.B
     if wanted < -1e-12:  # B vanishes without a margin

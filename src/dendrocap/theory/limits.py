@@ -21,6 +21,7 @@ from dendrocap.validation import real_number, refuse
 
 __all__ = [
     "ZeroLoad",
+    "committee_ceiling",
     "large_threshold_silent_fraction",
     "large_threshold_slope",
     "perceptron_limit",
@@ -170,6 +171,26 @@ def relu_large_threshold_capacity(theta_d: float, theta_s: float = 0.5, f_in: fl
 
     i0, i1, i2 = tail(monotone_root(excess, 0.0, 1.0).at)
     return i0 / (i2 - i1**2)
+
+
+def committee_ceiling(n_branches: float) -> float:
+    """Capacity of K branches with a step as g and weights of either sign, 16 sqrt(ln K) / pi.
+
+    A ceiling for neurons with non-negative weights, by argument rather than proof, to leading order in ln K. It was
+    derived for f_out = 1/2 and no margin (paper notes, item 15).
+
+    Parameters
+    ----------
+    n_branches : int
+        K. One branch has no ceiling of this kind, and gives 0.
+
+    Examples
+    --------
+    >>> round(committee_ceiling(30), 2), round(committee_ceiling(100), 2)
+    (9.39, 10.93)
+    """
+    n_branches = real_number("n_branches", n_branches, 1.0)
+    return 16.0 * math.sqrt(math.log(n_branches)) / math.pi
 
 
 def _B_saturating() -> float:

@@ -50,8 +50,8 @@ class SaddlePoint:
 
     Examples
     --------
-    >>> from dendrocap import NeuronSpec, ReLU, TaskSpec, saddle_point
-    >>> point = saddle_point(NeuronSpec(ReLU(), theta_d=0.5, theta_s=0.5), TaskSpec(), alpha=0.5)
+    >>> from dendrocap import NeuronSpec, ReLU, saddle_point
+    >>> point = saddle_point(NeuronSpec(ReLU(), theta_d=0.5, theta_s=0.5), alpha=0.5)
     >>> print(f"two solutions share {point.q / point.Q:.3f} of their squared norm")
     two solutions share 0.742 of their squared norm
     >>> point.converged, point.stability > 0.0
@@ -97,15 +97,17 @@ class SaddlePoint:
         return Preactivation(self.task.f_in * self.M_bar, math.sqrt(variance))
 
 
-def saddle_point(neuron: NeuronSpec, task: TaskSpec, alpha: float, *, on_failure: str = "raise") -> SaddlePoint:
+def saddle_point(
+    neuron: NeuronSpec, task: TaskSpec | None = None, *, alpha: float, on_failure: str = "raise"
+) -> SaddlePoint:
     """The typical solutions of a random task at load ``alpha``, in the replica-symmetric estimate.
 
     Parameters
     ----------
     neuron : NeuronSpec
         Any non-linearity, jumps included; one level or several.
-    task : TaskSpec
-        Coding levels and margin.
+    task : TaskSpec, optional
+        Coding levels and margin; 1/2, 1/2 and 0 if not given.
     alpha : float
         Patterns per synapse, from 0 up to the capacity.
     on_failure : {"raise", "return"}
@@ -126,10 +128,11 @@ def saddle_point(neuron: NeuronSpec, task: TaskSpec, alpha: float, *, on_failure
     Examples
     --------
     >>> from dendrocap import Linear
-    >>> point = saddle_point(NeuronSpec(Linear(), theta_d=0.5, theta_s=0.5), TaskSpec(), alpha=0.5)
+    >>> point = saddle_point(NeuronSpec(Linear(), theta_d=0.5, theta_s=0.5), alpha=0.5)
     >>> round(point.M_hat, 9), round(point.stability, 4)
     (-1.0, 0.5991)
     """
+    task = TaskSpec() if task is None else task
     alpha = real_number("alpha", alpha, 0.0)
     choice("on_failure", on_failure, ("raise", "return"))
     real_number("theta_d", neuron.levels[0].theta, 0.0, low_open=True)

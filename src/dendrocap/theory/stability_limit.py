@@ -33,9 +33,9 @@ class StabilityLimit:
 
     Examples
     --------
-    >>> from dendrocap import NeuronSpec, Polsky, TaskSpec, stability_limit, critical_capacity
+    >>> from dendrocap import NeuronSpec, Polsky, critical_capacity, stability_limit
     >>> neuron = NeuronSpec(Polsky(), theta_d=0.5, theta_s=0.5)
-    >>> limit = stability_limit(neuron, TaskSpec())
+    >>> limit = stability_limit(neuron)
     >>> print(f"unstable from {limit.alpha:.4f} on; RS capacity {critical_capacity(neuron).alpha_c:.4f}")
     unstable from 0.8323 on; RS capacity 4.9513
     """
@@ -48,7 +48,7 @@ class StabilityLimit:
     task: TaskSpec
 
 
-def stability_limit(neuron: NeuronSpec, task: TaskSpec, *, on_failure: str = "raise") -> StabilityLimit:
+def stability_limit(neuron: NeuronSpec, task: TaskSpec | None = None, *, on_failure: str = "raise") -> StabilityLimit:
     """The load at which the replica-symmetric solution first becomes unstable.
 
     Below it, the replica-symmetric estimates are consistent; above, solutions fall into clusters and the estimates
@@ -58,8 +58,8 @@ def stability_limit(neuron: NeuronSpec, task: TaskSpec, *, on_failure: str = "ra
     ----------
     neuron : NeuronSpec
         Kinks in g make the limit finite; only a linear or very smooth g is stable up to capacity.
-    task : TaskSpec
-        Coding levels and margin.
+    task : TaskSpec, optional
+        Coding levels and margin; 1/2, 1/2 and 0 if not given.
     on_failure : {"raise", "return"}
         What to do when the result is not as accurate as it should be.
 
@@ -71,9 +71,10 @@ def stability_limit(neuron: NeuronSpec, task: TaskSpec, *, on_failure: str = "ra
     Examples
     --------
     >>> from dendrocap import ReLU
-    >>> round(stability_limit(NeuronSpec(ReLU(), theta_d=0.5, theta_s=0.5), TaskSpec()).alpha, 6)
+    >>> round(stability_limit(NeuronSpec(ReLU(), theta_d=0.5, theta_s=0.5)).alpha, 6)
     0.793798
     """
+    task = TaskSpec() if task is None else task
     choice("on_failure", on_failure, ("raise", "return"))
     real_number("theta_d", neuron.levels[0].theta, 0.0, low_open=True)
     solution = solve_on_curve(neuron, task, lambda point: -point.stability, math.inf, coarsely=False)

@@ -190,7 +190,7 @@ def saddle_point_points(neuron: NeuronSpec, task: TaskSpec | None = None, **para
         raise InvalidParameter("alpha is missing: a saddle point belongs to a load alpha >= 0")
 
     def solve(case: Case) -> Any:
-        return saddle_point(*specified(neuron, task or TaskSpec(), case), case["alpha"])
+        return saddle_point(*specified(neuron, task or TaskSpec(), case), alpha=case["alpha"])
 
     return _points(solve, parameters)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from dendrocap.fitting.weights import WeightFit
+from dendrocap.fitting.amplitudes import WeightFit
 from dendrocap.model import Nonlinearity
 from dendrocap.theory.weight_distributions import Preactivation
 

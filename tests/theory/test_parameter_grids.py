@@ -46,7 +46,7 @@ def test_failures_are_nan_with_a_reason():
 
 def test_saddle_points_over_load_and_threshold():
     curve = saddle_point_curve(NEURON, alpha=[0.0, 0.6, 1.8], theta_d=[0.1, 0.5])
-    single = saddle_point(NeuronSpec(Polsky(), 0.5, 0.5), TaskSpec(), 1.8)
+    single = saddle_point(NeuronSpec(Polsky(), 0.5, 0.5), TaskSpec(), alpha=1.8)
     assert curve.Q.sel(alpha=1.8, theta_d=0.5).item() == single.Q
     assert curve.free_entropy.sel(alpha=1.8, theta_d=0.5).item() == single.free_entropy
     assert np.isnan(curve.Q.sel(alpha=1.8, theta_d=0.1))
