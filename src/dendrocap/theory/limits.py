@@ -1,6 +1,6 @@
 """Limits in which the theory simplifies, most of them to closed forms.
 
-The print reads two of them off fits over a finite range; here they are exact (paper notes, items 12 and 13).
+The paper reads two of them off fits over a finite range; here they are exact (paper notes, items 12 and 13).
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ class CapacitySolution:
     W_bar, Q : float
         Mean weight and mean squared weight.
     A, C : float
-        Scaled conjugate order parameters of the print.
+        Scaled conjugate order parameters of the paper.
     M_bar, mean_shift : float
         Correction to the mean weight that the somatic threshold demands, and the shift Delta of the mean somatic
         input that unequal labels demand.
@@ -286,7 +286,7 @@ class _Problem:
 
 
 def _matched(before: list[_Point], here: list[_Point]) -> list[tuple[_Point, _Point]]:
-    """Neighbouring states of the same branch of solutions, told by their mean inputs."""
+    """Neighbouring states of the same branch of solutions, known by their mean inputs."""
     if not before:
         return []
     return [(min(before, key=lambda old: abs(old.tree.means[0] - new.tree.means[0])), new) for new in here]

@@ -50,7 +50,7 @@ def newton(
     A step is judged by the step that would follow it with the same Jacobian: it is shortened until the next one is
     shorter. This test does not depend on how the equations are scaled, which matters where some of them are almost
     flat, as those for the breaking parameters are. The Jacobian is kept up to date by Broyden's formula as long as
-    steps shrink fast, and measured anew when they do not; one from a neighbouring problem may be given to begin
+    steps shrink fast, and measured again when they do not; one from a neighbouring problem may be given to begin
     with. Ends at ``target``, when a component has moved further than ``reach``, or when nothing better can be found;
     the caller decides whether the residual is good enough.
     """
