@@ -23,6 +23,8 @@ MAY_IMPORT = {
     "experiments": {"errors", "validation", "model", "theory", "learning", "datasets", "fitting"},
     "estimator": {"errors", "validation", "model", "encoding", "learning"},
     "figures": {"errors", "validation", "model", "theory", "learning", "datasets", "fitting", "experiments"},
+    # The public names of figures.
+    "plot": {"figures"},
     "reproduction": {
         "errors",
         "validation",
@@ -44,6 +46,7 @@ MAY_IMPORT = {
         "fitting",
         "experiments",
         "figures",
+        "plot",
     },
     "cli": {
         "errors",
@@ -56,6 +59,7 @@ MAY_IMPORT = {
         "experiments",
         "estimator",
         "figures",
+        "plot",
         "reproduction",
         "explorer",
     },
@@ -64,7 +68,7 @@ ONLY_IN = {
     "numba": ("_compiled.py", "_kernels.py", "learning/_simd.py"),
     "dask": ("experiments/executors.py",),
     "distributed": ("experiments/executors.py",),
-    "matplotlib": ("figures/",),
+    "matplotlib": ("figures/", "reproduction/"),
     "typer": ("cli/",),
     "panel": ("explorer/",),
     "bokeh": ("explorer/",),
