@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from dendrocap.theory import CapacitySolution
 
-__all__ = ["SOLVERS", "breaking", "curves", "neuron_at_capacity", "solvers"]
+__all__ = ["SOLVER_LOOKS", "breaking", "curves", "neuron_at_capacity", "solvers"]
 
 Floats = NDArray[np.float64]
 Rows = Sequence[Mapping[str, Any]]
@@ -39,7 +39,7 @@ STEP_DASHES = {0: SYMMETRIC["ls"], 1: ONE_STEP["ls"], "full": MANY_STEPS["ls"]}
 # The line of each column of a table of loads.
 LOAD_LINES = {"alpha_rs": SYMMETRIC, "alpha_1": ONE_STEP, "alpha_full": MANY_STEPS, "alpha_at": UNSTABLE}
 # Label, colour and marker per solver, in the order of the legend; Okabe and Ito's colours.
-SOLVERS = {
+SOLVER_LOOKS = {
     "surrogate": ("annealed surrogate", "#D55E00", "o"),
     "replicated": ("replicated SGD", "#0072B2", "s"),
     "sharpening": ("sharpened g", "#009E73", "^"),
@@ -173,7 +173,7 @@ def solvers(reached: Rows, theory: Rows, *, ax: Axes | None = None) -> Figure:
     with drawing_axes(1.6, 3.2, ax) as (figure, axes):
         for column in ("alpha_rs", "alpha_full", "alpha_at"):
             _line(axes, theory, column, color="0.35", lw=1.2, **LOAD_LINES[column])
-        for solver, (label, color, marker) in SOLVERS.items():
+        for solver, (label, color, marker) in SOLVER_LOOKS.items():
             dots = sorted((float(row["theta_d"]), float(row["alpha"])) for row in reached if row["solver"] == solver)
             if dots:
                 axes.plot(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dendrocap.figures.capacity_plots import SOLVERS
+from dendrocap.figures.capacity_plots import SOLVER_LOOKS
 from dendrocap.figures.style import AXIS_LABELS, PALETTE, drawing
 from dendrocap.model import Polsky, ReLU, Tabulated
 
@@ -154,7 +154,7 @@ def solver_weights(rows: Sequence[Mapping[str, Any]], *, figure: Figure | None =
         for axes, solver in zip(panels, names, strict=False):
             own = [row for row in rows if row["solver"] == solver]
             edges = [*(float(row["left"]) for row in own), float(own[-1]["right"])]
-            label, color, _ = SOLVERS[solver]
+            label, color, _ = SOLVER_LOOKS[solver]
             axes.stairs([float(row["density"]) for row in own], edges, fill=True, color=color, alpha=0.7)
             axes.set_title(label, fontsize=8)
         for axes in panels[len(names) :]:
