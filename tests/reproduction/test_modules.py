@@ -27,7 +27,7 @@ def test_no_figure_imports_another(path):
         if isinstance(node, ast.ImportFrom):
             names = {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
             assert not names & others, f"{path.name} imports {names & others}"
-            assert node.module not in ("dendrocap.reproduction.registry", "dendrocap.reproduction.runner")
+            assert node.module not in ("dendrocap.reproduction.registry", "dendrocap.reproduction.figure_runner")
 
 
 @pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: figure.name)

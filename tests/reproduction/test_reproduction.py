@@ -16,11 +16,11 @@ from dendrocap.reproduction import (
     FIGURES,
     PRESETS,
     fig04,
+    figure_runner,
     paper_claims,
     read_tables,
     registry,
     reproduce,
-    runner,
     selected,
     stored,
     write_report,
@@ -40,7 +40,7 @@ def outcome_of(made, name):
 def swapped(monkeypatch, name, **changes):
     """The same figures, one of them changed."""
     figures = tuple(replace(f, **changes) if f.name == name else f for f in FIGURES)
-    for module in (registry, runner):
+    for module in (registry, figure_runner):
         monkeypatch.setattr(module, "FIGURES", figures)
 
 
@@ -186,7 +186,7 @@ def test_missing_data_skip_a_figure_with_the_reason(tmp_path, monkeypatch):
     def nowhere(name):
         raise MissingData(f"{name} is not on this machine")
 
-    monkeypatch.setattr(runner, "locate", nowhere)
+    monkeypatch.setattr(figure_runner, "locate", nowhere)
     made = reproduce(["fig8"], out=tmp_path)
     outcome = outcome_of(made, "fig8")
     assert (outcome.status, outcome.reason) == ("skipped", "mnist is not on this machine")

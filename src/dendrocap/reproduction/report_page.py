@@ -13,9 +13,9 @@ from importlib.resources import files
 from pathlib import Path
 
 from dendrocap.reproduction.claims import CANNOT, DIFFERS, NOT_RUN, REPRODUCED, UNDECIDED, Judged
+from dendrocap.reproduction.figure_runner import DONE, MISSING, FigureOutcome, Reproduction
 from dendrocap.reproduction.paper_figure import PaperFigure
 from dendrocap.reproduction.registry import FIGURES
-from dendrocap.reproduction.runner import DONE, MISSING, FigureOutcome, Reproduction
 
 __all__ = ["write_report"]
 
