@@ -9,8 +9,7 @@ import csv
 import sys
 from pathlib import Path
 
-from dendrocap.figures.rsb import draw_breaking
-from dendrocap.figures.style import save
+from dendrocap import plot
 
 RESULTS = Path(__file__).parent.parent / "docs" / "results"
 
@@ -21,4 +20,4 @@ def table(name: str) -> list[dict[str, str]]:
 
 
 if __name__ == "__main__":
-    save(draw_breaking(table("rsb_capacity.csv"), table("rsb_learned.csv")), Path(sys.argv[1]))
+    plot.save(plot.breaking(table("rsb_capacity.csv"), table("rsb_learned.csv")), Path(sys.argv[1]))

@@ -25,6 +25,8 @@ MAY_IMPORT = {
     "experiments": {"errors", "validation", "model", "theory", "learning", "datasets", "fitting"},
     "estimator": {"errors", "validation", "model", "encoding", "learning"},
     "figures": {"errors", "validation", "model", "theory", "learning", "datasets", "fitting", "experiments"},
+    # The public names of figures.
+    "plot": {"figures"},
     "reproduction": {
         "errors",
         "validation",
@@ -46,6 +48,7 @@ MAY_IMPORT = {
         "fitting",
         "experiments",
         "figures",
+        "plot",
     },
     "cli": {
         "errors",
@@ -58,6 +61,7 @@ MAY_IMPORT = {
         "experiments",
         "estimator",
         "figures",
+        "plot",
         "reproduction",
         "explorer",
     },
@@ -66,7 +70,7 @@ ONLY_IN = {
     "numba": ("_compiled.py", "_kernels.py", "learning/_simd.py"),
     "dask": ("experiments/executors.py",),
     "distributed": ("experiments/executors.py",),
-    "matplotlib": ("figures/",),
+    "matplotlib": ("figures/", "reproduction/"),
     "typer": ("cli/",),
     "panel": ("explorer/",),
     "bokeh": ("explorer/",),

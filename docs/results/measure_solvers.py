@@ -209,14 +209,13 @@ def shares(options):
 
 
 def figure(options):
-    from dendrocap.figures.solvers import draw_solution_weights, draw_solvers
-    from dendrocap.figures.style import save
+    from dendrocap import plot
 
     found = summary(options.budget)
     reached = [{"solver": solver, "theta_d": theta_d, **row} for (solver, theta_d), row in found.items()]
-    save(draw_solvers(reached, theory_lines()), HERE.parent / "images" / "solvers.png")
+    plot.save(plot.solvers(reached, theory_lines()), HERE.parent / "images" / "solvers.png")
     with WEIGHTS.open(newline="") as file:
-        save(draw_solution_weights(list(csv.DictReader(file))), HERE.parent / "images" / "solver_weights.png")
+        plot.save(plot.solver_weights(list(csv.DictReader(file))), HERE.parent / "images" / "solver_weights.png")
 
 
 def solutions(options):

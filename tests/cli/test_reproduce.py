@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from dendrocap.cli import app
-from dendrocap.reproduction import FIGURES, running
+from dendrocap.reproduction import FIGURES, figure_runner
 
 runner = CliRunner()
 
@@ -57,7 +57,7 @@ def test_a_failed_figure_is_exit_code_one_and_a_stop_130(tmp_path, monkeypatch):
     def broken(self, figure, tables, origin):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(running._Workshop, "_write", broken)
+    monkeypatch.setattr(figure_runner._Workshop, "_write", broken)
     result = run("2c", "--out", tmp_path)
     assert result.exit_code == 1
     assert "No space left on device" in result.stderr
@@ -65,7 +65,7 @@ def test_a_failed_figure_is_exit_code_one_and_a_stop_130(tmp_path, monkeypatch):
     def stopped(self, figure, tables, origin):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(running._Workshop, "_write", stopped)
+    monkeypatch.setattr(figure_runner._Workshop, "_write", stopped)
     result = run("2c", "2d", "--out", tmp_path)
     assert result.exit_code == 130
     assert "go on with: dendrocap reproduce 2c 2d --preset quick" in result.stderr
@@ -76,7 +76,7 @@ def test_a_figure_that_cannot_be_measured_is_exit_code_one(tmp_path, monkeypatch
         raise KeyError("no such column")
 
     figures = tuple(replace(f, measure=broken) if f.name == "fig2c" else f for f in FIGURES)
-    monkeypatch.setattr(running, "FIGURES", figures)
+    monkeypatch.setattr(figure_runner, "FIGURES", figures)
     result = run("2c", "--out", tmp_path)
     assert result.exit_code == 1
     assert "fig2c was drawn, but its tables cannot be measured: 'no such column'" in result.stderr

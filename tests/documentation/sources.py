@@ -19,6 +19,7 @@ PUBLIC_PACKAGES = (
     "dendrocap.datasets",
     "dendrocap.experiments",
     "dendrocap.fitting",
+    "dendrocap.plot",
     "dendrocap.reproduction",
 )
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dendrocap import DendriticNeuron, LinearNeuron, NeuronSpec, Polsky, random_patterns
-from dendrocap.experiments import ProcessExecutor, SerialExecutor, Sweep, run_sweep, run_sweeps
+from dendrocap.experiments import ProcessExecutor, SerialExecutor, Store, Sweep, run_sweep, run_sweeps
 from dendrocap.experiments.cells import run_cell
 from dendrocap.experiments.tasks import check
 from dendrocap.learning import SGD, ExponentialAnnealing, HalveOnPlateau, noise_robustness, train
@@ -154,3 +154,6 @@ def test_several_sweeps_run_as_one_and_share_cells(tmp_path):
     assert [(report.ran, report.counts.done) for report in reports] == [(2, 2), (2, 2)]
     assert (told[-1].cells, told[-1].done) == (3, 3)
     assert [report.ran for report in run_sweeps([first, second], tmp_path / "r.db", jobs=1)] == [0, 0]
+    with Store(tmp_path / "open.db", write=True) as store:  # one that is open is used, and stays open
+        assert [report.ran for report in run_sweeps([first, second], store, jobs=1)] == [len(first), len(second)]
+        assert len(store.records(first)) == len(first)

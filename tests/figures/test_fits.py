@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from dendrocap import Polsky, capacity_report, fit_nonlinearity, fit_weights
-from dendrocap.figures.nonlinearity_fit import draw_nonlinearity_fit
-from dendrocap.figures.weight_fit import draw_weight_fit
+from dendrocap import Polsky, capacity_report, fit_nonlinearity, fit_weights, plot
 from dendrocap.theory import CapacityWeights
 
 
@@ -19,7 +17,7 @@ def fit():
 def test_bar_histogram_density_and_band_are_those_of_the_fit(fit):
     report = capacity_report(fit)
     other = CapacityWeights(0.7, 2.0)
-    figure = draw_weight_fit(fit, report, others=[("wider", other)], caption="a caption")
+    figure = plot.weight_fit(fit, report, others=[("wider", other)], caption="a caption")
     silent, density, branches, *_ = figure.axes
     assert silent.patches[0].get_height() == fit.silent_fraction.value
     (stairs,) = [patch for patch in density.patches if hasattr(patch, "get_data")]
@@ -39,7 +37,7 @@ def test_points_and_curve_are_those_of_the_fit():
     x = np.linspace(0.5, 24.0, 20)
     for kind in ("polsky", "tabulated"):
         fit = fit_nonlinearity(x, 15.0 * Polsky(0.3, 10.0)(x / 15.0), kind)
-        top, bottom = draw_nonlinearity_fit(fit).axes
+        top, bottom = plot.nonlinearity_fit(fit).axes
         _, curve, points = top.lines
         assert_array_equal(curve.get_ydata(), fit.predict(curve.get_xdata()))
         assert_array_equal(points.get_ydata(), fit.y)

@@ -1,7 +1,6 @@
 """The figure on replica symmetry breaking, from a table as it is stored."""
 
-from dendrocap.figures.rsb import draw_breaking
-from dendrocap.figures.style import save
+from dendrocap import plot
 
 ROWS = [
     {"nonlinearity": name, "theta_d": theta, "alpha_rs": rs, "alpha_1": "1.2", "alpha_full": "1.1", "alpha_at": at}
@@ -16,7 +15,7 @@ ROWS = [
 
 def test_one_panel_per_non_linearity_and_only_finite_loads(tmp_path):
     learned = [{"nonlinearity": "polsky", "theta_d": 0.5, "alpha": 1.4}]
-    figure = draw_breaking(ROWS, learned)
+    figure = plot.breaking(ROWS, learned)
     relu, polsky = figure.axes
     assert relu.get_title() == "ReLU"
     lines = {line.get_label(): line.get_xydata().tolist() for line in relu.lines}
@@ -24,5 +23,5 @@ def test_one_panel_per_non_linearity_and_only_finite_loads(tmp_path):
     assert lines["RS becomes unstable"] == [[1.0, 0.7]]
     assert len(relu.lines) == 4
     assert [line.get_label() for line in polsky.lines][-1] == "reached by learning"
-    save(figure, tmp_path / "rsb.png")
+    plot.save(figure, tmp_path / "rsb.png")
     assert (tmp_path / "rsb.png").stat().st_size > 0

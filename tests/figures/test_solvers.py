@@ -1,7 +1,6 @@
 """The figure of loads reached, from tables as they are stored."""
 
-from dendrocap.figures.solvers import draw_solution_weights, draw_solvers
-from dendrocap.figures.style import save
+from dendrocap import plot
 
 THEORY = [
     {"theta_d": "0.1", "alpha_rs": "1.57", "alpha_full": "1.35", "alpha_at": "0.76"},
@@ -15,13 +14,13 @@ def test_one_line_per_solver(tmp_path):
         {"solver": "surrogate", "theta_d": 0.1, "alpha": 1.3},
         {"solver": "sgd", "theta_d": 1.0, "alpha": 0.0},
     ]
-    figure = draw_solvers(reached, THEORY)
+    figure = plot.solvers(reached, THEORY)
     lines = {line.get_label(): line for line in figure.axes[0].lines}
-    assert lines["symmetry broken"].get_xydata().tolist() == [[0.1, 1.35], [1.0, 2.5]]
+    assert lines["many steps of breaking"].get_xydata().tolist() == [[0.1, 1.35], [1.0, 2.5]]
     assert lines["annealed surrogate"].get_xydata().tolist() == [[0.1, 1.3], [1.0, 2.1]]
     assert lines["plain SGD"].get_xydata().tolist() == [[1.0, 0.0]]
     assert len(lines) == 5
-    save(figure, tmp_path / "solvers.png")
+    plot.save(figure, tmp_path / "solvers.png")
     assert (tmp_path / "solvers.png").stat().st_size > 0
 
 
@@ -31,7 +30,7 @@ def test_one_histogram_per_solver():
         for solver, densities in (("sgd", (0.75, 0.25)), ("surrogate", (0.5, 0.5)))
         for left, density in zip((0.0, 1.0), densities, strict=True)
     ]
-    figure = draw_solution_weights(rows)
+    figure = plot.solver_weights(rows)
     first, second, *empty = figure.axes
     assert [axes.get_title() for axes in (first, second)] == ["plain SGD", "annealed surrogate"]
     (stairs,) = first.patches

@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 
+from dendrocap import plot
 from dendrocap.experiments.averages import Average
 from dendrocap.figures.style import PALETTE
-from dendrocap.figures.sweep import draw_averages
 
 
 def test_one_line_per_value_with_the_given_points():
@@ -15,7 +15,7 @@ def test_one_line_per_value_with_the_given_points():
         for line in ("polsky", "linear")
         for x in (1.0, 2.0)
     ]
-    (axes,) = draw_averages(points, "theta_d", "alpha_c", "nonlinearity").axes
+    (axes,) = plot.averages(points, "theta_d", "alpha_c", "nonlinearity").axes
     assert [text.get_text() for text in axes.get_legend().get_texts()] == [
         "nonlinearity = polsky",
         "nonlinearity = linear",
@@ -28,5 +28,5 @@ def test_one_line_per_value_with_the_given_points():
 
 
 def test_a_single_line_needs_no_legend():
-    (axes,) = draw_averages([Average(None, "a", 1.0, 0.1, 2), Average(None, "b", 2.0, 0.1, 2)], "kind", "y").axes
+    (axes,) = plot.averages([Average(None, "a", 1.0, 0.1, 2), Average(None, "b", 2.0, 0.1, 2)], "kind", "y").axes
     assert axes.get_legend() is None

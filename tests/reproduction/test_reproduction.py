@@ -15,15 +15,17 @@ from dendrocap.experiments import SerialExecutor, Store
 from dendrocap.reproduction import (
     FIGURES,
     PRESETS,
-    catalogue,
+    fig04,
+    figure_runner,
     paper_claims,
+    read_tables,
+    registry,
     reproduce,
-    running,
     selected,
     stored,
     write_report,
 )
-from dendrocap.reproduction.tables import read_table, write_table
+from dendrocap.reproduction.csv_tables import read_table, write_table
 from tests.reproduction.conftest import SIMULATED, TINY
 
 # The folder that most tests look at is made once, by the process that runs them all.
@@ -38,7 +40,7 @@ def outcome_of(made, name):
 def swapped(monkeypatch, name, **changes):
     """The same figures, one of them changed."""
     figures = tuple(replace(f, **changes) if f.name == name else f for f in FIGURES)
-    for module in (catalogue, running):
+    for module in (registry, figure_runner):
         monkeypatch.setattr(module, "FIGURES", figures)
 
 
@@ -57,8 +59,7 @@ def test_every_claim_has_its_measurement(made):
     measured = {figure.name: set() for figure in FIGURES}
     for outcome, figure in zip(made.outcomes, FIGURES, strict=True):
         if outcome.status == "done":
-            tables = {name: read_table(made.path(f"{name}.csv")) for name in outcome.tables}
-            measured[figure.name] = set(figure.measure(tables))
+            measured[figure.name] = set(figure.measure(read_tables(made.folder, outcome.tables)))
     for claim in paper_claims():
         if claim.figure != "fig8":
             assert claim.measure in measured[claim.figure], claim.id
@@ -88,7 +89,7 @@ def test_broken_curves_and_stability_are_what_the_theory_says(made):
 def test_exact_claims_end_as_derived(made):
     """Those that no simulation enters, whatever the preset."""
     verdicts = {judged.claim.id: judged.verdict for judged in made.judged}
-    assert verdicts["one-layer-capacity"] == "reproduced"
+    assert verdicts["linear-capacity"] == "reproduced"
     assert verdicts["saturating-slope"] == "reproduced"
     assert verdicts["relu-coefficient"] == "differs"
     assert verdicts["reduced-equation"] == "differs"
@@ -152,8 +153,24 @@ def test_what_is_finished_is_not_run_again(made, monkeypatch):
     assert outcome_of(again, "fig2a").status == "done"  # of the earlier call
 
 
+def test_the_store_of_a_figure_is_opened_once(made, monkeypatch):
+    opened = []
+    monkeypatch.setattr(Store, "__init__", counted(Store.__init__, opened))
+    again = reproduce(["fig4"], preset=TINY, out=made.folder, executor=SerialExecutor())
+    assert outcome_of(again, "fig4").status == "done"
+    assert len(opened) == 1
+
+
+def counted(function, calls):
+    def call(*arguments, **options):
+        calls.append(arguments)
+        return function(*arguments, **options)
+
+    return call
+
+
 def test_one_failure_does_not_stop_the_others(tmp_path, monkeypatch):
-    def broken(preset, results):
+    def broken(size, records):
         raise ZeroDivisionError("no luck")
 
     swapped(monkeypatch, "fig2b", tables=broken)
@@ -169,7 +186,7 @@ def test_missing_data_skip_a_figure_with_the_reason(tmp_path, monkeypatch):
     def nowhere(name):
         raise MissingData(f"{name} is not on this machine")
 
-    monkeypatch.setattr(running, "locate", nowhere)
+    monkeypatch.setattr(figure_runner, "locate", nowhere)
     made = reproduce(["fig8"], out=tmp_path)
     outcome = outcome_of(made, "fig8")
     assert (outcome.status, outcome.reason) == ("skipped", "mnist is not on this machine")
@@ -177,8 +194,8 @@ def test_missing_data_skip_a_figure_with_the_reason(tmp_path, monkeypatch):
 
 
 def test_failed_runs_are_told_and_left_out(tmp_path, monkeypatch):
-    def bad_sweeps(preset):
-        good = catalogue.simulations.speed_sweeps(preset)
+    def bad_sweeps(size):
+        good = fig04.sweeps(size)
         return [*good[:1], replace(good[1], parameters={**good[1].parameters, "n_inputs": -1})]
 
     swapped(monkeypatch, "fig4", sweeps=bad_sweeps)
@@ -266,7 +283,7 @@ def test_tables_keep_all_digits(tmp_path):
     assert read_table(tmp_path / "t.csv").equals(table)
 
 
-def test_presets_are_the_sizes_of_the_print():
+def test_presets_are_the_sizes_of_the_paper():
     paper = PRESETS["paper"]
     assert (paper.n_inputs, paper.n_branches, paper.seeds) == (999, 27, 10)
     assert PRESETS["quick"].n_inputs / PRESETS["quick"].n_branches == paper.n_inputs / paper.n_branches

@@ -10,9 +10,9 @@ benchmarks.rsb_curves FILE``; :doc:`derivation and checks </rsb>`.
 import csv
 from pathlib import Path
 
-from dendrocap.figures.rsb import draw_breaking
+from dendrocap import plot
 
 results = Path("../../results")
 rows = list(csv.DictReader((results / "rsb_capacity.csv").open()))
 learned = list(csv.DictReader((results / "rsb_learned.csv").open()))
-figure = draw_breaking(rows, learned)
+figure = plot.breaking(rows, learned)

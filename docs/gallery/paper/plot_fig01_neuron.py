@@ -6,7 +6,6 @@ The architecture, synapses on branches with a non-linearity each and a threshold
 of a dendrite as Polsky et al. measured it.
 """
 
-from dendrocap.figures.architecture import draw_architecture
-from dendrocap.reproduction.theory_figures import sketch
+from dendrocap.reproduction import fig01
 
-figure = draw_architecture(sketch())
+figure = fig01.draw(fig01.tables())

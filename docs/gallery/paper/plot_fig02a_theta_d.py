@@ -10,10 +10,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import dendrocap as dc
-from dendrocap.figures.capacity_panels import draw_capacity_against_theta_d
-from dendrocap.reproduction.theory_figures import capacity_against_theta_d
+from dendrocap.reproduction import fig02
 
-figure = draw_capacity_against_theta_d(capacity_against_theta_d())
+figure = fig02.draw_a(fig02.tables_a())
 
 # %%
 # The same by hand, for a dendrite of your own:

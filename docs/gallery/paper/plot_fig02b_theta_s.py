@@ -5,7 +5,6 @@ Fig. 2b: capacity against the somatic threshold
 Replica-symmetric capacity, computed on the fly.
 """
 
-from dendrocap.figures.capacity_panels import draw_capacity_against_theta_s
-from dendrocap.reproduction.theory_figures import capacity_against_theta_s
+from dendrocap.reproduction import fig02
 
-figure = draw_capacity_against_theta_s(capacity_against_theta_s())
+figure = fig02.draw_b(fig02.tables_b())

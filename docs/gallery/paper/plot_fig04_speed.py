@@ -8,12 +8,6 @@ ten seeds. At one rate for all the dendritic neuron is far ahead; each at its be
 </results/paper/report>`.
 """
 
-from pathlib import Path
+from dendrocap.reproduction import fig04, read_tables
 
-from dendrocap.figures.learning_panels import draw_learning_speed
-from dendrocap.reproduction.tables import read_table
-
-results = Path("../../results/paper")
-names = ("fig4_curves", "fig4_epochs")
-tables = {name: read_table(results / f"{name}.csv") for name in names}
-figure = draw_learning_speed(tables)
+figure = fig04.draw(read_tables("../../results/paper", fig04.TABLES))

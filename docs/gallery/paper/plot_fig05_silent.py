@@ -7,12 +7,6 @@ which turns the trend around. Stored tables of ``dendrocap reproduce fig5``; :do
 what we measured </results/paper/report>`.
 """
 
-from pathlib import Path
+from dendrocap.reproduction import fig05, read_tables
 
-from dendrocap.figures.capacity_panels import draw_sparsity
-from dendrocap.reproduction.tables import read_table
-
-results = Path("../../results/paper")
-names = ("fig5", "fig5_rsb")
-tables = {name: read_table(results / f"{name}.csv") for name in names}
-figure = draw_sparsity(tables)
+figure = fig05.draw(read_tables("../../results/paper", fig05.TABLES))

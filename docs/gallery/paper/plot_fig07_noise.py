@@ -7,12 +7,6 @@ Errors added by flipped inputs and by synaptic noise, at shared settings and wit
 claims and what we measured </results/paper/report>`.
 """
 
-from pathlib import Path
+from dendrocap.reproduction import fig07, read_tables
 
-from dendrocap.figures.learning_panels import draw_noise
-from dendrocap.reproduction.tables import read_table
-
-results = Path("../../results/paper")
-names = ("fig7",)
-tables = {name: read_table(results / f"{name}.csv") for name in names}
-figure = draw_noise(tables)
+figure = fig07.draw(read_tables("../../results/paper", fig07.TABLES))

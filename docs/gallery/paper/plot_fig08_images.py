@@ -7,12 +7,6 @@ tables of ``dendrocap reproduce fig8 --preset paper --seeds 3``; :doc:`what the 
 measured </results/paper/report>`.
 """
 
-from pathlib import Path
+from dendrocap.reproduction import fig08, read_tables
 
-from dendrocap.figures.data_panels import draw_images
-from dendrocap.reproduction.tables import read_table
-
-results = Path("../../results/paper")
-names = ("fig8",)
-tables = {name: read_table(results / f"{name}.csv") for name in names}
-figure = draw_images(tables)
+figure = fig08.draw(read_tables("../../results/paper", fig08.TABLES))

@@ -7,12 +7,6 @@ linear growth disappears. Stored tables of ``dendrocap reproduce fig9``; :doc:`w
 measured </results/paper/report>`.
 """
 
-from pathlib import Path
+from dendrocap.reproduction import fig09, read_tables
 
-from dendrocap.figures.capacity_panels import draw_asymptotes
-from dendrocap.reproduction.tables import read_table
-
-results = Path("../../results/paper")
-names = ("fig9", "fig9_slopes", "fig9_rsb")
-tables = {name: read_table(results / f"{name}.csv") for name in names}
-figure = draw_asymptotes(tables)
+figure = fig09.draw(read_tables("../../results/paper", fig09.TABLES))

@@ -7,12 +7,6 @@ threshold. Stored tables of ``dendrocap reproduce fig10``; :doc:`what the paper 
 </results/paper/report>`.
 """
 
-from pathlib import Path
+from dendrocap.reproduction import fig10, read_tables
 
-from dendrocap.figures.capacity_panels import draw_sparsity_shape
-from dendrocap.reproduction.tables import read_table
-
-results = Path("../../results/paper")
-names = ("fig10_x_min", "fig10_gamma", "fig10_theta_s")
-tables = {name: read_table(results / f"{name}.csv") for name in names}
-figure = draw_sparsity_shape(tables)
+figure = fig10.draw(read_tables("../../results/paper", fig10.TABLES))

@@ -7,12 +7,6 @@ Stored tables of ``dendrocap reproduce weights --preset paper``; :doc:`what the 
 measured </results/paper/report>`.
 """
 
-from pathlib import Path
+from dendrocap.reproduction import learned_weights, read_tables
 
-from dendrocap.figures.learning_panels import draw_learned_weights
-from dendrocap.reproduction.tables import read_table
-
-results = Path("../../results/paper")
-names = ("weights", "weights_quantiles")
-tables = {name: read_table(results / f"{name}.csv") for name in names}
-figure = draw_learned_weights(tables)
+figure = learned_weights.draw(read_tables("../../results/paper", learned_weights.TABLES))

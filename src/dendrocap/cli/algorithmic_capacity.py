@@ -107,10 +107,9 @@ def algorithmic_capacity(
     if as_json and verdict:
         message(verdict)
     if target:
-        from dendrocap.figures.style import save
-        from dendrocap.figures.training import draw_error_curve
+        from dendrocap import plot as plots
 
-        save(draw_error_curve(points, neuron.nonlinearity.name), target)
+        plots.save(plots.error_curve(points, neuron.nonlinearity.name), target)
         message(f"figure: {target}")
     if interrupted:
         raise typer.Exit(130)

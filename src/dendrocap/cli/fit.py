@@ -44,10 +44,9 @@ def fit_nonlinearity_command(
     rows["at_bounds"] = ", ".join(found.at_bounds)
     emit([{"nonlinearity": found.nonlinearity.name, "n_points": found.x.size, **rows}], as_json=as_json)
     if target:
-        from dendrocap.figures.nonlinearity_fit import draw_nonlinearity_fit
-        from dendrocap.figures.style import save
+        from dendrocap import plot as plots
 
-        save(draw_nonlinearity_fit(found), target)
+        plots.save(plots.nonlinearity_fit(found), target)
         message(f"figure: {target}")
 
 
@@ -124,10 +123,9 @@ def fit_weights_command(
         emit([_candidate_row(row) for row in found.comparison], title="the visible amplitudes, by likelihood")
     message(f"silent fraction: {found.dendrites.verdict}")
     if target:
-        from dendrocap.figures.style import save
-        from dendrocap.figures.weight_fit import draw_weight_fit
+        from dendrocap import plot as plots
 
-        save(draw_weight_fit(found, report), target)
+        plots.save(plots.weight_fit(found, report), target)
         message(f"figure: {target}")
 
 
@@ -149,15 +147,14 @@ def song2005_command(
     emit([asdict(reading) for reading in found.readings], as_json=as_json, columns=columns)
     message(found.caption)
     if target:
-        from dendrocap.figures.style import save
-        from dendrocap.figures.weight_fit import draw_weight_fit
+        from dendrocap import plot as plots
         from dendrocap.fitting import capacity_report
         from dendrocap.theory import CapacityWeights
 
         fit = found.paper_way
         printed = CapacityWeights(fit.B, float(PRINTED.units.weight_mv(PRINTED.W_star)))
         others = [(f"printed, {printed.W_star:.2f} mV", printed)]
-        save(draw_weight_fit(fit, capacity_report(fit), others=others, caption=found.caption), target)
+        plots.save(plots.weight_fit(fit, capacity_report(fit), others=others, caption=found.caption), target)
         message(f"figure: {target}")
 
 

@@ -87,10 +87,9 @@ def generalise(
     last = [row for row in rows if row["epoch"] == rows[-1]["epoch"]]
     emit(rows if as_json else last, as_json=as_json, title=f"{TASKS[task].meaning}, {n_seeds} seeds")
     if target:
-        from dendrocap.figures.generalisation import draw_generalisation
-        from dendrocap.figures.style import save
+        from dendrocap import plot as plots
 
-        save(draw_generalisation(rows, TASKS[task].meaning), target)
+        plots.save(plots.generalisation(rows, TASKS[task].meaning), target)
         message(f"figure: {target}")
     if interrupted:
         message(f"interrupted: {len(curves)} of {2 * n_seeds} runs were finished and are shown")

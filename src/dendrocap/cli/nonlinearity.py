@@ -44,8 +44,7 @@ def nonlinearity(
     ]
     emit(rows, as_json=as_json, title=repr(g))
     if target:
-        from dendrocap.figures.nonlinearity import draw_nonlinearity
-        from dendrocap.figures.style import save
+        from dendrocap import plot as plots
 
-        save(draw_nonlinearity(g, start, stop), target)
+        plots.save(plots.nonlinearity(g, start, stop), target)
         message(f"figure: {target}")

@@ -63,10 +63,10 @@ def reproduce(
             preset=preset,
             out=out,
             seeds=seeds,
-            jobs=jobs,
+            workers=jobs,
             executor=executor,
             progress=lambda name, now: tell(now, name),
-            finished=_tell,
+            callback=_tell,
         )
     page, _ = write_report(made)
     emit(_claim_rows(made) if as_json else _figure_rows(made), as_json=as_json, title=f"{preset} preset")

@@ -94,10 +94,9 @@ def robustness(
     ]
     emit(rows, as_json=as_json, title=f"{neuron!r}, error {outcome.baseline:.4g} without noise")
     if target:
-        from dendrocap.figures.style import save
-        from dendrocap.figures.training import draw_robustness
+        from dendrocap import plot as plots
 
-        save(draw_robustness(outcome, neuron.nonlinearity.name), target)
+        plots.save(plots.robustness(outcome, neuron.nonlinearity.name), target)
         message(f"figure: {target}")
 
 

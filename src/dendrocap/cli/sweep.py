@@ -137,10 +137,9 @@ def plot(
         wanted = results.sweep(digest)
         points = averages(wanted, results.records(wanted), x, y, by, _places(at or ()))
     emit([_point_row(point, x, y, by) for point in points], as_json=as_json, title=wanted.name)
-    from dendrocap.figures.style import save
-    from dendrocap.figures.sweep import draw_averages
+    from dendrocap import plot as plots
 
-    save(draw_averages(points, x, y, by), target)
+    plots.save(plots.averages(points, x, y, by), target)
     message(f"figure: {target}")
 
 

@@ -120,10 +120,9 @@ def run(
     if failed:
         message(f"{len(failed)} of {len(rows)} points have no answer; the first: {failed[0]['reason']}")
     if target:
-        from dendrocap.figures.curves import draw_curves
-        from dendrocap.figures.style import save
+        from dendrocap import plot as plots
 
-        save(draw_curves(rows, along[0], y, y_label, log=grid.log), target)
+        plots.save(plots.curves(rows, along[0], y, y_label, log=grid.log), target)
         message(f"figure: {target}")
 
 

@@ -85,10 +85,9 @@ def train(
         save_run(file, result, *task)
         message(f"run: {file}")
     if target:
-        from dendrocap.figures.style import save as save_figure
-        from dendrocap.figures.training import draw_training
+        from dendrocap import plot as plots
 
-        save_figure(draw_training(result), target)
+        plots.save(plots.training(result), target)
         message(f"figure: {target}")
     if interrupted:
         raise KeyboardInterrupt

@@ -6,7 +6,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -144,7 +144,7 @@ def run_sweep(
 
 def run_sweeps(
     sweeps: Sequence[Sweep],
-    store: str | Path,
+    store: str | Path | Store,
     *,
     executor: Executor | None = None,
     jobs: int | None = None,
@@ -153,8 +153,9 @@ def run_sweeps(
 ) -> list[SweepReport]:
     """Run what a store does not have yet of several sweeps, as if they were one.
 
-    Workers start once and go from one sweep to the next without waiting. Parameters are those of `run_sweep`; the
-    reports are in the order of the sweeps, and their ``seconds`` are those of the whole call.
+    Workers start once and go from one sweep to the next without waiting. Parameters are those of `run_sweep`;
+    a store that is open for writing may be given too, and stays open. The reports are in the order of the sweeps, and
+    their ``seconds`` are those of the whole call.
 
     Examples
     --------
@@ -173,7 +174,8 @@ def run_sweeps(
         executor = SerialExecutor() if jobs == 1 else ProcessExecutor(jobs)
     tell = progress or (lambda _: None)
     began, ran = time.monotonic(), set()
-    with Store(store, write=True) as results, _ctrl_c() as stop:
+    opened = nullcontext(store) if isinstance(store, Store) else Store(store, write=True)
+    with opened as results, _ctrl_c() as stop:
         for sweep in sweeps:
             results.add(sweep)
         known = results.statuses()

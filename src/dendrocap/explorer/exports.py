@@ -28,14 +28,13 @@ class Export:
 
 def figure_file(parameters: Parameters, suffix: str) -> bytes:
     """The neuron as a figure in the look of the house: "png" or "svg"."""
-    from dendrocap.figures.neuron import draw_neuron
-    from dendrocap.figures.style import save
+    from dendrocap import plot
 
     shown = view(parameters)
     if shown.solution is None:
         raise NoSolution(shown.problem)
     curve = shown.curve
-    figure = draw_neuron(
+    figure = plot.neuron_at_capacity(
         shown.solution,
         shown.dendrite_x,
         curve.axis,
@@ -45,7 +44,7 @@ def figure_file(parameters: Parameters, suffix: str) -> bytes:
         parameters.units,
     )
     target = io.BytesIO()
-    save(figure, target, suffix)
+    plot.save(figure, target, suffix)
     return target.getvalue()
 
 

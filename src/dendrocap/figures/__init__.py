@@ -1,1 +1,1 @@
-"""Figures. Modules here draw what they are given; they compute nothing."""
+"""Plots and what they share. Modules here draw what they are given; they compute nothing."""

@@ -1,4 +1,4 @@
-"""One look for all figures: palette, fonts, sizes, and how they are saved."""
+"""One look for all figures: palette, words, line code, sizes, and how figures begin and are saved."""
 
 from __future__ import annotations
 
@@ -6,33 +6,76 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, cast
+
+from dendrocap.model import Custom, Linear, Polsky, ReLU, SaturatingReLU, Step, Tabulated
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["COLUMN_WIDTH", "LABELS", "PALETTE", "footnote", "house_style", "save"]
+__all__ = [
+    "AXIS_LABELS",
+    "COLUMN_WIDTH",
+    "LABELS",
+    "MANY_STEPS",
+    "ONE_STEP",
+    "PALETTE",
+    "SYMMETRIC",
+    "UNSTABLE",
+    "drawing_axes",
+    "drawing",
+    "footnote",
+    "house_style",
+    "save",
+]
 
 # Okabe and Ito's colours, distinguishable with any colour vision; one per non-linearity, the same in all figures.
 PALETTE = {
-    "polsky": "#D55E00",
-    "relu": "#0072B2",
-    "saturating_relu": "#E69F00",
-    "step": "#CC79A7",
-    "linear": "#000000",
-    "tabulated": "#009E73",
-    "custom": "#56B4E9",
+    Polsky.name: "#D55E00",
+    ReLU.name: "#0072B2",
+    SaturatingReLU.name: "#E69F00",
+    Step.name: "#CC79A7",
+    Linear.name: "#000000",
+    Tabulated.name: "#009E73",
+    Custom.name: "#56B4E9",
 }
 
 LABELS = {
-    "polsky": "Polsky",
-    "relu": "ReLU",
-    "saturating_relu": "saturating ReLU",
-    "step": "step",
-    "linear": "one layer",
-    "tabulated": "measured curve",
-    "custom": "custom",
+    Polsky.name: "Polsky",
+    ReLU.name: "ReLU",
+    SaturatingReLU.name: "saturating ReLU",
+    Step.name: "step",
+    Linear.name: "linear",
+    Tabulated.name: "measured curve",
+    Custom.name: "custom",
 }
+
+AXIS_LABELS = {
+    "theta_d": r"dendritic threshold $\theta_d$",
+    "theta_s": r"somatic threshold $\theta_s$",
+    "x_min": r"onset of the sigmoid $x_{\min}$",
+    "gamma": r"steepness $\gamma$",
+    "f_in": r"input coding level $f_{\mathrm{in}}$",
+    "f_out": r"output coding level $f_{\mathrm{out}}$",
+    "kappa": r"margin $\kappa$",
+    "alpha": r"load $\alpha = P / N$",
+    "alpha_c": r"critical capacity $\alpha_c = P_c / N$",
+    "silent_fraction": r"silent fraction $p_0$ at capacity",
+    "branch_output": r"branch output $g(x)$",
+    "epsp_mv": "EPSP amplitude (mV)",
+    "density_mv": "density (1 / mV)",
+    "error": "training error",
+    "error_percent": "training error (%)",
+    "flip_probability": r"flip probability $\rho$",
+    "noise_amplitude": r"amplitude of synaptic noise $\sigma$",
+}
+
+# The line code of the theory; what was learned has markers.
+SYMMETRIC = {"ls": "-", "label": "replica symmetric"}
+ONE_STEP = {"ls": "--", "label": "one step of breaking"}
+MANY_STEPS = {"ls": ":", "label": "many steps of breaking"}
+UNSTABLE = {"ls": "-.", "label": "RS becomes unstable"}
 
 COLUMN_WIDTH = 3.4  # inches, one column of a two-column page
 
@@ -59,13 +102,40 @@ def house_style() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def drawing(columns: float, height: float, given: Figure | None = None) -> Iterator[Figure]:
+    """The figure given, or a new one of that many columns and inches, to be filled in the style of the house."""
+    from matplotlib.figure import Figure
+
+    with house_style():
+        yield Figure(figsize=(columns * COLUMN_WIDTH, height), layout="constrained") if given is None else given
+
+
+@contextmanager
+def drawing_axes(columns: float, height: float, given: Axes | None = None) -> Iterator[tuple[Figure, Any]]:
+    """The same with one pair of axes: a figure and its axes."""
+    with drawing(columns, height, None if given is None else cast("Figure", given.figure)) as figure:
+        yield figure, figure.subplots() if given is None else given
+
+
 def footnote(figure: Figure, text: str) -> None:
     """Small print below a figure that is not drawn yet: how large its simulations were."""
     figure.supxlabel(text, fontsize=6.5, x=0.01, ha="left", color="0.35")
 
 
 def save(figure: Figure, target: Path | IO[bytes], suffix: str | None = None) -> None:
-    """Write a figure at 150 dpi, in the format that its name, or for a stream the ``suffix``, asks for."""
+    """Write a figure at 150 dpi, in the format that its name, or for a stream the ``suffix``, asks for.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from dendrocap import ReLU, plot
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     plot.save(plot.nonlinearity(ReLU()), Path(folder, "relu.svg"))
+    ...     Path(folder, "relu.svg").stat().st_size > 1000
+    True
+    """
     # Fonts embedded in a PDF file carry dates that their own library complains about.
     logging.getLogger("fontTools").setLevel(logging.ERROR)
     with house_style():

@@ -1,10 +1,12 @@
-"""The paper made anew: every figure with its data, next to what the paper claims."""
+"""The paper reproduced: one module per figure, with its data, next to what the paper claims."""
 
-from dendrocap.reproduction.catalogue import FIGURES, PaperFigure, selected
 from dendrocap.reproduction.claims import Claim, Judged, Measured, judge, paper_claims
-from dendrocap.reproduction.presets import PRESETS, Preset
-from dendrocap.reproduction.report import write_report
-from dendrocap.reproduction.running import FigureOutcome, Reproduction, reproduce, stored
+from dendrocap.reproduction.csv_tables import read_tables
+from dendrocap.reproduction.figure_runner import FigureOutcome, Reproduction, reproduce, stored
+from dendrocap.reproduction.paper_figure import PaperFigure
+from dendrocap.reproduction.registry import FIGURES, selected
+from dendrocap.reproduction.report_page import write_report
+from dendrocap.reproduction.run_size import PRESETS, RunSize
 
 __all__ = [
     "FIGURES",
@@ -14,10 +16,11 @@ __all__ = [
     "Judged",
     "Measured",
     "PaperFigure",
-    "Preset",
     "Reproduction",
+    "RunSize",
     "judge",
     "paper_claims",
+    "read_tables",
     "reproduce",
     "selected",
     "stored",

@@ -101,7 +101,7 @@ class Measured:
     error : float
         Standard error; zero for what is exact, NaN if a single seed cannot tell.
     reachable : tuple of float, optional
-        Smallest and largest value that any choice of the parameters left open by the print can give.
+        Smallest and largest value that any choice of the parameters left open by the paper can give.
     note : str
         What a reader should know beside the number.
 

@@ -1,6 +1,6 @@
-"""How large a reproduction is: `quick` for a coffee break, `paper` for the numbers of the print.
+"""How large a reproduction is: `quick` for a coffee break, `paper` for the sizes of the paper.
 
-Theory is exact in both. Simulations of the quick preset have fewer synapses, but as many per branch as in the print
+Theory is exact in both. Simulations of the quick preset have fewer synapses, but as many per branch as in the paper
 (37), on which finite-size effects depend most.
 """
 
@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["PRESETS", "Preset"]
+__all__ = ["PRESETS", "RunSize"]
 
 
 @dataclass(frozen=True)
-class Preset:
+class RunSize:
     """Sizes of everything that is not exact.
 
     Parameters
@@ -73,12 +73,12 @@ class Preset:
     bootstrap: int
 
     @property
-    def size(self) -> str:
+    def words(self) -> str:
         """The size of a simulation in words, for captions."""
         return f"N = {self.n_inputs}, K = {self.n_branches}, {self.seeds} seeds"
 
 
-QUICK = Preset(
+QUICK = RunSize(
     name="quick",
     n_inputs=333,
     n_branches=9,
@@ -101,7 +101,7 @@ QUICK = Preset(
     bootstrap=200,
 )
 
-PAPER = Preset(
+PAPER = RunSize(
     name="paper",
     n_inputs=999,
     n_branches=27,
@@ -124,4 +124,4 @@ PAPER = Preset(
     bootstrap=1000,
 )
 
-PRESETS = {preset.name: preset for preset in (QUICK, PAPER)}
+PRESETS = {size.name: size for size in (QUICK, PAPER)}

@@ -6,22 +6,21 @@ Numbers are written with all their digits, so that what is read back is what was
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dendrocap.errors import CorruptData
+from dendrocap.reproduction.paper_figure import Tables
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Tables", "read_table", "write_table"]
-
-Tables = Mapping[str, "pd.DataFrame"]
+__all__ = ["read_table", "read_tables", "write_table"]
 
 
 def write_table(path: Path, table: pd.DataFrame, origin: Sequence[str]) -> None:
-    """Write a table behind comment lines that tell its origin; the file appears when it is complete."""
+    """Write a table behind comment lines that say where it comes from; the file appears when it is complete."""
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with unfinished.open("w", encoding="utf-8", newline="\n") as file:
@@ -40,3 +39,19 @@ def read_table(path: Path) -> pd.DataFrame:
         return pd.read_csv(path, comment="#", engine="python")  # whose numbers are Python's, exact to the last digit
     except (ValueError, UnicodeDecodeError) as error:  # pandas' own errors are ValueErrors
         raise CorruptData(f"{path} is not a table that dendrocap wrote: {error}") from error
+
+
+def read_tables(folder: str | Path, names: Iterable[str]) -> Tables:
+    r"""Stored tables by their names, such as those of a figure: what its ``draw`` and ``measure`` take.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from dendrocap.reproduction import fig01, read_tables, reproduce
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     made = reproduce(["fig1"], out=folder)
+    ...     tables = read_tables(folder, fig01.TABLES)
+    >>> list(tables), fig01.draw(tables).axes[1].get_title()
+    (['fig1'], 'Polsky: $x_{\\min} = 0.33$, $\\gamma = 15$')
+    """
+    return {name: read_table(Path(folder) / f"{name}.csv") for name in names}

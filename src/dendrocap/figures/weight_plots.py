@@ -1,32 +1,36 @@
-"""Synaptic strengths and the neuron that would have them, as in the paper's Fig. 6."""
+"""Plots of synaptic weights: measured strengths with the neuron that would have them, and what solvers find."""
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dendrocap.figures.style import COLUMN_WIDTH, PALETTE, house_style
-from dendrocap.fitting import CapacityReport, WeightFit
-from dendrocap.theory.weight_distributions import CapacityWeights
+from dendrocap.figures.capacity_plots import SOLVER_LOOKS
+from dendrocap.figures.style import AXIS_LABELS, PALETTE, drawing
+from dendrocap.model import Polsky, ReLU, Tabulated
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["draw_weight_fit"]
+    from dendrocap.fitting import CapacityReport, WeightFit
+    from dendrocap.theory import CapacityWeights
+
+__all__ = ["solver_weights", "weight_fit"]
 
 DATA = "0.78"
-FIT, OTHER, BRANCHES = PALETTE["polsky"], PALETTE["relu"], PALETTE["tabulated"]
+FIT, OTHER, BRANCHES = PALETTE[Polsky.name], PALETTE[ReLU.name], PALETTE[Tabulated.name]
 
 
-def draw_weight_fit(
+def weight_fit(
     fit: WeightFit,
     report: CapacityReport,
     *,
     others: Sequence[tuple[str, CapacityWeights]] = (),
     caption: str = "",
+    figure: Figure | None = None,
 ) -> Figure:
     """Silent fraction as a bar at zero, histogram and fitted density with its band, and the drive of the branches.
 
@@ -40,11 +44,21 @@ def draw_weight_fit(
         Further distributions in millivolts, drawn as dashed lines.
     caption : str
         Printed below the figure.
-    """
-    from matplotlib.figure import Figure
+    figure : Figure, optional
+        Where to draw; by default a new one.
 
-    with house_style():
-        figure = Figure(figsize=(2.1 * COLUMN_WIDTH, 2.9 + (0.75 if caption else 0.0)), layout="constrained")
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import dendrocap as dc
+    >>> from dendrocap import plot
+    >>> amplitudes_mv = np.random.default_rng(1).gamma(1.5, 0.4, size=300)
+    >>> fit = dc.fit_weights(amplitudes_mv, 3000, n_bootstrap=10)
+    >>> figure = plot.weight_fit(fit, dc.capacity_report(fit))
+    >>> figure.axes[1].get_xlabel()
+    'EPSP amplitude (mV)'
+    """
+    with drawing(2.1, 2.9 + (0.75 if caption else 0.0), figure) as figure:
         silent, density, branches = figure.subplots(1, 3, width_ratios=(0.9, 5.0, 4.0))
         _draw_silent(silent, fit)
         _draw_density(density, fit, others)
@@ -89,8 +103,8 @@ def _draw_density(axes: Any, fit: WeightFit, others: Sequence[tuple[str, Capacit
         )
     axes.set_xlim(0.0, far)
     axes.set_ylim(bottom=0.0)
-    axes.set_xlabel("EPSP amplitude (mV)")
-    axes.set_ylabel("density (1 / mV)")
+    axes.set_xlabel(AXIS_LABELS["epsp_mv"])
+    axes.set_ylabel(AXIS_LABELS["density_mv"])
     axes.legend(loc="upper right")
 
 
@@ -115,3 +129,38 @@ def _draw_branches(axes: Any, report: CapacityReport) -> None:
     axes.set_title(
         rf"$\alpha_c = {report.alpha_c:.1f}$, {report.bits_per_synapse:.1f} bit per synapse{state}", fontsize=7.5
     )
+
+
+def solver_weights(rows: Sequence[Mapping[str, Any]], *, figure: Figure | None = None) -> Figure:
+    """Histograms of the weights that solvers found, in units of the mean weight, one panel per solver.
+
+    Parameters
+    ----------
+    rows : sequence of mappings
+        With ``solver``, and ``left``, ``right`` and ``density`` of a bin; numbers may be text.
+    figure : Figure, optional
+        Where to draw; by default a new one.
+
+    Examples
+    --------
+    >>> from dendrocap import plot
+    >>> figure = plot.solver_weights([{"solver": "sgd", "left": 0.0, "right": 2.0, "density": 0.5}])
+    >>> figure.axes[0].get_title()
+    'plain SGD'
+    """
+    names = list(dict.fromkeys(row["solver"] for row in rows))
+    with drawing(2, 3.4, figure) as figure:
+        panels = figure.subplots(2, 3, sharex=True, sharey=True).ravel()
+        for axes, solver in zip(panels, names, strict=False):
+            own = [row for row in rows if row["solver"] == solver]
+            edges = [*(float(row["left"]) for row in own), float(own[-1]["right"])]
+            label, color, _ = SOLVER_LOOKS[solver]
+            axes.stairs([float(row["density"]) for row in own], edges, fill=True, color=color, alpha=0.7)
+            axes.set_title(label, fontsize=8)
+        for axes in panels[len(names) :]:
+            axes.axis("off")
+        for axes in panels[3:]:
+            axes.set_xlabel("weight / mean weight")
+        for axes in panels[::3]:
+            axes.set_ylabel("density")
+    return figure

@@ -12,9 +12,10 @@ from html import escape
 from importlib.resources import files
 from pathlib import Path
 
-from dendrocap.reproduction.catalogue import FIGURES, PaperFigure
 from dendrocap.reproduction.claims import CANNOT, DIFFERS, NOT_RUN, REPRODUCED, UNDECIDED, Judged
-from dendrocap.reproduction.running import DONE, MISSING, FigureOutcome, Reproduction
+from dendrocap.reproduction.figure_runner import DONE, MISSING, FigureOutcome, Reproduction
+from dendrocap.reproduction.paper_figure import PaperFigure
+from dendrocap.reproduction.registry import FIGURES
 
 __all__ = ["write_report"]
 
@@ -23,14 +24,14 @@ PAPER = (
     "Impact of dendritic non-linearities on the computational capabilities of neurons, arXiv 2407.07572"
 )
 INTRODUCTION = (
-    "Each figure was computed and drawn anew; each claim of the paper, in our own words, stands beside what was "
+    "Each figure was computed and drawn again; each claim of the paper, in our own words, stands beside what was "
     "measured. Printed numbers are the paper's; measured ones were computed from the tables behind the figures."
 )
 VERDICTS = (REPRODUCED, DIFFERS, CANNOT, UNDECIDED, NOT_RUN)
 MEANINGS = {
-    REPRODUCED: "the measurement agrees with the print within the stated tolerance",
+    REPRODUCED: "the measurement agrees with the paper within the stated tolerance",
     DIFFERS: "it does not",
-    CANNOT: "no choice of what the print leaves open gives its number, or there is nothing to measure",
+    CANNOT: "no choice of what the paper leaves open gives its number, or there is nothing to measure",
     UNDECIDED: "the simulation is too small: the border lies within two standard errors",
     NOT_RUN: "the figure was not made",
 }

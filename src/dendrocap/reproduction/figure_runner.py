@@ -5,21 +5,21 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from dendrocap.datasets.images import locate
 from dendrocap.errors import CorruptData, DendrocapError, InvalidParameter, MissingData
-from dendrocap.experiments import Executor, Progress, Record, Store, Sweep, run_sweeps
+from dendrocap.experiments import Executor, Progress, Record, Store, run_sweeps
 from dendrocap.experiments.cells import package_version
 from dendrocap.figures.style import footnote, save
-from dendrocap.reproduction.catalogue import FIGURES, PaperFigure, selected
 from dendrocap.reproduction.claims import Judged, judge, paper_claims
-from dendrocap.reproduction.presets import PRESETS, Preset
-from dendrocap.reproduction.tables import read_table, write_table
+from dendrocap.reproduction.csv_tables import read_tables, write_table
+from dendrocap.reproduction.paper_figure import PaperFigure, Tables
+from dendrocap.reproduction.registry import FIGURES, selected
+from dendrocap.reproduction.run_size import PRESETS, RunSize
 from dendrocap.validation import choice, whole_number
 
 __all__ = [
@@ -123,16 +123,15 @@ class Reproduction:
 def reproduce(
     figures: Sequence[str] = (),
     *,
-    preset: str | Preset = "quick",
+    preset: str | RunSize = "quick",
     out: str | Path = "reproduced",
     seeds: int | None = None,
-    jobs: int | None = None,
+    workers: int | None = None,
     executor: Executor | None = None,
     progress: Callable[[str, Progress], Any] | None = None,
-    started: Callable[[PaperFigure], Any] | None = None,
-    finished: Callable[[FigureOutcome], Any] | None = None,
+    callback: Callable[[FigureOutcome], Any] | None = None,
 ) -> Reproduction:
-    """Make figures of the paper anew, with their data and the verdicts on its claims.
+    """Compute and draw figures of the paper, with their data and the verdicts on its claims.
 
     Finished simulations are kept in ``out`` and never run again, so that a call which was stopped can be repeated.
 
@@ -140,18 +139,20 @@ def reproduce(
     ----------
     figures : sequence of str
         Names, numbers or words, such as "fig3", "2" or "speed"; all if empty.
-    preset : str or Preset
-        "quick", or "paper" for the sizes of the print.
+    preset : str or RunSize
+        "quick", or "paper" for the sizes of the paper.
     out : str or Path
         Folder for everything, made if it does not exist.
     seeds : int, optional
         Repetitions of every simulation, in place of the preset's; more can be added by a later call.
-    jobs : int, optional
+    workers : int, optional
         Processes of this machine for simulations; by default one per core.
     executor : Executor, optional
         Who else runs simulations, such as a `DaskExecutor`.
-    progress, started, finished : callable, optional
-        Told how simulations get on, and which figure is begun and done.
+    progress : callable, optional
+        Called with the name of a figure and the `Progress` of its simulations, after every run.
+    callback : callable, optional
+        Called with the `FigureOutcome` of each figure.
 
     Raises
     ------
@@ -170,30 +171,26 @@ def reproduce(
     [('x-min-lowers-capacity', 'differs'), ('x-min-one-is-saturating-relu', 'reproduced')]
     """
     wanted = selected(figures)
-    if isinstance(preset, str):
-        preset = PRESETS[choice("preset", preset, tuple(PRESETS))]
+    size = PRESETS[choice("preset", preset, tuple(PRESETS))] if isinstance(preset, str) else preset
     if seeds is not None:
         seeds = whole_number("seeds", seeds, 1)
-        preset = replace(preset, seeds=seeds, image_seeds=seeds)
+        size = replace(size, seeds=seeds, image_seeds=seeds)
     folder = Path(out)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InvalidParameter(f"the folder {folder} cannot be made: {error.strerror}") from error
+    workshop = _Workshop(folder, size, workers, executor, progress)
     interrupted = False
     for figure in wanted:
-        if started is not None:
-            started(figure)
-        workshop = _Workshop(folder, preset, jobs, executor, progress)
         outcome = workshop.make(figure)
         _write_outcome(folder, outcome)
-        if finished is not None:
-            finished(outcome)
+        if callback is not None:
+            callback(outcome)
         if outcome.status == INTERRUPTED:
             interrupted = True
             break
-    made = stored(folder, preset.name)
-    return Reproduction(made.folder, made.preset, made.outcomes, made.judged, interrupted)
+    return replace(stored(folder, size.name), interrupted=interrupted)
 
 
 def stored(folder: str | Path, preset: str) -> Reproduction:
@@ -216,7 +213,7 @@ def stored(folder: str | Path, preset: str) -> Reproduction:
         measured, missing = {}, outcome.reason or outcome.status
         if outcome.status == DONE:
             try:
-                measured = figure.measure({name: read_table(folder / f"{name}.csv") for name in outcome.tables})
+                measured = figure.measure(read_tables(folder, outcome.tables))
             except Exception as error:  # a damaged table must not cost the verdicts on the others
                 missing = f"its tables cannot be measured: {error}"
         outcomes.append(outcome)
@@ -233,79 +230,68 @@ class _Workshop:
     """Where a figure is made."""
 
     folder: Path
-    preset: Preset
-    jobs: int | None
+    size: RunSize
+    workers: int | None
     executor: Executor | None
     progress: Callable[[str, Progress], Any] | None
 
     def make(self, figure: PaperFigure) -> FigureOutcome:
         """All files of a figure, or the reason why not."""
         began = time.monotonic()
-        how: dict[str, Any] = {
-            "name": figure.name,
-            "preset": self.preset.name,
-            "settings": figure.settings(self.preset),
-            "version": package_version(),
-            "command": f"dendrocap reproduce {figure.name} --preset {self.preset.name}"
-            + (f" --seeds {self.preset.seeds}" if self.preset.seeds != PRESETS[self.preset.name].seeds else ""),
-        }
+        name, size = self.size.name, self.size
+        command = f"dendrocap reproduce {figure.name} --preset {name}"
+        if size.seeds != PRESETS[name].seeds:
+            command += f" --seeds {size.seeds}"
+        outcome = FigureOutcome(
+            figure.name, name, FAILED, settings=figure.settings(size), version=package_version(), command=command
+        )
         try:
             for dataset in figure.datasets:
                 locate(dataset)
-            sweeps = figure.sweeps(self.preset)
-            reason = self._simulate(figure, sweeps)
-            with self._results() as results:
-                tables = figure.tables(self.preset, results)
-                how["core_seconds"] = sum(record.seconds for sweep in sweeps for record in results(sweep))
-            seeds = sorted({seed for sweep in sweeps for seed in sweep.seeds})
-            origin = [f"dendrocap {package_version()}", how["command"], how["settings"]]
-            self._write(figure, tables, [*origin, f"seeds {seeds[0]} to {seeds[-1]}"] if seeds else origin)
-            outcome = FigureOutcome(**how, status=DONE, reason=reason, tables=tuple(tables))
+            records, reason = self._simulate(figure)
+            tables = figure.tables(size, records)
+            seeds = {record.seed for record in records}
+            origin = [f"dendrocap {outcome.version}", command, outcome.settings]
+            self._write(figure, tables, [*origin, f"seeds {min(seeds)} to {max(seeds)}"] if seeds else origin)
+            spent = sum(record.seconds for record in records)
+            outcome = replace(outcome, status=DONE, reason=reason, tables=tuple(tables), core_seconds=spent)
         except KeyboardInterrupt:
-            outcome = FigureOutcome(**how, status=INTERRUPTED, reason="stopped by the user; the same command goes on")
+            outcome = replace(outcome, status=INTERRUPTED, reason="stopped by the user; the same command goes on")
         except MissingData as error:
-            outcome = FigureOutcome(**how, status=SKIPPED, reason=str(error))
+            outcome = replace(outcome, status=SKIPPED, reason=str(error))
         except DendrocapError as error:
-            outcome = FigureOutcome(**how, status=FAILED, reason=str(error))
+            outcome = replace(outcome, reason=str(error))
         except Exception as error:  # a figure's failure, whatever it is, must not cost the others
-            outcome = FigureOutcome(**how, status=FAILED, reason=f"{type(error).__name__}: {error}")
-        return FigureOutcome(**{**asdict(outcome), "seconds": time.monotonic() - began})
+            outcome = replace(outcome, reason=f"{type(error).__name__}: {error}")
+        return replace(outcome, seconds=time.monotonic() - began)
 
-    def _simulate(self, figure: PaperFigure, sweeps: Sequence[Sweep]) -> str:
-        """Run what is missing; tells about runs that failed."""
+    def _simulate(self, figure: PaperFigure) -> tuple[list[Record], str]:
+        """The finished runs of a figure, after those that were missing; and a word about runs that failed."""
+        sweeps = figure.sweeps(self.size)
         if not sweeps:
-            return ""
-        told = None if self.progress is None else lambda now: self.progress(figure.name, now)  # type: ignore[misc]
-        reports = run_sweeps(
-            sweeps, self.folder / STORE, executor=self.executor, jobs=self.jobs, retry_failed=True, progress=told
-        )
+            return [], ""
+        tell = None if self.progress is None else lambda now: self.progress(figure.name, now)  # type: ignore[misc]
+        with Store(self.folder / STORE, write=True) as store:
+            reports = run_sweeps(
+                sweeps, store, executor=self.executor, jobs=self.workers, retry_failed=True, progress=tell
+            )
+            records = [record for sweep in sweeps for record in store.records(sweep)]
         if any(report.interrupted for report in reports):
             raise KeyboardInterrupt
-        failed = sum(report.counts.failed for report in reports)
-        if not failed:
-            return ""
-        with Store(self.folder / STORE) as store:
-            first = next(r.reason for sweep in sweeps for r in store.records(sweep) if r.status != DONE)
+        done = [record for record in records if record.status == DONE]
+        if len(done) == len(records):
+            return done, ""
+        first = next(record.reason for record in records if record.status != DONE)
         if any(report.counts.failed == report.counts.cells for report in reports):
             raise DendrocapError(f"all runs of a simulation failed: {first}")
-        return f"{failed} of {sum(report.counts.cells for report in reports)} runs failed and are left out: {first}"
+        return done, f"{len(records) - len(done)} of {len(records)} runs failed and are left out: {first}"
 
-    @contextmanager
-    def _results(self) -> Iterator[Callable[[Sweep], list[Record]]]:
-        """A function that gives the finished cells of a sweep."""
-        if not (self.folder / STORE).is_file():
-            yield lambda sweep: []
-            return
-        with Store(self.folder / STORE) as store:
-            yield lambda sweep: [record for record in store.records(sweep) if record.status == DONE]
-
-    def _write(self, figure: PaperFigure, tables: dict[str, Any], origin: list[str]) -> None:
+    def _write(self, figure: PaperFigure, tables: Tables, origin: list[str]) -> None:
         for name, table in tables.items():
             write_table(self.folder / f"{name}.csv", table, [f"{figure.title}: {name}", *origin])
-        # What is drawn is what is stored.
-        drawn = figure.draw({name: read_table(self.folder / f"{name}.csv") for name in tables})
-        if figure.sweeps(self.preset):
-            footnote(drawn, f"{self.preset.name} preset: {figure.settings(self.preset)}")
+        drawn = figure.draw(read_tables(self.folder, tables))  # what is drawn is what is stored
+        if figure.sweeps(self.size):
+            footnote(drawn, f"{self.size.name} preset: {figure.settings(self.size)}")
         for suffix in FORMATS:
             save(drawn, self.folder / f"{figure.name}.{suffix}")
 

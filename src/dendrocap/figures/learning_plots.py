@@ -1,0 +1,226 @@
+"""Plots of learning: a run, error against load, robustness to noise, images, and any sweep."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dendrocap.figures.style import AXIS_LABELS, PALETTE, drawing, drawing_axes
+from dendrocap.model import Linear, Polsky
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from dendrocap.experiments.averages import Average
+    from dendrocap.learning import LoadPoint, NoiseRobustness, TrainingResult
+
+__all__ = ["averages", "error_curve", "generalisation", "robustness", "training"]
+
+COLOURS = tuple(dict.fromkeys(PALETTE.values()))
+
+
+def training(result: TrainingResult, *, figure: Figure | None = None) -> Figure:
+    """Training error and learning rate, epoch by epoch.
+
+    Parameters
+    ----------
+    result : TrainingResult
+        As `train` gives it.
+    figure : Figure, optional
+        Where to draw; by default a new one.
+
+    Examples
+    --------
+    >>> import dendrocap as dc
+    >>> from dendrocap import plot
+    >>> neuron = dc.DendriticNeuron(dc.NeuronSpec(dc.Polsky(), 0.05, 0.5), n_inputs=99, n_branches=3)
+    >>> inputs, labels = dc.random_patterns(30, 99, rng=1)
+    >>> result = dc.train(neuron, inputs, labels, algorithm=dc.SGD(learning_rate=0.03), max_epochs=50, seed=1)
+    >>> [axes.get_ylabel() for axes in plot.training(result).axes]
+    ['fraction of patterns wrong', 'learning rate']
+    """
+    epochs = np.arange(1, result.epochs + 1)
+    colour = PALETTE[result.neuron.nonlinearity.name]
+    with drawing(1, 3.3, figure) as figure:
+        top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
+        errors = result.error_history / result.n_patterns
+        top.plot(epochs, errors, color=colour, lw=0.8, alpha=0.6, label="after each epoch")
+        top.plot(epochs, np.minimum.accumulate(errors), color=colour, label="best so far")
+        bottom.plot(epochs, result.rate_history, color="0.3")
+        top.set_ylabel("fraction of patterns wrong")
+        bottom.set_ylabel("learning rate")
+        bottom.set_xlabel("epoch")
+        if len(epochs):
+            top.set_yscale("symlog", linthresh=1.0 / result.n_patterns)
+            top.set_ylim(bottom=0.0)
+            bottom.set_yscale("log")
+            top.legend()
+    return figure
+
+
+def error_curve(
+    points: Sequence[LoadPoint], nonlinearity: str = Polsky.name, *, figure: Figure | None = None
+) -> Figure:
+    """Training error and success rate against the load.
+
+    Parameters
+    ----------
+    points : sequence of LoadPoint
+        The ``points`` that `training_error_curve` and `algorithmic_capacity` give.
+    nonlinearity : str
+        Name of the neuron's g, for its colour.
+    figure : Figure, optional
+        Where to draw; by default a new one.
+
+    Examples
+    --------
+    >>> import dendrocap as dc
+    >>> from dendrocap import plot
+    >>> curve = dc.training_error_curve(
+    ...     dc.LinearNeuron(theta_d=0.5, n_inputs=99),
+    ...     [0.2, 0.4],
+    ...     algorithm=dc.SGD(learning_rate=0.1),
+    ...     schedule=dc.HalveOnPlateau(patience=10),
+    ...     max_epochs=50,
+    ... )
+    >>> [axes.get_ylabel() for axes in plot.error_curve(curve.points, "linear").axes]
+    ['training error', 'success rate']
+    """
+    alphas = [point.alpha for point in points]
+    errors = np.array([point.mean_error for point in points])
+    spread = np.nan_to_num([point.error_of_mean for point in points])
+    rates = np.array([point.success_rate for point in points])
+    intervals = np.array([point.success_interval for point in points])
+    colour = PALETTE[nonlinearity]
+    with drawing(1, 3.3, figure) as figure:
+        top, bottom = figure.subplots(2, 1, sharex=True)
+        top.errorbar(alphas, errors, spread, color=colour, marker="o", ms=3)
+        bottom.errorbar(alphas, rates, np.abs(intervals.T - rates), color=colour, marker="o", ms=3)
+        top.set_ylabel(AXIS_LABELS["error"])
+        bottom.set_ylabel("success rate")
+        bottom.set_ylim(-0.05, 1.05)
+        bottom.set_xlabel(AXIS_LABELS["alpha"])
+    return figure
+
+
+def robustness(outcome: NoiseRobustness, nonlinearity: str = Polsky.name, *, figure: Figure | None = None) -> Figure:
+    r"""Training error under input noise and under synaptic noise.
+
+    Parameters
+    ----------
+    outcome : NoiseRobustness
+        As `noise_robustness` gives it.
+    nonlinearity : str
+        Name of the neuron's g, for its colour.
+    figure : Figure, optional
+        Where to draw; by default a new one.
+
+    Examples
+    --------
+    >>> import dendrocap as dc
+    >>> from dendrocap import plot
+    >>> neuron = dc.LinearNeuron(theta_d=0.5, n_inputs=99)
+    >>> inputs, labels = dc.random_patterns(30, 99, rng=1)
+    >>> weights = neuron.initial_weights(0.5, rng=1)
+    >>> outcome = dc.noise_robustness(
+    ...     neuron, weights, inputs, labels, flip_probabilities=[0.1], noise_amplitudes=[0.5], seed=1
+    ... )
+    >>> [axes.get_xlabel() for axes in plot.robustness(outcome, "linear").axes]
+    ['flip probability $\\rho$', 'amplitude of synaptic noise $\\sigma$']
+    """
+    panels = ((outcome.input_flips, "flip_probability"), (outcome.synaptic_noise, "noise_amplitude"))
+    with drawing(2, 2.4, figure) as figure:
+        for axes, (points, level) in zip(figure.subplots(1, 2, sharey=True), panels, strict=True):
+            levels = [0.0, *(point.level for point in points)]
+            errors = [outcome.baseline, *(point.error for point in points)]
+            bars = [0.0, *(point.standard_error for point in points)]
+            axes.errorbar(levels, errors, bars, color=PALETTE[nonlinearity], marker="o", ms=3)
+            axes.set_xlabel(AXIS_LABELS[level])
+        figure.axes[0].set_ylabel(AXIS_LABELS["error"])
+    return figure
+
+
+def generalisation(rows: Sequence[Mapping[str, Any]], title: str = "", *, ax: Axes | None = None) -> Figure:
+    """Training and test error along the epochs, one colour per neuron, with standard errors.
+
+    Parameters
+    ----------
+    rows : sequence of mappings
+        As printed by ``dendrocap generalise``: ``neuron``, ``epoch``, ``test_error`` and ``train_error``, and the
+        standard errors of both with ``_se`` behind their names.
+    title : str
+        Above the axes.
+    ax : Axes, optional
+        Where to draw; by default in a new figure.
+
+    Examples
+    --------
+    >>> from dendrocap import plot
+    >>> errors = {"test_error": 0.1, "test_error_se": 0.01, "train_error": 0.05, "train_error_se": None}
+    >>> row = {"neuron": "linear", **errors}
+    >>> figure = plot.generalisation([{**row, "epoch": 1}, {**row, "epoch": 2}], "MNIST")
+    >>> [line.get_label() for line in figure.axes[0].lines]
+    ['linear, test', 'linear, training']
+    """
+    with drawing_axes(1, 2.8, ax) as (figure, axes):
+        for neuron in dict.fromkeys(row["neuron"] for row in rows):
+            mine = [row for row in rows if row["neuron"] == neuron]
+            colour = PALETTE[Linear.name if neuron == Linear.name else Polsky.name]
+            epochs = [row["epoch"] for row in mine]
+            for key, style, what in (("test_error", "-", "test"), ("train_error", ":", "training")):
+                mean = 100.0 * np.array([row[key] for row in mine])
+                error = 100.0 * np.array([row[f"{key}_se"] or 0.0 for row in mine])
+                axes.plot(epochs, mean, style, color=colour, label=f"{neuron}, {what}")
+                axes.fill_between(epochs, mean - error, mean + error, color=colour, alpha=0.15, lw=0)
+        axes.set_xlabel("epoch")
+        axes.set_ylabel("error (%)")
+        axes.set_title(title)
+        axes.set_ylim(bottom=0)
+        axes.legend()
+    return figure
+
+
+def averages(points: Sequence[Average], x: str, y: str, by: str | None = None, *, ax: Axes | None = None) -> Figure:
+    """A metric of a sweep along one axis of its grid: means over seeds with standard errors.
+
+    Parameters
+    ----------
+    points : sequence of Average
+        As ``dendrocap.experiments.averages`` gives them.
+    x, y : str
+        Names of the axis and of the metric.
+    by : str, optional
+        The axis that tells lines apart; non-linearities have the colours of all figures.
+    ax : Axes, optional
+        Where to draw; by default in a new figure.
+
+    Examples
+    --------
+    >>> from dendrocap import plot
+    >>> from dendrocap.experiments.averages import Average
+    >>> points = [Average("relu", x, 2.0 * x, 0.1, cells=3) for x in (0.1, 0.5)]
+    >>> figure = plot.averages(points, "theta_d", "alpha_c", by="nonlinearity")
+    >>> figure.axes[0].get_legend().get_texts()[0].get_text()
+    'nonlinearity = relu'
+    """
+    with drawing_axes(1, 2.6, ax) as (figure, axes):
+        for number, line in enumerate(dict.fromkeys(point.line for point in points)):
+            own = [point for point in points if point.line == line]
+            axes.errorbar(
+                [point.x for point in own],
+                [point.mean for point in own],
+                yerr=[point.standard_error for point in own],
+                color=PALETTE.get(str(line).replace("-", "_"), COLOURS[number % len(COLOURS)]),
+                marker="o",
+                markersize=3,
+                capsize=2,
+                label=f"{by} = {line}" if by else None,
+            )
+        axes.set_xlabel(x.replace("_", " "))
+        axes.set_ylabel(y.replace("_", " "))
+        if by:
+            axes.legend()
+    return figure

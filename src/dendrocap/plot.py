@@ -1,0 +1,28 @@
+"""Plots for notebooks and scripts: each draws what it is given and returns a Matplotlib figure.
+
+Plots with one pair of axes draw into ``ax``, those with several panels into ``figure``, if one is given. Matplotlib is
+loaded when the first is drawn.
+"""
+
+from dendrocap.figures.capacity_plots import breaking, curves, neuron_at_capacity, solvers
+from dendrocap.figures.learning_plots import averages, error_curve, generalisation, robustness, training
+from dendrocap.figures.nonlinearity_plots import nonlinearity, nonlinearity_fit
+from dendrocap.figures.style import save
+from dendrocap.figures.weight_plots import solver_weights, weight_fit
+
+__all__ = [
+    "averages",
+    "breaking",
+    "curves",
+    "error_curve",
+    "generalisation",
+    "neuron_at_capacity",
+    "nonlinearity",
+    "nonlinearity_fit",
+    "robustness",
+    "save",
+    "solver_weights",
+    "solvers",
+    "training",
+    "weight_fit",
+]

@@ -1,0 +1,183 @@
+"""Fig. 6: the measured synapses of Song et al. (2005) and the fitted distribution."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dendrocap.experiments.song2005 import PRINTED, READING_MILLIVOLTS, READING_MODEL, compare_with_paper
+from dendrocap.figures.style import AXIS_LABELS, PALETTE, drawing
+from dendrocap.model import NeuronSpec, Polsky, ReLU, Tabulated
+from dendrocap.reproduction.claims import Measured
+from dendrocap.reproduction.paper_figure import PaperFigure, Records, Tables
+from dendrocap.reproduction.run_size import RunSize
+from dendrocap.theory import CapacityWeights
+from dendrocap.theory.parameter_grids import capacity_points
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["FIGURE", "TABLES", "draw", "measure", "tables"]
+
+TABLES = READINGS, HISTOGRAM, DENSITY, RIVALS, THETA_S, FIT = (
+    "fig6_readings",
+    "fig6_histogram",
+    "fig6_density",
+    "fig6_rivals",
+    "fig6_theta_s",
+    "fig6_fit",
+)
+
+
+def tables(size: RunSize, records: Records) -> Tables:
+    """The fit to the amplitudes of Song et al. in all readings, with the histogram and the densities of the figure."""
+    import pandas as pd
+    from scipy.special import ndtri
+
+    comparison = compare_with_paper(n_bootstrap=size.bootstrap)
+    fit = comparison.paper_way
+    edges, heights = fit.histogram
+    w = np.linspace(1e-6, float(np.quantile(fit.amplitudes_mv, 0.99)) * 1.1, 400)
+    low, high = fit.density_band(w)
+    printed = CapacityWeights(float(ndtri(PRINTED.p0)), float(PRINTED.units.weight_mv(PRINTED.W_star)))
+    density = {
+        "epsp_mv": w,
+        "raw_data": fit.weights_mv.pdf(w),
+        "raw_data_low": low,
+        "raw_data_high": high,
+        "printed": printed.pdf(w),
+        "likelihood": comparison.likelihood.weights_mv.pdf(w),
+    }
+    # The paper fixes theta_d through W_star; only theta_s is then free to reach its p0.
+    own_theta_d = PRINTED.task.f_in * PRINTED.W_star * CapacityWeights(float(ndtri(PRINTED.p0)), 1.0).mean()
+    scan = [
+        {
+            "theta_d": own_theta_d,
+            "theta_d_mv": float(PRINTED.units.theta_d_mv(own_theta_d)),
+            "theta_s": point.case["theta_s"],
+            "silent_fraction": point.solution.silent_fraction,
+        }
+        for point in capacity_points(
+            NeuronSpec(PRINTED.nonlinearity, own_theta_d, 0.5), PRINTED.task, theta_s=np.linspace(0.002, 0.998, 250)
+        )
+        if not point.reason
+    ]
+    return {
+        READINGS: pd.DataFrame([asdict(reading) for reading in comparison.readings]),
+        HISTOGRAM: pd.DataFrame({"left_mv": edges[:-1], "right_mv": edges[1:], "density": heights}),
+        DENSITY: pd.DataFrame(density),
+        RIVALS: pd.DataFrame([{"name": c.name, "aic": c.aic, "delta_aic": c.delta_aic} for c in fit.comparison]),
+        THETA_S: pd.DataFrame(scan),
+        FIT: pd.DataFrame(
+            [
+                {
+                    "amplitudes": fit.amplitudes_mv.size,
+                    "p0": fit.silent_fraction.value,
+                    "not_seen": 1.0 - fit.observed_fraction,
+                    "W_star": fit.W_star,
+                    "W_star_mv": fit.W_star_mv.value,
+                    "W_star_mv_low": fit.W_star_mv.low,
+                    "W_star_mv_high": fit.W_star_mv.high,
+                    "theta_d_mv": fit.theta_d_mv.value,
+                    "theta_s_mv": fit.theta_s_mv.value,
+                    "printed_W_star": PRINTED.W_star,
+                    "printed_p0": PRINTED.p0,
+                }
+            ]
+        ),
+    }
+
+
+def draw(tables: Tables) -> Figure:
+    """Measured amplitudes, the printed fit in the model's units, and the same fit to the raw data."""
+    bins, density, fit = tables[HISTOGRAM], tables[DENSITY], tables[FIT].iloc[0]
+    with drawing(2, 2.9) as figure:
+        left, right = figure.subplots(1, 2, width_ratios=(3, 2))
+        edges = [*bins.left_mv, bins.right_mv.iloc[-1]]
+        left.stairs(bins.density, edges, fill=True, color="0.8", label=f"{fit.amplitudes:.0f} EPSPs, area $1 - p_0$")
+        left.fill_between(
+            density.epsp_mv, density.raw_data_low, density.raw_data_high, color=PALETTE[Polsky.name], alpha=0.25, lw=0
+        )
+        left.plot(
+            density.epsp_mv,
+            density.raw_data,
+            color=PALETTE[Polsky.name],
+            label=rf"fitted here, $W_\star = {fit.W_star:.2f}$ = {fit.W_star_mv:.2f} mV",
+        )
+        left.plot(
+            density.epsp_mv,
+            density.printed,
+            color=PALETTE[ReLU.name],
+            ls="--",
+            label=rf"printed, $W_\star = {fit.printed_W_star:g}$ in the model's units",
+        )
+        left.plot(
+            density.epsp_mv, density.likelihood, color=PALETTE[Tabulated.name], ls=":", label="fitted here, likelihood"
+        )
+        left.set_xlim(0.0, float(density.epsp_mv.max()))
+        left.set_ylim(bottom=0.0)
+        left.set_xlabel(AXIS_LABELS["epsp_mv"])
+        left.set_ylabel(AXIS_LABELS["density_mv"])
+        left.set_title(
+            rf"silent fraction $p_0 = {fit.p0:g}$ as in the paper; {100 * fit.not_seen:.1f} % of pairs not connected",
+            fontsize=7.5,
+        )
+        left.legend(fontsize=7)
+        scan = tables[THETA_S]
+        right.plot(scan.theta_s, scan.silent_fraction, color=PALETTE[Polsky.name])
+        right.axhline(fit.printed_p0, color="0.4", ls="--", lw=1.0, label=f"printed {fit.printed_p0:g}")
+        right.set_xlabel(AXIS_LABELS["theta_s"])
+        right.set_ylabel(AXIS_LABELS["silent_fraction"])
+        right.set_title(rf"at the printed $\theta_d$ = {scan.theta_d_mv.iloc[0]:.2f} mV", fontsize=7.5)
+        right.legend(fontsize=7, loc="lower center")
+    return figure
+
+
+def measure(tables: Tables) -> dict[str, Measured]:
+    """The printed parameters put through the equations, and the fit repeated on the raw amplitudes."""
+    readings = tables[READINGS].set_index("label")
+    fit, rivals = tables[FIT].iloc[0], tables[RIVALS].set_index("name")
+    scan = tables[THETA_S].silent_fraction
+    reach = (float(scan.min()), float(scan.max()))
+    model, literal = readings.loc[READING_MODEL], readings.loc[READING_MILLIVOLTS]
+    as_millivolts = readings.loc["printed, W_star = 5.56 mV"]
+    return {
+        "W_star": Measured(
+            float(fit.W_star),
+            note=f"{fit.W_star_mv:.3g} mV, 95 % interval {fit.W_star_mv_low:.3g} to {fit.W_star_mv_high:.3g}, from "
+            f"{fit.amplitudes:.0f} amplitudes in bins of 0.1 mV",
+        ),
+        "W_star_is_millivolts": Measured(
+            float(as_millivolts.theta_d_mv), note="θ_d in mV that the printed relation gives if 5.56 is in millivolts"
+        ),
+        "theta_d_mv": Measured(
+            float(tables[THETA_S].theta_d_mv.iloc[0]),
+            note="from the printed relation, with W⋆ = 5.56 in the model's units",
+        ),
+        "p0_as_model_units": Measured(float(model.silent_fraction), note=f"θ_s = {model.theta_s:g}: K θ_s = 63"),
+        "p0_as_millivolts": Measured(
+            float(literal.silent_fraction),
+            note=f"θ_s = {literal.theta_s:g}: 15 K θ_s = 63 mV, as converted in the paper",
+        ),
+        "p0_at_own_theta_d": Measured(
+            reach[1], reachable=reach, note="largest over all θ_s, at the θ_d that belongs to the printed W⋆ and p₀"
+        ),
+        "agreement": Measured(
+            float(rivals.delta_aic["capacity"]), note=f"the best of the rivals is {rivals.delta_aic.idxmin()}"
+        ),
+        "connection_probability": Measured(float(1.0 - fit.not_seen)),
+    }
+
+
+FIGURE = PaperFigure(
+    "fig6",
+    "synapses",
+    "Measured synapses of Song et al. (2005) and the fitted distribution",
+    tables=tables,
+    draw=draw,
+    measure=measure,
+    settings=lambda size: f"931 amplitudes, {size.bootstrap} bootstrap samples",
+    minutes={"quick": 0.1, "paper": 0.2},
+)

@@ -1,0 +1,57 @@
+"""Fig. 10: silent synapses at capacity against x_min, gamma and theta_s."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dendrocap.figures.capacity_plots import curves
+from dendrocap.figures.style import drawing
+from dendrocap.model import Polsky, SaturatingReLU
+from dendrocap.reproduction.claims import Measured
+from dendrocap.reproduction.paper_figure import Tables, exact
+from dendrocap.reproduction.theory_tables import ALL, DENDRITIC, along, along_shape, of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["FIGURE", "TABLES", "draw", "measure", "tables"]
+
+PARAMETERS = ("x_min", "gamma", "theta_s")
+TABLES = BY_X_MIN, BY_GAMMA, BY_THETA_S = tuple(f"fig10_{parameter}" for parameter in PARAMETERS)
+
+
+def tables() -> Tables:
+    """Silent fraction at capacity against x_min, gamma and theta_s."""
+    return {
+        BY_X_MIN: along_shape("x_min", np.linspace(0.0, 1.0, 51)),
+        BY_GAMMA: along_shape("gamma", np.linspace(2.0, 40.0, 77)),
+        BY_THETA_S: along(ALL, theta_s=np.linspace(0.02, 0.98, 49)),
+    }
+
+
+def draw(tables: Tables) -> Figure:
+    """Three panels that share their axis of silent fractions."""
+    with drawing(2, 2.6) as figure:
+        panels = figure.subplots(1, 3, sharey=True)
+        for axes, parameter, name in zip(panels, PARAMETERS, TABLES, strict=True):
+            curves(tables[name], parameter, "silent_fraction", legend=False, ax=axes)
+            axes.label_outer()
+        figure.legend(*panels[-1].get_legend_handles_labels(), loc="outside upper center", ncols=4)
+    return figure
+
+
+def measure(tables: Tables) -> dict[str, Measured]:
+    """Limits that the three panels must have."""
+    polsky, saturating = (of(tables[BY_X_MIN], g).silent_fraction for g in (Polsky, SaturatingReLU))
+    everywhere = [of(tables[BY_THETA_S], type(g)).silent_fraction.min() for g in DENDRITIC]
+    return {
+        "meets_saturating": Measured(float(polsky.iloc[-1] / saturating.iloc[-1])),
+        "more_than_linear": Measured(float(min(everywhere))),
+    }
+
+
+FIGURE = exact(
+    "fig10", "sparsity-shape", "Silent synapses at capacity against x_min, γ and θ_s", tables, draw, measure, seconds=1
+)

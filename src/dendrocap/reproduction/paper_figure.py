@@ -1,0 +1,91 @@
+"""A figure of the paper: what it computes, draws and measures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dendrocap.experiments import Record, Sweep
+from dendrocap.reproduction.claims import Measured
+from dendrocap.reproduction.run_size import PRESETS, RunSize
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+__all__ = ["PaperFigure", "Records", "Tables", "exact"]
+
+# The finished cells of a figure's sweeps, and its data by their names.
+Records = Sequence[Record]
+Tables = Mapping[str, "pd.DataFrame"]
+
+
+@dataclass(frozen=True)
+class PaperFigure:
+    """A figure of the paper.
+
+    Attributes
+    ----------
+    name, alias : str
+        Number and word by which it can be asked for.
+    title : str
+        What it shows.
+    tables : callable
+        Its data, from the size of the runs, the finished cells of its sweeps, and nothing else.
+    draw : callable
+        The figure, from its tables.
+    measure : callable
+        The measurements that claims refer to, from its tables.
+    settings : callable
+        How large it is, in words.
+    minutes : dict
+        How long it takes on two cores in each preset, as measured.
+    sweeps : callable
+        The simulations that it needs.
+    datasets : tuple of str
+        Image sets that must be on this machine.
+
+    Examples
+    --------
+    >>> from dendrocap.reproduction import PRESETS, selected
+    >>> (figure,) = selected(["fig2c"])
+    >>> figure.alias, figure.settings(PRESETS["quick"])
+    ('capacity-x-min', 'exact, the same in all presets')
+    >>> list(figure.tables(PRESETS["quick"], []))
+    ['fig2c']
+    """
+
+    name: str
+    alias: str
+    title: str
+    tables: Callable[[RunSize, Records], Tables]
+    draw: Callable[[Tables], Figure]
+    measure: Callable[[Tables], dict[str, Measured]]
+    settings: Callable[[RunSize], str]
+    minutes: dict[str, float]
+    sweeps: Callable[[RunSize], list[Sweep]] = lambda size: []
+    datasets: tuple[str, ...] = ()
+
+
+def exact(
+    name: str,
+    alias: str,
+    title: str,
+    tables: Callable[[], Tables],
+    draw: Callable[[Tables], Figure],
+    measure: Callable[[Tables], dict[str, Measured]],
+    *,
+    seconds: float,
+) -> PaperFigure:
+    """A figure that follows from the equations alone, whatever the preset."""
+    return PaperFigure(
+        name,
+        alias,
+        title,
+        tables=lambda size, records: tables(),
+        draw=draw,
+        measure=measure,
+        settings=lambda size: "exact, the same in all presets",
+        minutes=dict.fromkeys(PRESETS, seconds / 60),
+    )

@@ -1,0 +1,141 @@
+"""What the simulated figures share: neurons and rules, rows of finished runs, averages over seeds, and their look.
+
+Hyper-parameters were chosen on patterns that no figure uses (docs/results/learning.md): for plain gradient descent the
+better of two learning rates, for the surrogate its width. The paper gives one rate for all, 0.01.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dendrocap.experiments import Record
+from dendrocap.model import Linear
+from dendrocap.reproduction.run_size import RunSize
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Which rule a run followed, as tables and legends call it.
+LINEAR, PLAIN, SURROGATE = Linear.name, "true slope", "surrogate slope"
+
+STEEP_LOSS = 100.0
+# Learning rate of plain gradient descent by dendritic threshold, and width of the surrogate.
+RATES = {0.01: 0.01, 0.05: 0.1, 0.1: 0.01, 0.3: 0.1, 0.5: 0.1, 1.0: 0.1}
+WIDTHS = {0.1: 0.2, 0.3: 0.3, 0.5: 0.3, 1.0: 0.3}
+LINEAR_THETA, LINEAR_RATE = 0.5, 0.1
+NO_DENDRITES = "one-layer"  # what sweeps call the linear neuron
+
+# Half of a neuron's capacity if it is linear: every neuron can learn that much.
+HALF_LOAD = 0.5
+SMALL_THRESHOLDS = (0.01, 0.05, 0.1, 0.3)
+# At larger thresholds plain gradient descent leaves patterns unlearned; the paper's comparisons presuppose solutions.
+TRAINABLE = 0.1
+UNLEARNED = "no neuron learned all its patterns in the epochs allowed"
+
+
+# The parameters of a sweep -------------------------------------------------------------------------------------------
+
+
+def linear(size: RunSize) -> dict[str, Any]:
+    """The linear neuron."""
+    return {"nonlinearity": NO_DENDRITES, "theta_d": LINEAR_THETA, "n_inputs": size.n_inputs}
+
+
+def dendritic(size: RunSize) -> dict[str, Any]:
+    """The dendritic neuron; its threshold is an axis of the grid."""
+    return {"theta_s": 0.5, "n_inputs": size.n_inputs, "n_branches": size.n_branches}
+
+
+def surrogate(theta_d: float) -> dict[str, Any]:
+    """The surrogate slope, with its rate."""
+    return {"learning_rate": max(0.05, 2.0 * theta_d), "surrogate_width": WIDTHS[theta_d]}
+
+
+def by_rate(thresholds: Iterable[float]) -> Iterable[tuple[float, list[float]]]:
+    """Each learning rate of plain gradient descent, with the thresholds that it serves."""
+    grouped: dict[float, list[float]] = {}
+    for theta_d in thresholds:
+        grouped.setdefault(RATES[theta_d], []).append(theta_d)
+    return grouped.items()
+
+
+# Tables of finished runs ---------------------------------------------------------------------------------------------
+
+
+def runs(records: Sequence[Record], parameters: Iterable[str], metrics: Iterable[str]) -> pd.DataFrame:
+    """One row per run: its rule and threshold, some of its parameters, its seed, some of its metrics."""
+    import pandas as pd
+
+    rows = [
+        {
+            "rule": _rule_of(record.parameters),
+            "theta_d": record.parameters["theta_d"],
+            **{name: record.parameters[name] for name in parameters},
+            "seed": record.seed,
+            **{name: record.metrics[name] for name in metrics},
+        }
+        for record in records
+    ]
+    return pd.DataFrame(rows)
+
+
+def _rule_of(parameters: Mapping[str, Any]) -> str:
+    if parameters.get("nonlinearity") == NO_DENDRITES:
+        return LINEAR
+    return SURROGATE if "surrogate_width" in parameters else PLAIN
+
+
+def averaged(table: pd.DataFrame, by: list[str], column: str) -> pd.DataFrame:
+    """Mean of a column over seeds, with its standard error."""
+    found = table.groupby(by, sort=False)[column].agg(["mean", "std", "count"]).reset_index()
+    found["standard_error"] = found["std"] / np.sqrt(found["count"])
+    return found.drop(columns="std").rename(columns={"mean": column, "count": "seeds"})
+
+
+# Lines of a figure ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Line:
+    """How the runs of one rule at one threshold look in all figures."""
+
+    rule: str
+    theta_d: float
+    color: Any
+
+    @property
+    def marker(self) -> str:
+        """Its symbol."""
+        return {LINEAR: "s", PLAIN: "o", SURROGATE: "^"}[self.rule]
+
+    @property
+    def dashes(self) -> str:
+        """Its line style."""
+        return "--" if self.rule == SURROGATE else "-"
+
+    @property
+    def look(self) -> dict[str, Any]:
+        """Its colour, and its name in a legend."""
+        surrogate = ", surrogate" if self.rule == SURROGATE else ""
+        label = LINEAR if self.rule == LINEAR else rf"$\theta_d = {self.theta_d:g}${surrogate}"
+        return {"color": self.color, "label": label}
+
+    def of(self, table: pd.DataFrame) -> pd.DataFrame:
+        """Its rows of a table."""
+        return table[(table.rule == self.rule) & (table.theta_d == self.theta_d)]
+
+
+def lines(table: pd.DataFrame) -> list[Line]:
+    """The lines of a table: the linear neuron in black, then by rule, the thresholds from light to dark."""
+    from matplotlib import colormaps
+
+    thresholds = sorted(set(table.theta_d[table.rule != LINEAR]))
+    ramp = colormaps["plasma"](np.linspace(0.85, 0.1, max(1, len(thresholds))))
+    shade = dict(zip(thresholds, ramp, strict=False))
+    order = (LINEAR, PLAIN, SURROGATE)
+    found = sorted(set(zip(table.rule, table.theta_d, strict=True)), key=lambda one: (order.index(one[0]), one[1]))
+    return [Line(rule, theta_d, "k" if rule == LINEAR else shade[theta_d]) for rule, theta_d in found]

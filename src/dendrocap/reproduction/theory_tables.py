@@ -1,0 +1,61 @@
+"""What the figures of the theory share: tables of solutions at capacity along one parameter.
+
+All have f_in = f_out = 1/2, no margin, and theta_s = theta_d = 1/2 unless they vary, as in the paper.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dendrocap.errors import ConvergenceError
+from dendrocap.model import Linear, NeuronSpec, Nonlinearity, Polsky, ReLU, SaturatingReLU
+from dendrocap.theory.parameter_grids import capacity_points
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["ALL", "DENDRITIC", "along", "along_shape", "furthest", "of"]
+
+DENDRITIC: tuple[Nonlinearity, ...] = (Polsky(), SaturatingReLU(), ReLU())
+ALL = (*DENDRITIC, Linear())
+KEPT = ("alpha_c", "silent_fraction", "preactivation_mean", "preactivation_sd")
+
+
+def along(gs: Sequence[Nonlinearity], **parameters: Any) -> pd.DataFrame:
+    """Solutions at capacity of several non-linearities along one parameter."""
+    import pandas as pd
+
+    rows = []
+    for g in gs:
+        for point in capacity_points(NeuronSpec(g, 0.5, 0.5), **parameters):
+            if point.reason:
+                raise ConvergenceError(f"{g!r} at {point.case}: {point.reason}")
+            found = {name: float(getattr(point.solution, name)) for name in KEPT}
+            rows.append({"nonlinearity": g.name, **point.case, **found})
+    return pd.DataFrame(rows)
+
+
+def along_shape(parameter: str, values: NDArray[np.float64]) -> pd.DataFrame:
+    """The standard neuron along a parameter of its g, and those without that parameter as constants beside it."""
+    import pandas as pd
+
+    tables = [along([Polsky()], **{parameter: values})]
+    for g in (SaturatingReLU(), Linear()):
+        constant = along([g], theta_d=[0.5]).drop(columns="theta_d")
+        tables.append(constant.merge(pd.DataFrame({parameter: values}), how="cross"))
+    return pd.concat(tables, ignore_index=True)
+
+
+def of(table: pd.DataFrame, g: type[Nonlinearity]) -> pd.DataFrame:
+    """The rows of one non-linearity."""
+    return table[table.nonlinearity == g.name].reset_index(drop=True)
+
+
+def furthest(values: Any, target: float) -> float:
+    """The value that is furthest from its target."""
+    array = np.asarray(values, dtype=np.float64)
+    return float(array[np.argmax(np.abs(array - target))])

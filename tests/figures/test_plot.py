@@ -1,0 +1,76 @@
+"""The public plots: loaded without Matplotlib, drawn where one wants them, in one line code."""
+
+import subprocess
+import sys
+
+import pytest
+from matplotlib.figure import Figure
+
+from dendrocap import plot
+from dendrocap.experiments.averages import Average
+from dendrocap.figures.style import LABELS, MANY_STEPS, ONE_STEP, PALETTE, SYMMETRIC, UNSTABLE
+from dendrocap.model import Polsky, ReLU
+
+LOADS = {"theta_d": 0.1, "alpha_rs": 1.6, "alpha_1": 1.4, "alpha_full": 1.3, "alpha_at": 0.8}
+ERRORS = {"test_error": 0.1, "test_error_se": 0.01, "train_error": 0.05, "train_error_se": 0.01}
+ON_AXES = {
+    "averages": ([Average(None, 1.0, 2.0, 0.1, 3)], "theta_d", "alpha_c"),
+    "curves": ([{"nonlinearity": "relu", "theta_d": 0.1, "alpha_c": 1.0}], "theta_d", "alpha_c"),
+    "generalisation": ([{"neuron": "linear", "epoch": 1, **ERRORS}],),
+    "solvers": ([{"solver": "sgd", "theta_d": 0.1, "alpha": 0.6}], [LOADS]),
+}
+ON_FIGURES = {
+    "breaking": ([{"nonlinearity": "relu", **LOADS}],),
+    "nonlinearity": (ReLU(),),
+    "solver_weights": ([{"solver": "sgd", "left": 0.0, "right": 2.0, "density": 0.5}],),
+}
+
+
+def test_matplotlib_loads_when_the_first_plot_is_drawn():
+    code = "import sys; from dendrocap import plot; print([n in sys.modules for n in ('matplotlib', 'numba', 'scipy')])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[False, False, False]"
+
+
+@pytest.mark.parametrize("name", ON_AXES)
+def test_plots_draw_into_given_axes(name):
+    figure = Figure()
+    left, right = figure.subplots(1, 2)
+    assert getattr(plot, name)(*ON_AXES[name], ax=right) is figure
+    assert right.has_data()
+    assert not left.has_data()
+    assert len(getattr(plot, name)(*ON_AXES[name]).axes) == 1
+
+
+@pytest.mark.parametrize("name", ON_FIGURES)
+def test_plots_with_panels_draw_into_a_given_figure(name):
+    figure = Figure()
+    assert getattr(plot, name)(*ON_FIGURES[name], figure=figure) is figure
+    assert figure.axes
+
+
+def test_broken_symmetry_has_one_line_code():
+    (axes,) = plot.breaking([{"nonlinearity": "polsky", **LOADS}]).axes
+    drawn = [(line.get_linestyle(), line.get_label()) for line in axes.lines]
+    assert drawn == [(look["ls"], look["label"]) for look in (SYMMETRIC, ONE_STEP, MANY_STEPS, UNSTABLE)]
+    rows = [{"nonlinearity": "polsky", "rsb": steps, "theta_d": 0.1, "alpha_c": 1.0} for steps in (0, 1, "full")]
+    (axes,) = plot.curves(rows, "theta_d", "alpha_c").axes
+    assert [line.get_linestyle() for line in axes.lines] == [look["ls"] for look in (SYMMETRIC, ONE_STEP, MANY_STEPS)]
+
+
+def test_curves_take_a_table_as_well_as_rows():
+    import pandas as pd
+
+    rows = [{"nonlinearity": "relu", "theta_d": x, "alpha_c": 1.0 + x} for x in (0.1, 0.5)]
+    for given in (rows, pd.DataFrame(rows)):
+        (axes,) = plot.curves(given, "theta_d", "alpha_c", log=True, legend=False).axes
+        assert axes.lines[0].get_xydata().tolist() == [[0.1, 1.1], [0.5, 1.5]]
+        assert axes.lines[0].get_label() == LABELS["relu"]
+        assert axes.get_xscale() == "log"
+        assert axes.get_legend() is None
+
+
+def test_every_non_linearity_has_a_colour_and_a_name():
+    assert PALETTE.keys() == LABELS.keys()
+    assert len(set(PALETTE.values())) == len(PALETTE)
+    assert PALETTE[Polsky.name] == "#D55E00"

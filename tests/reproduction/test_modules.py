@@ -1,0 +1,47 @@
+"""A reader of one figure opens one module."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from dendrocap import reproduction
+from dendrocap.reproduction import FIGURES
+
+FOLDER = Path(reproduction.__file__).parent
+MODULES = sorted([*FOLDER.glob("fig[0-9][0-9].py"), FOLDER / "learned_weights.py"])
+
+
+def trees(path):
+    return ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+
+
+def test_there_is_one_module_per_figure():
+    assert [path.stem for path in MODULES] == [*(f"fig{number:02}" for number in range(1, 11)), "learned_weights"]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
+def test_no_figure_imports_another(path):
+    others = {f"dendrocap.reproduction.{other.stem}" for other in MODULES}
+    for node in trees(path):
+        if isinstance(node, ast.ImportFrom):
+            names = {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+            assert not names & others, f"{path.name} imports {names & others}"
+            assert node.module not in ("dendrocap.reproduction.registry", "dendrocap.reproduction.figure_runner")
+
+
+@pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: figure.name)
+def test_a_figure_draws_and_measures_in_its_own_module(figure):
+    assert figure.draw.__module__ == figure.measure.__module__
+    assert Path(FOLDER, figure.draw.__module__.rpartition(".")[2] + ".py") in MODULES
+
+
+def test_what_a_run_followed_is_named_in_one_place():
+    words = {"true slope", "surrogate slope"}
+    homes = {
+        path.name
+        for path in FOLDER.glob("*.py")
+        for node in trees(path)
+        if isinstance(node, ast.Constant) and node.value in words
+    }
+    assert homes == {"simulated_runs.py"}
