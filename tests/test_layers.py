@@ -59,6 +59,7 @@ MAY_IMPORT = {
         "reproduction",
         "explorer",
     },
+    "__main__": {"cli"},
 }
 ONLY_IN = {
     "numba": ("_compiled.py", "_kernels.py", "learning/_simd.py"),

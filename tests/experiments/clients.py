@@ -32,7 +32,7 @@ def environment(pause=0.01):
 
 def client(*arguments, pause=0.01, **options):
     """``dendrocap sweep run`` as a process of its own."""
-    command = [sys.executable, "-m", "dendrocap.cli", "sweep", "run", *map(str, arguments)]
+    command = [sys.executable, "-m", "dendrocap", "sweep", "run", *map(str, arguments)]
     return subprocess.Popen(
         command, cwd=ROOT, env=environment(pause), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options
     )
