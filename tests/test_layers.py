@@ -12,19 +12,21 @@ PACKAGE = Path(dendrocap.__file__).parent
 # What each layer may import beside itself. A new top-level module must be given its place here.
 MAY_IMPORT = {
     "errors": set(),
+    "files": {"errors"},
     "validation": {"errors"},
     "model": {"errors", "validation"},
     "encoding": {"errors", "validation", "model"},
     "theory": {"errors", "validation", "model"},
-    "learning": {"errors", "validation", "model"},
-    "datasets": {"errors", "validation", "model"},
+    "learning": {"errors", "files", "validation", "model"},
+    "datasets": {"errors", "files", "validation", "model"},
     # Fits invert the theory and know nothing of data sets or sweeps; experiments bring both together.
     "fitting": {"errors", "validation", "model", "theory"},
-    "experiments": {"errors", "validation", "model", "theory", "learning", "datasets", "fitting"},
-    "estimator": {"errors", "validation", "model", "encoding", "learning"},
-    "figures": {"errors", "validation", "model", "theory", "learning", "datasets", "fitting", "experiments"},
+    "experiments": {"errors", "files", "validation", "model", "theory", "learning", "datasets", "fitting"},
+    "estimator": {"errors", "files", "validation", "model", "encoding", "learning"},
+    "figures": {"errors", "files", "validation", "model", "theory", "learning", "datasets", "fitting", "experiments"},
     "reproduction": {
         "errors",
+        "files",
         "validation",
         "model",
         "theory",
@@ -36,6 +38,7 @@ MAY_IMPORT = {
     },
     "explorer": {
         "errors",
+        "files",
         "validation",
         "model",
         "theory",
@@ -47,6 +50,7 @@ MAY_IMPORT = {
     },
     "cli": {
         "errors",
+        "files",
         "validation",
         "model",
         "theory",

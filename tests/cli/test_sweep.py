@@ -92,7 +92,7 @@ def test_a_task_beside_the_file_and_failed_cells(here):
         (["run", "theory.toml", "--dask", "host"], 2, "tcp://host:8786"),
         (["run", "theory.toml", "--dask", "tcp://h:1", "--jobs", "2"], 2, "local Dask cluster only"),
         (["run", "theory.toml", "--store", "no/results.db"], 1, "does not exist"),
-        (["run", "theory.toml", "--store", "text.db"], 1, "not a SQLite database"),
+        (["run", "theory.toml", "--store", "text.db"], 2, "not a SQLite database"),
         (["status"], 1, "there is no store results.db"),
         (["export", "out.csv"], 1, "there is no store"),
         (["plot", "out.bmp", "--x", "a", "--y", "b"], 2, ".png"),

@@ -104,17 +104,14 @@ def save_target(path: Path) -> Path:
 
 def read_task(path: Path) -> Any:
     """Patterns and labels from a user's file."""
-    import zipfile
-
     import numpy as np
 
+    from dendrocap.files import reading
     from dendrocap.model import Patterns
 
-    try:
-        with np.load(path, allow_pickle=False) as stored:
-            return Patterns(stored["inputs"], stored["labels"])
-    except (KeyError, ValueError, zipfile.BadZipFile, AttributeError, TypeError) as error:
-        raise InvalidParameter(f"--data {path} is not a .npz file with arrays inputs and labels: {error}") from None
+    what = "a .npz file with arrays inputs and labels"
+    with reading(path, what), path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
+        return Patterns(stored["inputs"], stored["labels"])
 
 
 def run_summary(result: TrainingResult) -> dict[str, Any]:

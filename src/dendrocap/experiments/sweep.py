@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from dendrocap.errors import InvalidParameter
+from dendrocap.errors import CorruptData, InvalidParameter
 from dendrocap.validation import choice, real_number, refuse, whole_number
 
 __all__ = ["Cell", "Sweep", "read_sweep"]
@@ -186,7 +186,7 @@ def read_sweep(path: str | Path) -> Sweep:
     except FileNotFoundError:
         raise InvalidParameter(f"{path} does not exist: it should be a TOML file describing a sweep") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InvalidParameter(f"{path} is not a TOML file: {error}") from None
+        raise CorruptData(f"{path} is not a TOML file: {error}") from None
     try:
         return Sweep.from_definition({"name": path.stem, **definition})
     except InvalidParameter as error:

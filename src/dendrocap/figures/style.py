@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
+
+from dendrocap.files import write_file
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -68,5 +71,10 @@ def save(figure: Figure, target: Path | IO[bytes], suffix: str | None = None) ->
     """Write a figure at 150 dpi, in the format that its name, or for a stream the ``suffix``, asks for."""
     # Fonts embedded in a PDF file carry dates that their own library complains about.
     logging.getLogger("fontTools").setLevel(logging.ERROR)
+    content = io.BytesIO()
     with house_style():
-        figure.savefig(target, dpi=150, format=suffix)
+        figure.savefig(content, dpi=150, format=suffix or Path(str(target)).suffix[1:])
+    if isinstance(target, Path):
+        write_file(target, content.getvalue())
+    else:
+        target.write(content.getvalue())

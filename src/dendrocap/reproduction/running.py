@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from dendrocap.datasets.images import locate
-from dendrocap.errors import CorruptData, DendrocapError, InvalidParameter, MissingData
+from dendrocap.errors import DendrocapError, InvalidParameter, MissingData
 from dendrocap.experiments import Executor, Progress, Record, Store, Sweep, run_sweeps
 from dendrocap.experiments.cells import package_version
 from dendrocap.figures.style import footnote, save
+from dendrocap.files import reading, write_file
 from dendrocap.reproduction.catalogue import FIGURES, PaperFigure, selected
 from dendrocap.reproduction.claims import Judged, judge, paper_claims
 from dendrocap.reproduction.presets import PRESETS, Preset
@@ -311,13 +311,7 @@ class _Workshop:
 
 
 def _write_outcome(folder: Path, outcome: FigureOutcome) -> None:
-    path = folder / f"{outcome.name}.json"
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        unfinished.write_text(json.dumps(asdict(outcome), indent=1), encoding="utf-8")
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    write_file(folder / f"{outcome.name}.json", json.dumps(asdict(outcome), indent=1))
 
 
 def _read_outcome(folder: Path, figure: PaperFigure, preset: str) -> FigureOutcome:
@@ -325,11 +319,9 @@ def _read_outcome(folder: Path, figure: PaperFigure, preset: str) -> FigureOutco
     nothing = FigureOutcome(
         figure.name, preset, MISSING, "not asked for", figure.settings(PRESETS[preset]) if preset in PRESETS else ""
     )
-    try:
+    if not path.exists():
+        return nothing
+    with reading(path, "what dendrocap wrote, delete it and repeat"):
         kept = json.loads(path.read_text(encoding="utf-8"))
         outcome = FigureOutcome(**{**kept, "tables": tuple(kept["tables"])})
-    except FileNotFoundError:
-        return nothing
-    except (ValueError, TypeError, KeyError) as error:
-        raise CorruptData(f"{path} is not what dendrocap wrote: delete it and repeat ({error})") from error
     return outcome if outcome.preset == preset else nothing
