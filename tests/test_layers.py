@@ -12,19 +12,21 @@ PACKAGE = Path(dendrocap.__file__).parent
 # What each layer may import beside itself. A new top-level module must be given its place here.
 MAY_IMPORT = {
     "errors": set(),
+    "display": set(),
     "files": {"errors"},
     "validation": {"errors"},
-    "model": {"errors", "validation"},
+    "model": {"display", "errors", "validation"},
     "encoding": {"errors", "validation", "model"},
-    "theory": {"errors", "validation", "model"},
-    "learning": {"errors", "files", "validation", "model"},
-    "datasets": {"errors", "files", "validation", "model"},
+    "theory": {"display", "errors", "validation", "model"},
+    "learning": {"display", "errors", "files", "validation", "model"},
+    "datasets": {"display", "errors", "files", "validation", "model"},
     # Fits invert the theory and know nothing of data sets or sweeps; experiments bring both together.
-    "fitting": {"errors", "validation", "model", "theory"},
-    "experiments": {"errors", "files", "validation", "model", "theory", "learning", "datasets", "fitting"},
+    "fitting": {"display", "errors", "validation", "model", "theory"},
+    "experiments": {"display", "errors", "files", "validation", "model", "theory", "learning", "datasets", "fitting"},
     "estimator": {"errors", "files", "validation", "model", "encoding", "learning"},
     "figures": {"errors", "files", "validation", "model", "theory", "learning", "datasets", "fitting", "experiments"},
     "reproduction": {
+        "display",
         "errors",
         "files",
         "validation",

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from dendrocap.display import Displayed
 from dendrocap.errors import CorruptData, InvalidParameter
 
 __all__ = ["Table", "parse_table", "read_table"]
@@ -30,7 +31,7 @@ UNIT_IN_NAME = re.compile(r"[\s_(\[]+(\w+)[)\]]?\s*$")
 
 
 @dataclass(frozen=True)
-class Table:
+class Table(Displayed):
     r"""Named columns of numbers, in millivolts where a unit was given.
 
     Examples
@@ -44,6 +45,8 @@ class Table:
     >>> x.tolist(), y.tolist()  # both in millivolts
     ([1.0, 2.0], [1.1, 2.6])
     """
+
+    _displayed = ("path", "names", "columns")
 
     path: Path
     names: tuple[str, ...]

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from dendrocap.display import Displayed
 from dendrocap.errors import InvalidParameter
 from dendrocap.experiments.store import Record
 from dendrocap.experiments.sweep import Sweep
@@ -18,7 +19,7 @@ __all__ = ["Average", "averages"]
 
 
 @dataclass(frozen=True)
-class Average:
+class Average(Displayed):
     """A metric at one place of the grid, averaged over seeds.
 
     Parameters
@@ -32,6 +33,8 @@ class Average:
     cells : int
         How many these are.
     """
+
+    _displayed = ("mean", "standard_error", "line", "x", "cells")
 
     line: Any
     x: Any

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dendrocap.datasets import TASKS, BinaryTask, image_task
+from dendrocap.display import Displayed
 from dendrocap.learning import SGD, ExponentialAnnealing, Training
 from dendrocap.learning.local_rule import Algorithm
 from dendrocap.learning.many import in_parallel
@@ -34,7 +35,7 @@ class Contender:
 
 
 @dataclass(frozen=True, eq=False)
-class GeneralisationCurve:
+class GeneralisationCurve(Displayed):
     """Errors of one training run, epoch by epoch.
 
     Parameters
@@ -51,6 +52,8 @@ class GeneralisationCurve:
         Mean over the two classes of the fraction wrong; where one class is rare, a constant answer has a low
         error but a balanced one of 1/2.
     """
+
+    _displayed = ("task", "contender", "seed", "epochs", "test_error")
 
     task: str
     contender: str

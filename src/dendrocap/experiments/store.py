@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
 
+from dendrocap.display import Displayed
 from dendrocap.errors import CorruptData, InvalidParameter, StoreError
 from dendrocap.experiments.cells import DONE, FAILED, Outcome
 from dendrocap.experiments.lock import FileLock
@@ -64,7 +65,7 @@ WHERE cells.status = 'failed'
 
 
 @dataclass(frozen=True)
-class Record:
+class Record(Displayed):
     """A cell as it is stored.
 
     Examples
@@ -80,6 +81,8 @@ class Record:
     >>> record.status, record.parameters["theta_d"], round(record.metrics["alpha_c"], 9)
     ('done', 0.5, 1.0)
     """
+
+    _displayed = ("status", "metrics", "parameters", "seed", "seconds", "reason")
 
     key: str
     task: str
@@ -97,7 +100,7 @@ class Record:
 
 
 @dataclass(frozen=True)
-class Counts:
+class Counts(Displayed):
     """How far a sweep has come.
 
     Examples
@@ -105,6 +108,8 @@ class Counts:
     >>> Counts(cells=10, done=7, failed=1).missing
     2
     """
+
+    _displayed = ("cells", "done", "failed")
 
     cells: int
     done: int
@@ -116,7 +121,7 @@ class Counts:
         return self.cells - self.done - self.failed
 
 
-class Store:
+class Store(Displayed):
     """The results of sweeps, in a file.
 
     Parameters
@@ -146,6 +151,8 @@ class Store:
     Counts(cells=2, done=2, failed=0)
     [1.0, 1.0]
     """
+
+    _displayed = ("path",)
 
     def __init__(self, path: str | Path, *, write: bool = False) -> None:
         self.path = Path(path)

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from dendrocap.display import Displayed
 from dendrocap.errors import CorruptData, InvalidParameter
 from dendrocap.validation import choice, real_number, refuse, whole_number
 
@@ -77,7 +78,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Sweep:
+class Sweep(Displayed):
     """A task on a grid of parameters, several times each.
 
     Parameters
@@ -104,6 +105,8 @@ class Sweep:
     >>> [dict(cell.parameters)["theta_d"] for cell in sweep]
     [0.1, 0.5]
     """
+
+    _displayed = ("name", "task", "grid", "seeds", "digest")
 
     task: str
     grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dendrocap.display import Displayed
 from dendrocap.learning.local_rule import Algorithm
 from dendrocap.learning.many import StopRequest, in_parallel
 from dendrocap.learning.schedules import Schedule
@@ -34,7 +35,7 @@ NORMAL_975 = 1.959963984540054
 
 
 @dataclass(frozen=True)
-class LoadPoint:
+class LoadPoint(Displayed):
     """All trials at one load.
 
     Parameters
@@ -54,6 +55,8 @@ class LoadPoint:
     >>> point.solved, round(point.mean_error, 4), round(point.success_rate, 3)
     (2, 0.0333, 0.667)
     """
+
+    _displayed = ("alpha", "solved", "trials", "mean_error", "error_of_mean")
 
     alpha: float
     trials: tuple[Trial, ...]
@@ -87,7 +90,7 @@ class LoadPoint:
 
 
 @dataclass(frozen=True)
-class ErrorCurve:
+class ErrorCurve(Displayed):
     """Training error against load, and how it was measured.
 
     Examples
@@ -100,6 +103,8 @@ class ErrorCurve:
     >>> curve.alphas.tolist(), [point.solved for point in curve.points]
     ([0.2, 0.4], [2, 2])
     """
+
+    _displayed = ("alphas", "mean_errors", "max_epochs")
 
     neuron: DendriticNeuron
     task: TaskSpec
@@ -120,7 +125,7 @@ class ErrorCurve:
 
 
 @dataclass(frozen=True)
-class AlgorithmicCapacity:
+class AlgorithmicCapacity(Displayed):
     """The largest load that training solves, seed by seed.
 
     Parameters
@@ -149,6 +154,8 @@ class AlgorithmicCapacity:
     >>> bool(low <= measured.alpha <= high), measured.all_solved <= measured.alpha, len(measured.largest_solved)
     (True, True, 2)
     """
+
+    _displayed = ("alpha", "interval", "largest_solved", "tolerance", "resolution")
 
     neuron: DendriticNeuron
     task: TaskSpec

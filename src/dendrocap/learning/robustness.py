@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dendrocap.display import Displayed
 from dendrocap.model.neuron import DendriticNeuron
 from dendrocap.model.patterns import PackedPatterns, binary_inputs, binary_labels
 from dendrocap.validation import real_number, whole_number
@@ -21,7 +22,7 @@ __all__ = ["NoisePoint", "NoiseRobustness", "noise_robustness"]
 
 
 @dataclass(frozen=True)
-class NoisePoint:
+class NoisePoint(Displayed):
     """Errors at one strength of noise.
 
     Parameters
@@ -41,6 +42,8 @@ class NoisePoint:
     0.05
     """
 
+    _displayed = ("level", "error", "standard_error", "increase")
+
     level: float
     error: float
     standard_error: float
@@ -48,7 +51,7 @@ class NoisePoint:
 
 
 @dataclass(frozen=True)
-class NoiseRobustness:
+class NoiseRobustness(Displayed):
     """Errors with and without noise.
 
     Parameters
@@ -69,6 +72,8 @@ class NoiseRobustness:
     >>> [point.level for point in noise.input_flips], noise.input_flips[0].error == noise.baseline
     ([0.0, 0.2], True)
     """
+
+    _displayed = ("baseline", "input_flips", "synaptic_noise", "samples")
 
     baseline: float
     input_flips: tuple[NoisePoint, ...]

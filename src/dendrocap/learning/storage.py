@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dendrocap.display import Displayed
 from dendrocap.errors import CorruptData
 from dendrocap.files import reading, write_file
 from dendrocap.learning.schedules import Pace
@@ -30,7 +31,7 @@ FORMAT = 1
 
 
 @dataclass(frozen=True, eq=False)
-class SavedRun:
+class SavedRun(Displayed):
     """A run read back from disk.
 
     Parameters
@@ -61,6 +62,8 @@ class SavedRun:
     >>> more.errors <= first.errors
     True
     """
+
+    _displayed = ("errors", "inputs", "weights")
 
     neuron: DendriticNeuron
     inputs: PackedPatterns

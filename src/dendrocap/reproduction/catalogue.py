@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from dendrocap.display import Displayed
 from dendrocap.errors import InvalidParameter
 from dendrocap.experiments import Sweep
 from dendrocap.figures import architecture, capacity_panels, data_panels, learning_panels
@@ -29,7 +30,7 @@ def _no_sweeps(preset: Preset) -> list[Sweep]:
 
 
 @dataclass(frozen=True)
-class PaperFigure:
+class PaperFigure(Displayed):
     """A figure of the paper.
 
     Attributes
@@ -62,6 +63,8 @@ class PaperFigure:
     >>> list(figure.tables(PRESETS["quick"], {}))
     ['fig2c']
     """
+
+    _displayed = ("name", "title", "minutes")
 
     name: str
     alias: str

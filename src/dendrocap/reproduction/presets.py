@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dendrocap.display import Displayed
+
 __all__ = ["PRESETS", "Preset"]
 
 
 @dataclass(frozen=True)
-class Preset:
+class Preset(Displayed):
     """Sizes of everything that is not exact.
 
     Parameters
@@ -50,6 +52,8 @@ class Preset:
     >>> PRESETS["paper"].n_inputs, PRESETS["paper"].n_branches, PRESETS["paper"].seeds
     (999, 27, 10)
     """
+
+    _displayed = ("name", "n_inputs", "n_branches", "seeds", "patience")
 
     name: str
     n_inputs: int

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dendrocap.datasets.images import locate
+from dendrocap.display import Displayed
 from dendrocap.errors import DendrocapError, InvalidParameter, MissingData
 from dendrocap.experiments import Executor, Progress, Record, Store, Sweep, run_sweeps
 from dendrocap.experiments.cells import package_version
@@ -40,7 +41,7 @@ STORE = "results.db"
 
 
 @dataclass(frozen=True)
-class FigureOutcome:
+class FigureOutcome(Displayed):
     """What became of a figure, as it is kept beside it.
 
     Attributes
@@ -66,6 +67,8 @@ class FigureOutcome:
     'skipped'
     """
 
+    _displayed = ("name", "status", "preset", "seconds", "reason")
+
     name: str
     preset: str
     status: str
@@ -79,7 +82,7 @@ class FigureOutcome:
 
 
 @dataclass(frozen=True)
-class Reproduction:
+class Reproduction(Displayed):
     """A folder with figures, their data, and what became of the paper's claims.
 
     Attributes
@@ -104,6 +107,8 @@ class Reproduction:
     >>> [outcome.name for outcome in made.outcomes if outcome.status == "done"]
     ['fig2c']
     """
+
+    _displayed = ("folder", "preset", "outcomes", "judged", "interrupted")
 
     folder: Path
     preset: str

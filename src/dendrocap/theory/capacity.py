@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple, overload
 
+from dendrocap.display import Displayed
 from dendrocap.errors import ConvergenceError, NoSolution
 from dendrocap.model import NeuronSpec, TaskSpec
 from dendrocap.theory._compiled import tail
@@ -38,7 +39,7 @@ B_LIMITS = (-8.0, 30.0)
 
 
 @dataclass(frozen=True)
-class OtherSolution:
+class OtherSolution(Displayed):
     """A solution of the capacity equations that is not the capacity.
 
     Examples
@@ -46,6 +47,8 @@ class OtherSolution:
     >>> OtherSolution(alpha=1.2, B=0.3, Q=2.0, M_bar=0.9, kind="minimum").kind  # between two maxima of alpha(Q)
     'minimum'
     """
+
+    _displayed = ("alpha", "kind", "B", "Q", "M_bar")
 
     alpha: float
     B: float
@@ -55,7 +58,7 @@ class OtherSolution:
 
 
 @dataclass(frozen=True)
-class CapacitySolution:
+class CapacitySolution(Displayed):
     """The critical capacity of a neuron and the state of its synapses there.
 
     Attributes
@@ -98,6 +101,8 @@ class CapacitySolution:
     >>> solution.reason
     'the only solution of the equations'
     """
+
+    _displayed = ("alpha_c", "silent_fraction", "W_bar", "Q", "residual", "reason")
 
     neuron: NeuronSpec
     task: TaskSpec
