@@ -12,6 +12,7 @@ from dendrocap import (
     fitting as fitting,
     learning as learning,
     model as model,
+    numerics as numerics,
     reproduction as reproduction,
     theory as theory,
 )

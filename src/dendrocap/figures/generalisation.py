@@ -28,7 +28,7 @@ def draw_generalisation(rows: Sequence[Mapping[str, Any]], title: str) -> Figure
             epochs = [row["epoch"] for row in mine]
             for key, style, what in (("test_error", "-", "test"), ("train_error", ":", "training")):
                 mean = 100.0 * np.array([row[key] for row in mine])
-                error = 100.0 * np.array([row[f"{key}_se"] or 0.0 for row in mine])
+                error = 100.0 * np.nan_to_num([row[f"{key}_se"] for row in mine])  # a single seed has no error
                 axes.plot(epochs, mean, style, color=colour, label=f"{neuron}, {what}")
                 axes.fill_between(epochs, mean - error, mean + error, color=colour, alpha=0.15, lw=0)
         axes.set_xlabel("epoch")

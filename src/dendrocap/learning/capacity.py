@@ -19,6 +19,7 @@ from dendrocap.learning.many import StopRequest, in_parallel
 from dendrocap.learning.schedules import Schedule
 from dendrocap.learning.tasks import Trial, checked_seeds, train_on_random_task, trial_of
 from dendrocap.model.neuron import DendriticNeuron, TaskSpec
+from dendrocap.numerics.statistics import standard_error
 from dendrocap.validation import choice, real_number
 
 __all__ = [
@@ -70,8 +71,7 @@ class LoadPoint(Displayed):
     @property
     def error_of_mean(self) -> float:
         """Standard error of `mean_error`; NaN for a single seed."""
-        errors = [trial.error for trial in self.trials]
-        return float(np.std(errors, ddof=1) / np.sqrt(len(errors))) if len(errors) > 1 else float("nan")
+        return standard_error([trial.error for trial in self.trials])
 
     @property
     def solved(self) -> int:
@@ -182,7 +182,7 @@ class AlgorithmicCapacity(Displayed):
             return (0.0, float("inf"))
         from scipy.stats import t
 
-        half = float(t.ppf(0.975, n - 1)) * float(np.std(self.largest_solved, ddof=1)) / np.sqrt(n)
+        half = float(t.ppf(0.975, n - 1)) * standard_error(self.largest_solved)
         return (max(0.0, self.alpha - half), self.alpha + half)
 
     @property

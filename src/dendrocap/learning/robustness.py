@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from dendrocap.display import Displayed
 from dendrocap.model.neuron import DendriticNeuron
 from dendrocap.model.patterns import PackedPatterns, binary_inputs, binary_labels
+from dendrocap.numerics.statistics import standard_error
 from dendrocap.validation import real_number, whole_number
 
 __all__ = ["NoisePoint", "NoiseRobustness", "noise_robustness"]
@@ -151,4 +152,4 @@ def noise_robustness(
 
 def _point(level: float, errors: list[float], baseline: float) -> NoisePoint:
     mean = float(np.mean(errors))
-    return NoisePoint(level, mean, float(np.std(errors, ddof=1) / np.sqrt(len(errors))), mean - baseline)
+    return NoisePoint(level, mean, standard_error(errors), mean - baseline)
