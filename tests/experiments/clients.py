@@ -27,7 +27,7 @@ def sweep_file(folder, sweep):
 
 def environment(pause=0.01):
     """Of processes in which cells take a moment."""
-    return {**os.environ, "PYTHONPATH": str(ROOT), PAUSE: str(pause)}
+    return {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "src"))), PAUSE: str(pause)}
 
 
 def client(*arguments, pause=0.01, **options):
