@@ -4,6 +4,7 @@ import doctest
 import importlib
 import importlib.metadata
 import inspect
+import pydoc
 import re
 import subprocess
 import sys
@@ -38,6 +39,34 @@ def test_a_task_is_optional_everywhere(package):
     tasks = [inspect.signature(function).parameters.get("task") for function in functions]
     assert any(tasks)
     assert all(task.default is None for task in tasks if task is not None)
+
+
+def test_subpackages_and_names_are_reached_as_attributes_in_a_fresh_process():
+    code = "import dendrocap as dc; print(dc.theory.critical_capacity is dc.critical_capacity, dc.figures.__name__)"
+    outcome = subprocess.run([sys.executable, "-OO", "-c", code], capture_output=True, text=True, check=True)
+    assert outcome.stdout.split() == ["True", "dendrocap.figures"]
+    assert set(dir(dendrocap)) == set(dendrocap.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = dendrocap.nothing
+
+
+def test_help_lists_the_public_names():
+    text = pydoc.plain(pydoc.render_doc(dendrocap))
+    assert "class CapacitySolution" in text
+    assert "critical_capacity(" in text
+
+
+@pytest.mark.slow
+def test_every_public_name_is_typed(tmp_path):
+    mypy = pytest.importorskip("mypy.api")
+    names = [name for name in dendrocap.__all__ if name != "__version__"]
+    file = tmp_path / "names.py"
+    file.write_text("import dendrocap as dc\n" + "".join(f"reveal_type(dc.{name})\n" for name in names))
+    options = ["--strict", "--config-file", str(ROOT / "pyproject.toml"), "--cache-dir", str(tmp_path), str(file)]
+    said, complaints, _ = mypy.run(options)
+    revealed = re.findall(r'names.py:(\d+): note: Revealed type is "(.*)"', said)
+    assert len(revealed) == len(names), said + complaints
+    assert [names[int(line) - 2] for line, kind in revealed if kind == "Any"] == []
 
 
 def test_version_is_the_installed_one():

@@ -20,6 +20,7 @@ from sklearn.linear_model import LogisticRegression, Perceptron, SGDClassifier
 
 from dendrocap.datasets import image_task
 from dendrocap.estimator import DendriticClassifier
+from dendrocap.numerics.statistics import standard_error
 
 SEEDS = (0, 1, 2)
 
@@ -66,7 +67,7 @@ def main(folder: Path) -> None:
     rows = []
     for name, results in found.items():
         errors, seconds = np.array(results).T
-        se = errors.std(ddof=1) / np.sqrt(len(errors))
+        se = standard_error(errors)
         rows.append(
             {
                 "classifier": name,

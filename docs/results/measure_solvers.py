@@ -34,6 +34,7 @@ from dendrocap import (
 from dendrocap.learning import bethe_free_entropy, random_task
 from dendrocap.learning.solvers import SOLVERS, solve
 from dendrocap.learning.solvers.scales import input_scale
+from dendrocap.numerics.statistics import standard_error
 
 HERE = Path(__file__).parent
 RUNS = HERE / "solvers.csv"
@@ -356,7 +357,7 @@ def limits(options):
             fits = [linregress(tilts, column) for column in excess.T]
             sizes.append(n_inputs)
             level.append([(fit.intercept, fit.intercept_stderr) for fit in fits])
-            raw = uncertain(excess[:, 0].mean(), excess[:, 0].std(ddof=1) / np.sqrt(len(own)))
+            raw = uncertain(excess[:, 0].mean(), standard_error(excess[:, 0]))
             told = " | ".join(uncertain(*numbers) for numbers in level[-1])
             print(f"| {alpha} | {n_inputs}, {n_branches} | {len(own)} | {raw} | {told} |")
         if len(sizes) > 3:

@@ -157,22 +157,17 @@ class MissingExtra(DendrocapError, ImportError):
 
 
 class StoreError(DendrocapError):
-    """A store of results that cannot be read, written or shared; what it holds is left as it was.
+    """A store of results that is missing, full, or in use by another; what it holds is left as it was.
 
     Examples
     --------
-    >>> import tempfile
-    >>> from pathlib import Path
     >>> from dendrocap import Store
     >>> from dendrocap.errors import StoreError
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = Path(folder, "notes.db")
-    ...     _ = file.write_text("This is not a store of results, and it is left alone.")
-    ...     try:
-    ...         Store(file)
-    ...     except StoreError:
-    ...         print(file.read_text()[:24])
-    This is not a store of r
+    >>> try:
+    ...     Store("nowhere.db")
+    ... except StoreError as error:
+    ...     print(error)
+    there is no store nowhere.db
     """
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
 import warnings
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Self
-from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dendrocap.encoding import ENCODINGS, Encoder, encoder_from_json, fitted_encoder
 from dendrocap.errors import CorruptData, InvalidParameter, TrainingFailed
+from dendrocap.files import reading, write_file
 from dendrocap.learning import SGD, Constant, ExponentialAnnealing, HalveOnPlateau, Training
 from dendrocap.learning.schedules import Schedule
 from dendrocap.model import (
@@ -236,13 +237,14 @@ class DendriticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         arrays: dict[str, Any] = {"weights": self.weights_, "classes": self.classes_}
         if hasattr(self, "feature_names_in_"):
             arrays["feature_names"] = self.feature_names_in_.astype(str)
-        with Path(path).open("wb") as stream:
-            np.savez_compressed(stream, about=np.array(json.dumps(about)), **arrays)
+        content = io.BytesIO()
+        np.savez_compressed(content, about=np.array(json.dumps(about)), **arrays)
+        write_file(path, content.getvalue())
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """A classifier written by `save`."""
-        try:
+        with reading(path, "a saved DendriticClassifier"):
             with Path(path).open("rb") as stream, np.load(stream, allow_pickle=False) as stored:
                 about = json.loads(str(stored["about"]))
                 weights, classes = stored["weights"], stored["classes"]
@@ -254,12 +256,10 @@ class DendriticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             classifier = cls(**parameters)
             classifier._encoder = encoder_from_json(about["encoder"])
             classifier.n_features_in_, classifier.n_iter_ = about["n_features_in_"], about["n_iter_"]
-        except (ValueError, KeyError, TypeError, EOFError, BadZipFile) as error:
-            raise CorruptData(f"{path}: not a saved DendriticClassifier ({error})") from error
-        classifier.classes_, classifier.weights_ = classes, weights
-        if names is not None:
-            classifier.feature_names_in_ = names
-        classifier.neuron_ = classifier._neuron()
+            classifier.classes_, classifier.weights_ = classes, weights
+            if names is not None:
+                classifier.feature_names_in_ = names
+            classifier.neuron_ = classifier._neuron()
         return classifier
 
     def _prepare(self, X: Floats) -> None:

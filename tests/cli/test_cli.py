@@ -96,5 +96,5 @@ def test_an_unwritable_figure_is_one_line_and_exit_code_one(tmp_path):
 
 
 def test_the_module_runs_as_a_script():
-    command = [sys.executable, "-m", "dendrocap.cli", "--version"]
+    command = [sys.executable, "-m", "dendrocap", "--version"]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.startswith("dendrocap ")

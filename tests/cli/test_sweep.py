@@ -92,7 +92,7 @@ def test_a_task_beside_the_file_and_failed_cells(here):
         (["run", "theory.toml", "--dask", "host"], 2, "tcp://host:8786"),
         (["run", "theory.toml", "--dask", "tcp://h:1", "--jobs", "2"], 2, "local Dask cluster only"),
         (["run", "theory.toml", "--store", "no/results.db"], 1, "does not exist"),
-        (["run", "theory.toml", "--store", "text.db"], 1, "not a SQLite database"),
+        (["run", "theory.toml", "--store", "text.db"], 2, "not a SQLite database"),
         (["status"], 1, "there is no store results.db"),
         (["export", "out.csv"], 1, "there is no store"),
         (["plot", "out.bmp", "--x", "a", "--y", "b"], 2, ".png"),
@@ -120,8 +120,6 @@ def test_places_are_checked(here):
     assert run("export", "out.csv", "--sweep", row["sweep"]).exit_code == 0
 
 
-def test_the_progress_line_tells_done_failed_running_rate_and_time_left():
-    assert described(Progress(100, 10, 1, 0, 0, 0.0)) == "10/100 done, 1 failed, 0 running"
-    line = described(Progress(100, 30, 2, running=4, ran=20, seconds=10.0))
-    assert line == "30/100 done, 2 failed, 4 running, 2/s, 0:00:34 left"
-    assert described(Progress(10_000, 0, 1, 2, ran=1, seconds=1.0)).endswith("2:46:39 left")
+def test_the_progress_line_tells_done_failed_running_and_rate():
+    assert described(Progress(100, 10, 1, 0, 0, 0.0)) == "10 done, 1 failed, 0 running"
+    assert described(Progress(100, 30, 2, 4, ran=20, seconds=10.0)) == "30 done, 2 failed, 4 running, 2/s"

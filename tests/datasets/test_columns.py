@@ -2,7 +2,7 @@
 
 import pytest
 
-from dendrocap import InvalidParameter
+from dendrocap import CorruptData, InvalidParameter
 from dendrocap.datasets import read_table
 
 
@@ -78,7 +78,7 @@ def test_two_columns_make_a_curve(table):
     ],
 )
 def test_what_cannot_be_read_is_refused_with_the_line(table, text, words):
-    with pytest.raises(InvalidParameter, match=words):
+    with pytest.raises(CorruptData, match=words):
         table(text).column(None)
 
 
@@ -90,5 +90,5 @@ def test_headerless_decimal_commas_look_like_two_columns_and_are_pointed_out(tab
 
 
 def test_other_encodings_are_refused(table):
-    with pytest.raises(InvalidParameter, match="UTF-8"):
+    with pytest.raises(CorruptData, match="UTF-8"):
         table("Größe\n0.5\n", encoding="latin-1")

@@ -27,12 +27,12 @@ def sweep_file(folder, sweep):
 
 def environment(pause=0.01):
     """Of processes in which cells take a moment."""
-    return {**os.environ, "PYTHONPATH": str(ROOT), PAUSE: str(pause)}
+    return {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "src"))), PAUSE: str(pause)}
 
 
 def client(*arguments, pause=0.01, **options):
     """``dendrocap sweep run`` as a process of its own."""
-    command = [sys.executable, "-m", "dendrocap.cli", "sweep", "run", *map(str, arguments)]
+    command = [sys.executable, "-m", "dendrocap", "sweep", "run", *map(str, arguments)]
     return subprocess.Popen(
         command, cwd=ROOT, env=environment(pause), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options
     )

@@ -7,7 +7,7 @@ import sqlite3
 
 import pytest
 
-from dendrocap.errors import InvalidParameter, StoreError
+from dendrocap.errors import CorruptData, InvalidParameter, StoreError
 from dendrocap.experiments import Counts, Store, Sweep
 from dendrocap.experiments.cells import DONE, FAILED, Outcome
 from dendrocap.experiments.store import APPLICATION, SCHEMA_VERSION
@@ -139,7 +139,7 @@ def test_what_is_no_sound_store_is_refused_and_left_alone(tmp_path, spoil, words
     path = tmp_path / "results.db"
     spoil(path)
     before = traces(tmp_path)
-    with pytest.raises(StoreError, match=words) as caught:
+    with pytest.raises(CorruptData, match=words) as caught:
         Store(path, write=write)
     assert str(path) in str(caught.value)
     assert traces(tmp_path) == before
@@ -236,7 +236,7 @@ def test_a_store_whose_making_was_interrupted_is_made_again(tmp_path, foreign):
     with pytest.raises(StoreError, match="is empty"):
         Store(path)
     if foreign:
-        with pytest.raises(StoreError, match="not a store of dendrocap"):
+        with pytest.raises(CorruptData, match="not a store of dendrocap"):
             Store(path, write=True)
     else:
         saved(path, some_outcomes())

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from dendrocap.errors import InvalidParameter
+from dendrocap.errors import CorruptData, InvalidParameter
 from dendrocap.experiments import Sweep, read_sweep
 from tests.experiments import some_tasks
 
@@ -141,7 +141,7 @@ def test_bad_sweeps_are_refused_with_the_value(change, words):
 def test_bad_files_are_refused_by_name(tmp_path, text, words):
     path = tmp_path / "bad.toml"
     path.write_text(text)
-    with pytest.raises(InvalidParameter, match=words):
+    with pytest.raises((CorruptData, InvalidParameter), match=words):
         read_sweep(path)
     with pytest.raises(InvalidParameter, match="does not exist"):
         read_sweep(tmp_path / "none.toml")

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 @contextmanager
 def explorer(*options):
     """The process of ``dendrocap explore`` and the address that it prints."""
-    command = [sys.executable, "-m", "dendrocap.cli", "explore", "--no-browser", *options]
+    command = [sys.executable, "-m", "dendrocap", "explore", "--no-browser", *options]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         try:
             line = process.stderr.readline()

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dendrocap.errors import InvalidParameter
+from dendrocap.errors import CorruptData
 from dendrocap.explorer.parameters import MOST_POINTS, Parameters
 from dendrocap.explorer.uploads import LARGEST_FILE, read_curve
 
@@ -49,7 +49,7 @@ class Trap:
     ],
 )
 def test_bad_files_are_refused_with_a_reason(content, words):
-    with pytest.raises(InvalidParameter, match=r"curve\.csv") as caught:
+    with pytest.raises(CorruptData, match=r"curve\.csv") as caught:
         read_curve(content, "../../curve.csv")
     assert words in str(caught.value)
     assert "../" not in str(caught.value)
@@ -59,6 +59,6 @@ def test_bad_files_are_refused_with_a_reason(content, words):
 def test_no_file_breaks_the_page(content):
     try:
         points = read_curve(content, "f")
-    except InvalidParameter:
+    except CorruptData:
         return
     assert Parameters(nonlinearity="tabulated", curve=points).curve == points

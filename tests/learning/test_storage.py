@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from dendrocap import (
+    CorruptData,
     Custom,
     DendriticNeuron,
     InvalidParameter,
@@ -58,7 +59,7 @@ def test_other_files_are_refused(tmp_path):
     (tmp_path / "text.npz").write_text("not a zip file")
     np.savez(tmp_path / "newer.npz", about=np.array('{"format": 99}'))
     for name in ("other.npz", "text.npz"):
-        with pytest.raises(InvalidParameter, match=f"{name} is not a run saved by dendrocap"):
+        with pytest.raises(CorruptData, match=f"{name} is not a run saved by dendrocap"):
             load_run(tmp_path / name)
-    with pytest.raises(InvalidParameter, match=r"format = 99 .* 1, in"):
+    with pytest.raises(CorruptData, match=r"newer.npz is of format 99 where 1 was expected"):
         load_run(tmp_path / "newer.npz")

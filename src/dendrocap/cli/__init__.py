@@ -4,8 +4,8 @@ Conventions that all commands keep:
 
 - data goes to stdout, progress and messages to stderr;
 - ``--json`` prints one JSON array of objects, one per point, keys as in the Python results, NaN as null;
-- exit codes: 0 fine, 1 the equations have no solution or a computation failed, 2 bad input (one line on
-  stderr, no traceback), 130 interrupted.
+- exit codes: 0 fine, 1 the equations have no solution or a computation failed, 2 bad input or a damaged file (one
+  line on stderr, no traceback), 130 interrupted.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from dendrocap.cli.saddle_point import saddle_point
 from dendrocap.cli.solve import solve
 from dendrocap.cli.sweep import sweep
 from dendrocap.cli.train import train
-from dendrocap.errors import DendrocapError, InvalidParameter
+from dendrocap.errors import CorruptData, DendrocapError, InvalidParameter
 
 __all__ = ["app"]
 
@@ -47,7 +47,7 @@ class OneLineErrors(TyperGroup):
             outcome = super().main(args, standalone_mode=False, **extra)
         except USAGE_ERROR as error:
             code, message = 2, error.format_message()  # type: ignore[attr-defined]
-        except InvalidParameter as error:
+        except (CorruptData, InvalidParameter) as error:
             code, message = 2, str(error)
         except DendrocapError as error:
             code, message = 1, str(error)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dendrocap.cli import learning_options as options
-from dendrocap.cli.output import JsonFlag, PlotPath, emit, message, plot_target
+from dendrocap.cli.output import JsonFlag, PlotPath, emit, message, plot_target, progress
 
 if TYPE_CHECKING:
     from dendrocap.learning import AlgorithmicCapacity, LoadPoint
@@ -72,24 +72,22 @@ def algorithmic_capacity(
     }
     kept: list[Trial] = []
     interrupted = False
-    with options.progress_bar() as progress:
+    with progress(seeds, "seed") as tell:
         try:
             if method == "curve":
                 alphas = np.round(np.arange(start, stop + 1e-9, resolution), 12)
-                task = progress.add_task("run", total=len(alphas) * seeds)
 
                 def keep_run(trial: Trial) -> None:
                     kept.append(trial)
-                    progress.advance(task)
+                    tell(total=len(alphas) * seeds, label="run")
 
                 learning.training_error_curve(neuron, alphas, done=keep_run, **how)
                 verdict = ""
             else:
-                task = progress.add_task("seed", total=seeds)
 
                 def keep_seed(trials: tuple[Trial, ...]) -> None:
                     kept.extend(trials)
-                    progress.advance(task)
+                    tell()
 
                 limits = (start, stop)
                 verdict = _verdict(

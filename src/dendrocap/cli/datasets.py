@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
 
-from dendrocap.cli.output import JsonFlag, emit, message
+from dendrocap.cli.output import JsonFlag, emit, message, progress
 
 __all__ = ["datasets"]
 
@@ -55,32 +56,27 @@ def fetch(name: Name) -> None:
 
     known = data_set(name)
     message(f"{known.title}; please cite {known.citation}; terms: {known.terms}")
-    for path in download(name, bar=_Bar()):
+    with progress(None, "MB") as tell:
+        paths = download(name, bar=_Bar(tell))
+    for path in paths:
         message(str(path))
 
 
 class _Bar:
     """A progress bar with the methods that pooch calls."""
 
-    def __init__(self) -> None:
-        from rich.console import Console
-        from rich.progress import DownloadColumn, Progress, TimeRemainingColumn, TransferSpeedColumn
-
-        columns = (*Progress.get_default_columns()[:2], DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
-        self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
-        self._task = self._bar.add_task("fetching")
+    def __init__(self, tell: Callable[..., None]) -> None:
+        self._tell = tell
+        self._bytes = 0
         self.total: int | None = None
 
     def update(self, n: int) -> None:
         """So many bytes more."""
-        self._bar.start()
-        self._bar.update(self._task, total=self.total, advance=n)
+        self._bytes += n
+        self._tell(round(self._bytes / 1e6, 1), total=self.total and round(self.total / 1e6, 1))
 
     def reset(self) -> None:
         """A new file, or the whole of one at once."""
-        self._bar.reset(self._task)
+        self._bytes = 0
 
-    def close(self) -> None:
-        """The file is complete."""
-        if self._bar.live.is_started:
-            self._bar.stop()
+    close = reset

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,15 +11,13 @@ from dendrocap.cli.output import emit
 from dendrocap.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
-
     from dendrocap.learning import SGD, Schedule, TrainingResult
     from dendrocap.model import DendriticNeuron
 
 __all__ = [
     "Alpha", "Branches", "DataPath", "Decay", "Epochs", "Gamma", "GammaCe", "Inputs", "LinearFlag",
     "NonlinearityName", "Patience", "Precision", "Rate", "SavePath", "Seed", "SurrogateCenter", "SurrogateWidth",
-    "ThetaD", "ThetaS", "Workers", "XMin", "algorithm_from", "emit_run", "neuron_from", "progress_bar", "read_task",
+    "ThetaD", "ThetaS", "Workers", "XMin", "algorithm_from", "emit_run", "neuron_from", "read_task",
     "run_summary", "save_target", "schedule_from",
 ]  # fmt: skip
 
@@ -104,17 +100,14 @@ def save_target(path: Path) -> Path:
 
 def read_task(path: Path) -> Any:
     """Patterns and labels from a user's file."""
-    import zipfile
-
     import numpy as np
 
+    from dendrocap.files import reading
     from dendrocap.model import Patterns
 
-    try:
-        with np.load(path, allow_pickle=False) as stored:
-            return Patterns(stored["inputs"], stored["labels"])
-    except (KeyError, ValueError, zipfile.BadZipFile, AttributeError, TypeError) as error:
-        raise InvalidParameter(f"--data {path} is not a .npz file with arrays inputs and labels: {error}") from None
+    what = "a .npz file with arrays inputs and labels"
+    with reading(path, what), path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
+        return Patterns(stored["inputs"], stored["labels"])
 
 
 def run_summary(result: TrainingResult) -> dict[str, Any]:
@@ -136,26 +129,3 @@ def emit_run(summary: dict[str, Any], *, as_json: bool, title: str) -> None:
     """Print one run; it has more quantities than a terminal has columns, so people get them one below the other."""
     rows = [summary] if as_json else [{"quantity": name, "value": value} for name, value in summary.items()]
     emit(rows, as_json=as_json, title=title)
-
-
-@contextmanager
-def progress_bar(*columns: Any) -> Iterator[Progress]:
-    """A progress bar on stderr with time left; silent where stderr is not a terminal."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
-    console = Console(stderr=True)
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.completed}/{task.total}"),
-        *columns,
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-        refresh_per_second=5,
-    ) as progress:
-        yield progress

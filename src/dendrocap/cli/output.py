@@ -6,6 +6,7 @@ import csv
 import json
 import math
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -62,27 +63,73 @@ def emit(
 
 
 @contextmanager
-def progress(total: int, label: str) -> Iterator[Callable[[], None]]:
-    """A function to call after each of ``total`` steps; a bar appears on stderr once they have taken two seconds."""
+def progress(total: float | None, label: str) -> Iterator[Callable[..., None]]:
+    """A function by which a command tells, on stderr, how far it is: call it after each of ``total`` steps.
+
+    Its arguments, all optional, are how many steps are done, and as keywords a ``note`` and other words for ``total``
+    and ``label``. In a terminal a bar appears after two seconds. Elsewhere a plain line is written after five seconds
+    and then more and more rarely, once a minute in the end.
+    """
+    told: list[tuple[float, float]] = []  # when, and how many were done: the first time, and now
+
+    def tell(completed: float | None = None, *, note: str = "", **words: Any) -> None:
+        done = completed if completed is not None else told[-1][1] + 1 if told else 1
+        told[1:] = [(time.monotonic(), done)]
+        known = {"total": total, "label": label, **words}
+        parts = [_count(done, known["total"]), note, _time_left(told[0], told[-1], known["total"])]
+        show(done, known["total"], known["label"], ", ".join(part for part in parts if part))
+
+    with _bar(label) if sys.stderr.isatty() else _lines() as show:
+        yield tell
+
+
+@contextmanager
+def _bar(label: str) -> Iterator[Callable[[float, float | None, str, str], None]]:
     from rich.console import Console
-    from rich.progress import Progress
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    started, done = time.monotonic(), 0
-    bar = Progress(console=Console(stderr=True), transient=True)
-    task = bar.add_task(label, total=total)
+    columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[text]}"), TimeElapsedColumn()
+    bar = Progress(*columns, console=Console(stderr=True), transient=True)
+    task = bar.add_task(label, total=None, text="")
 
-    def step() -> None:
-        nonlocal done
-        done += 1
-        if time.monotonic() - started > 2.0:
-            bar.start()
-            bar.update(task, completed=done)
+    def show(done: float, total: float | None, label: str, text: str) -> None:
+        bar.update(task, completed=done, total=total, description=label, text=text)
 
+    patience = threading.Timer(2.0, bar.start)
+    patience.daemon = True
+    patience.start()
     try:
-        yield step
+        yield show
     finally:
-        if bar.live.is_started:
-            bar.stop()
+        patience.cancel()
+        bar.stop()
+
+
+@contextmanager
+def _lines() -> Iterator[Callable[[float, float | None, str, str], None]]:
+    began = time.monotonic()
+    due = began + 5.0
+
+    def show(done: float, total: float | None, label: str, text: str) -> None:
+        nonlocal due
+        now = time.monotonic()
+        if now >= due:
+            due = now + min(60.0, now - began)
+            message(f"{label} {text}".strip())
+
+    yield show
+
+
+def _count(done: float, total: float | None) -> str:
+    return f"{done:.10g}" if total is None else f"{done:.10g}/{total:.10g}"
+
+
+def _time_left(first: tuple[float, float], last: tuple[float, float], total: float | None) -> str:
+    seconds, steps = last[0] - first[0], last[1] - first[1]
+    if total is None or steps <= 0:
+        return ""
+    left = round((total - last[1]) / steps * seconds)
+    return f"{left // 3600}:{left // 60 % 60:02}:{left % 60:02} left"
 
 
 def message(text: str) -> None:

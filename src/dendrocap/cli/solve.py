@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dendrocap.cli import learning_options as options
-from dendrocap.cli.output import JsonFlag, message
+from dendrocap.cli.output import JsonFlag, message, progress
 
 if TYPE_CHECKING:
     from dendrocap.learning import TrainingResult
@@ -70,22 +70,14 @@ def solve(
 
 def _follow(neuron: DendriticNeuron, task: Any, solver: str, time_limit: float, seed: int) -> TrainingResult:
     """Solve under a progress bar."""
-    from rich.progress import TextColumn
-
     from dendrocap.learning import solve as search
 
-    began, shown = time.monotonic(), 0.0
-    columns = [TextColumn("s, error {task.fields[error]:.4f}, best {task.fields[best]:.4f}")]
-    with options.progress_bar(*columns) as progress:
-        bar = progress.add_task("solving", total=time_limit, error=1.0, best=1.0)
+    began = time.monotonic()
+    with progress(time_limit, "seconds") as tell:
 
         def show(record: Any) -> bool:
-            nonlocal shown
-            # Drawing takes longer than an epoch: ten times a second is enough.
-            if time.monotonic() - shown > 0.1:
-                shown = time.monotonic()
-                best = record.best_errors / len(task[1])
-                progress.update(bar, completed=round(shown - began, 1), error=record.error, best=best)
+            best = record.best_errors / len(task[1])
+            tell(round(time.monotonic() - began, 1), note=f"error {record.error:.4f}, best {best:.4f}")
             return False
 
         return search(neuron, *task, solver=solver, time_limit=time_limit, seed=seed, callback=show)

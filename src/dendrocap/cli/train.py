@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dendrocap.cli import learning_options as options
-from dendrocap.cli.output import JsonFlag, PlotPath, message, plot_target
+from dendrocap.cli.output import JsonFlag, PlotPath, message, plot_target, progress
 from dendrocap.errors import TrainingFailed
 
 if TYPE_CHECKING:
@@ -97,25 +96,12 @@ def train(
 
 def _follow(run: Training, epochs: int) -> tuple[TrainingFailed | None, bool]:
     """Run to the end under a progress bar; how it failed, if it did, and whether the user interrupted it."""
-    from rich.progress import TextColumn
-
-    columns = [TextColumn("error {task.fields[error]:.4f}, best {task.fields[best]:.4f}, rate {task.fields[rate]:.2g}")]
-    with options.progress_bar(*columns) as progress:
-        task = progress.add_task("epoch", total=epochs, completed=run.epochs, error=1.0, best=1.0, rate=0.0)
-        shown = 0.0
+    with progress(epochs, "epoch") as tell:
         try:
             for record in run:
-                # Drawing takes longer than an epoch: ten times a second is enough.
-                if time.monotonic() - shown < 0.1:
-                    continue
-                shown = time.monotonic()
-                progress.update(
-                    task,
-                    completed=record.epoch,
-                    error=record.error,
-                    best=record.best_errors / run.n_patterns,
-                    rate=record.learning_rate,
-                )
+                best = record.best_errors / run.n_patterns
+                note = f"error {record.error:.4f}, best {best:.4f}, rate {record.learning_rate:.2g}"
+                tell(record.epoch, note=note)
         except TrainingFailed as failure:
             return failure, False
         except KeyboardInterrupt:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dendrocap.cli.output import progress
 from dendrocap.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -35,29 +36,16 @@ def chosen_executor(dask: str | None, jobs: int | None) -> Executor | None:
 
 @contextmanager
 def progress_bar(name: str) -> Iterator[Callable[..., None]]:
-    """A line on stderr with done, failed, running, rate and time left; silent where stderr is not a terminal."""
-    from rich.console import Console
-    from rich.progress import BarColumn, TextColumn
-    from rich.progress import Progress as Bar
-
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[numbers]}"))
-    with Bar(*columns, console=console, transient=True, disable=not console.is_terminal, refresh_per_second=5) as bar:
-        task = bar.add_task(name, numbers="starting")
+    """A function that shows where a sweep stands: done, failed, running, rate and time left."""
+    with progress(None, name) as show:
 
         def tell(now: Progress, label: str = name) -> None:
-            bar.update(
-                task, description=label, total=now.cells, completed=now.done + now.failed, numbers=described(now)
-            )
+            show(now.done + now.failed, total=now.cells, label=label, note=described(now))
 
         yield tell
 
 
 def described(now: Progress) -> str:
-    """The state of a sweep in one line."""
-    numbers = f"{now.done}/{now.cells} done, {now.failed} failed, {now.running} running"
-    if not now.ran or not now.seconds:
-        return numbers
-    rate = now.ran / now.seconds
-    left = round((now.cells - now.done - now.failed) / rate)
-    return f"{numbers}, {rate:.3g}/s, {left // 3600}:{left // 60 % 60:02}:{left % 60:02} left"
+    """The state of a sweep in a few words."""
+    numbers = f"{now.done} done, {now.failed} failed, {now.running} running"
+    return f"{numbers}, {now.ran / now.seconds:.3g}/s" if now.ran and now.seconds else numbers

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dendrocap.datasets.images import ImageSet, load_images
+from dendrocap.display import Displayed
 from dendrocap.errors import InvalidParameter
 from dendrocap.model.patterns import PackedPatterns, pack_patterns
 from dendrocap.validation import choice, refuse, whole_number
@@ -60,7 +61,7 @@ TASKS: dict[str, _TaskRule] = {
 
 
 @dataclass(frozen=True, eq=False)
-class BinaryTask:
+class BinaryTask(Displayed):
     """A binary classification of binarised images.
 
     Parameters
@@ -80,6 +81,8 @@ class BinaryTask:
     ...     task = image_task("mnist", n_train=1000, rng=0)
     ...     assert (task.n_inputs, len(task.labels), task.labels.mean()) == (1568, 1000, 0.5)
     """
+
+    _displayed = ("name", "meaning", "inputs", "test_inputs")
 
     name: str
     meaning: str

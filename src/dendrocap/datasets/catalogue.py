@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dendrocap.display import Displayed
 from dendrocap.validation import choice
 
 __all__ = ["CATALOGUE", "DataFile", "DataSet", "data_set"]
@@ -32,7 +33,7 @@ class DataFile:
 
 
 @dataclass(frozen=True)
-class DataSet:
+class DataSet(Displayed):
     """A data set: what it is, its files, its shape and its terms.
 
     Parameters
@@ -56,6 +57,8 @@ class DataSet:
     >>> mnist.image_shape, mnist.n_pixels, len(mnist.classes)
     ((28, 28), 784, 10)
     """
+
+    _displayed = ("name", "title", "image_shape")
 
     name: str
     title: str

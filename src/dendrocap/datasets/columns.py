@@ -16,7 +16,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from dendrocap.errors import InvalidParameter
+from dendrocap.display import Displayed
+from dendrocap.errors import CorruptData, InvalidParameter
 
 __all__ = ["Table", "parse_table", "read_table"]
 
@@ -30,7 +31,7 @@ UNIT_IN_NAME = re.compile(r"[\s_(\[]+(\w+)[)\]]?\s*$")
 
 
 @dataclass(frozen=True)
-class Table:
+class Table(Displayed):
     r"""Named columns of numbers, in millivolts where a unit was given.
 
     Examples
@@ -44,6 +45,8 @@ class Table:
     >>> x.tolist(), y.tolist()  # both in millivolts
     ([1.0, 2.0], [1.1, 2.6])
     """
+
+    _displayed = ("path", "names", "columns")
 
     path: Path
     names: tuple[str, ...]
@@ -91,7 +94,7 @@ def read_table(path: Path) -> Table:
 
     Raises
     ------
-    InvalidParameter
+    CorruptData
         If there are no numbers, a line does not fit the others, or numbers have decimal commas; the message names
         file and line.
 
@@ -112,7 +115,7 @@ def parse_table(content: bytes, path: Path) -> Table:
     """The columns of numbers in the content of a file; ``path`` is its name in messages."""
     rows = _rows(content, path)
     if not rows:
-        raise InvalidParameter(f"{path}: the file holds no data")
+        raise CorruptData(f"{path}: the file holds no data")
     header: list[str] | None = None
     units: list[str] = []
     # Lines without any number, before the first one with: the last or only one names, the one after gives units.
@@ -120,7 +123,7 @@ def parse_table(content: bytes, path: Path) -> Table:
     while rows and not any(_is_number(cell) for cell in rows[0][1]):
         text_lines.append(rows.pop(0)[1])
     if not rows:
-        raise InvalidParameter(f"{path}: the file holds no numbers")
+        raise CorruptData(f"{path}: the file holds no numbers")
     if len(text_lines) >= 2 and all(cell.lower() in UNITS or not cell for cell in text_lines[-1]):
         units = text_lines.pop()
     if text_lines:
@@ -129,7 +132,7 @@ def parse_table(content: bytes, path: Path) -> Table:
     for line, cells in rows:
         if len(cells) != width:
             comma = " (a decimal comma? write 0.45, not 0,45)" if len(cells) > width else ""
-            raise InvalidParameter(f"{path}, line {line}: {len(cells)} values where {width} were expected{comma}")
+            raise CorruptData(f"{path}, line {line}: {len(cells)} values where {width} were expected{comma}")
     names = header if header is not None else [str(number + 1) for number in range(width)]
     return _table(path, names, units or [""] * width, rows)
 
@@ -146,7 +149,7 @@ def _table(path: Path, names: list[str], units: list[str], rows: list[tuple[int,
         elif any(_is_number(cell) for cell in cells):
             numeric.append(at)
     if not numeric:
-        raise InvalidParameter(f"{path}: the file holds no column of numbers")
+        raise CorruptData(f"{path}: the file holds no column of numbers")
     columns = []
     for at in numeric:
         values = np.array([_number(path, line, cells[at]) for line, cells in rows])
@@ -159,7 +162,7 @@ def _rows(content: bytes, path: Path) -> list[tuple[int, list[str]]]:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise InvalidParameter(f"{path}: the file is not text in UTF-8") from None
+        raise CorruptData(f"{path}: the file is not text in UTF-8") from None
     lines = [
         (number, line.strip())
         for number, line in enumerate(text.splitlines(), start=1)
@@ -177,13 +180,13 @@ def _rows(content: bytes, path: Path) -> list[tuple[int, list[str]]]:
 
 def _number(path: Path, line: int, cell: str) -> float:
     if DECIMAL_COMMA.match(cell):
-        raise InvalidParameter(f"{path}, line {line}: {cell!r} has a decimal comma; write {cell.replace(',', '.')!r}")
+        raise CorruptData(f"{path}, line {line}: {cell!r} has a decimal comma; write {cell.replace(',', '.')!r}")
     try:
         value = float(cell)
     except ValueError:
-        raise InvalidParameter(f"{path}, line {line}: {cell!r} is not a number") from None
+        raise CorruptData(f"{path}, line {line}: {cell!r} is not a number") from None
     if not math.isfinite(value):
-        raise InvalidParameter(f"{path}, line {line}: {cell!r} is not a finite number")
+        raise CorruptData(f"{path}, line {line}: {cell!r} is not a finite number")
     return value
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import gzip
 import lzma
 import tarfile
-import zlib
 from pathlib import Path
 from typing import IO, Any
 
@@ -17,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dendrocap.errors import CorruptData
+from dendrocap.files import reading
 
 __all__ = ["CIFAR_RECORD", "read_batch", "read_idx"]
 
@@ -24,7 +24,6 @@ Bytes = NDArray[np.uint8]
 
 CIFAR_RECORD = 3073  # one label and 3 x 32 x 32 colours
 LARGEST = 2**30  # bytes; the largest known file has 47 million
-_UNREADABLE = (EOFError, zlib.error, lzma.LZMAError, tarfile.TarError, gzip.BadGzipFile)
 
 
 def read_idx(path: Path, n_dimensions: int) -> Bytes:
@@ -37,25 +36,20 @@ def read_idx(path: Path, n_dimensions: int) -> Bytes:
     n_dimensions : int
         1 for labels, 3 for images.
     """
-    try:
-        with _opened(path) as stream:
-            header = _read(stream, 4 + 4 * n_dimensions)
-            if len(header) < 4 + 4 * n_dimensions:
-                raise CorruptData(f"{path}: {len(header)} bytes, too short for an idx header")
-            magic = int.from_bytes(header[:4], "big")
-            if magic != 0x0800 + n_dimensions:
-                raise CorruptData(
-                    f"{path}: magic number {magic:#010x} where {0x0800 + n_dimensions:#010x} was expected"
-                )
-            shape = tuple(int.from_bytes(header[at : at + 4], "big") for at in range(4, len(header), 4))
-            claimed = 1
-            for length in shape:
-                claimed *= length
-            if claimed > LARGEST:
-                raise CorruptData(f"{path}: the header claims {' x '.join(map(str, shape))} = {claimed} bytes")
-            data = _read(stream, claimed + 1)
-    except _UNREADABLE as error:
-        raise CorruptData(f"{path}: truncated or not a gzip file ({error})") from error
+    with reading(path, "a whole idx file, plain or compressed with gzip"), _opened(path) as stream:
+        header = _read(stream, 4 + 4 * n_dimensions)
+        if len(header) < 4 + 4 * n_dimensions:
+            raise CorruptData(f"{path}: {len(header)} bytes, too short for an idx header")
+        magic = int.from_bytes(header[:4], "big")
+        if magic != 0x0800 + n_dimensions:
+            raise CorruptData(f"{path}: magic number {magic:#010x} where {0x0800 + n_dimensions:#010x} was expected")
+        shape = tuple(int.from_bytes(header[at : at + 4], "big") for at in range(4, len(header), 4))
+        claimed = 1
+        for length in shape:
+            claimed *= length
+        if claimed > LARGEST:
+            raise CorruptData(f"{path}: the header claims {' x '.join(map(str, shape))} = {claimed} bytes")
+        data = _read(stream, claimed + 1)
     if len(data) != claimed:
         found = f"more than {claimed}" if len(data) > claimed else str(len(data))
         raise CorruptData(f"{path}: {found} bytes of data where the header claims {claimed}")
@@ -64,11 +58,8 @@ def read_idx(path: Path, n_dimensions: int) -> Bytes:
 
 def read_batch(path: Path, member: str = "") -> bytes:
     """The bytes of a CIFAR-10 batch: a plain file, an .xz file, or ``member`` of the official archive."""
-    try:
-        with _opened(path) as stream:
-            data = _member(stream, path, member) if member else _read(stream, LARGEST)
-    except _UNREADABLE as error:
-        raise CorruptData(f"{path}: truncated or of another format ({error})") from error
+    with reading(path, "a whole batch of CIFAR-10"), _opened(path) as stream:
+        data = _member(stream, path, member) if member else _read(stream, LARGEST)
     if len(data) == 0 or len(data) % CIFAR_RECORD:
         raise CorruptData(f"{path}: {len(data)} bytes where a multiple of {CIFAR_RECORD} was expected")
     return data

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from dendrocap.datasets.catalogue import DataFile, DataSet, data_set
 from dendrocap.datasets.formats import CIFAR_RECORD, read_batch, read_idx
+from dendrocap.display import Displayed
 from dendrocap.errors import CorruptData, MissingData
 from dendrocap.validation import choice
 
@@ -23,7 +24,7 @@ Bytes = NDArray[np.uint8]
 
 
 @dataclass(frozen=True, eq=False)
-class ImageSet:
+class ImageSet(Displayed):
     """Images and their labels.
 
     Parameters
@@ -41,6 +42,8 @@ class ImageSet:
     >>> len(images), images.images.shape
     (3, (3, 4))
     """
+
+    _displayed = ("name", "split", "images", "labels")
 
     name: str
     split: str

@@ -10,11 +10,13 @@ from importlib.resources import files
 import numpy as np
 from numpy.typing import NDArray
 
+from dendrocap.display import Displayed
+
 __all__ = ["SynapticStrengths", "song2005"]
 
 
 @dataclass(frozen=True)
-class SynapticStrengths:
+class SynapticStrengths(Displayed):
     """Amplitudes of the connections found among the pairs tested.
 
     Attributes
@@ -34,6 +36,8 @@ class SynapticStrengths:
     >>> len(data.amplitudes_mv), data.n_tested, round(float(data.amplitudes_mv.mean()), 3)
     (931, 8050, 0.768)
     """
+
+    _displayed = ("amplitudes_mv", "n_tested", "citation")
 
     amplitudes_mv: NDArray[np.float64] = field(repr=False, compare=False)
     n_tested: int

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from dendrocap.display import Displayed
 from dendrocap.errors import InvalidParameter
 from dendrocap.experiments.store import Record
 from dendrocap.experiments.sweep import Sweep
+from dendrocap.numerics.statistics import standard_error
 from dendrocap.validation import choice
 
 __all__ = ["Average", "averages"]
 
 
 @dataclass(frozen=True)
-class Average:
+class Average(Displayed):
     """A metric at one place of the grid, averaged over seeds.
 
     Parameters
@@ -32,6 +33,8 @@ class Average:
     cells : int
         How many these are.
     """
+
+    _displayed = ("mean", "standard_error", "line", "x", "cells")
 
     line: Any
     x: Any
@@ -107,5 +110,4 @@ def _number(name: str, value: Any) -> float:
 
 
 def _average(line: Any, x: Any, values: list[float]) -> Average:
-    error = float(np.std(values, ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else math.nan
-    return Average(line, x, float(np.mean(values)), error, len(values))
+    return Average(line, x, float(np.mean(values)), standard_error(values), len(values))

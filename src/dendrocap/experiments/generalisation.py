@@ -14,11 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dendrocap.datasets import TASKS, BinaryTask, image_task
+from dendrocap.display import Displayed
 from dendrocap.learning import SGD, ExponentialAnnealing, Training
 from dendrocap.learning.local_rule import Algorithm
 from dendrocap.learning.many import in_parallel
 from dendrocap.learning.schedules import Schedule
 from dendrocap.model import DendriticNeuron, LinearNeuron, NeuronSpec, Polsky
+from dendrocap.numerics.statistics import standard_error
 from dendrocap.validation import choice, whole_number
 
 __all__ = ["Contender", "GeneralisationCurve", "contenders", "generalisation_curve", "generalise", "summary"]
@@ -34,7 +36,7 @@ class Contender:
 
 
 @dataclass(frozen=True, eq=False)
-class GeneralisationCurve:
+class GeneralisationCurve(Displayed):
     """Errors of one training run, epoch by epoch.
 
     Parameters
@@ -51,6 +53,8 @@ class GeneralisationCurve:
         Mean over the two classes of the fraction wrong; where one class is rare, a constant answer has a low
         error but a balanced one of 1/2.
     """
+
+    _displayed = ("task", "contender", "seed", "epochs", "test_error")
 
     task: str
     contender: str
@@ -189,7 +193,7 @@ def generalise(
 
 
 def summary(curves: Sequence[GeneralisationCurve]) -> list[dict[str, Any]]:
-    """Mean and standard error over seeds, one row per neuron and epoch; the error of a single seed is None."""
+    """Mean and standard error over seeds, one row per neuron and epoch; the error of a single seed is NaN."""
     rows = []
     for contender in dict.fromkeys(curve.contender for curve in curves):
         runs = [curve for curve in curves if curve.contender == contender]
@@ -198,6 +202,6 @@ def summary(curves: Sequence[GeneralisationCurve]) -> list[dict[str, Any]]:
             for key in ("train_error", "test_error", "balanced_test_error"):
                 errors = np.array([getattr(run, key)[at] for run in runs])
                 row[key] = float(errors.mean())
-                row[f"{key}_se"] = float(errors.std(ddof=1) / np.sqrt(len(errors))) if len(errors) > 1 else None
+                row[f"{key}_se"] = standard_error(errors)
             rows.append(row)
     return rows

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from dendrocap.display import Displayed
 from dendrocap.experiments.cells import DONE, FAILED
 from dendrocap.experiments.executors import Executor, ProcessExecutor, SerialExecutor
 from dendrocap.experiments.store import Counts, Store
@@ -22,7 +23,7 @@ __all__ = ["Progress", "SweepReport", "run_sweep", "run_sweeps"]
 
 
 @dataclass(frozen=True)
-class Progress:
+class Progress(Displayed):
     """Where a sweep stands.
 
     Parameters
@@ -43,6 +44,8 @@ class Progress:
     '5 of 10, 2 per second'
     """
 
+    _displayed = ("cells", "done", "failed", "running", "ran", "seconds")
+
     cells: int
     done: int
     failed: int
@@ -52,7 +55,7 @@ class Progress:
 
 
 @dataclass(frozen=True)
-class SweepReport:
+class SweepReport(Displayed):
     """What a call of `run_sweep` did.
 
     Parameters
@@ -79,6 +82,8 @@ class SweepReport:
     >>> report.counts, report.ran, report.interrupted
     (Counts(cells=2, done=2, failed=0), 2, False)
     """
+
+    _displayed = ("counts", "ran", "seconds", "interrupted")
 
     sweep: Sweep
     counts: Counts

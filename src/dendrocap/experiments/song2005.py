@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from scipy.special import ndtri
 
 from dendrocap.datasets.song2005 import song2005
+from dendrocap.display import Displayed
 from dendrocap.fitting import WeightFit, fit_weights
 from dendrocap.model import NeuronSpec, Polsky, TaskSpec, Units
 from dendrocap.theory import CapacityWeights, critical_capacity, dendritic_threshold
@@ -36,7 +37,7 @@ PRINTED = Printed()
 
 
 @dataclass(frozen=True)
-class Reading:
+class Reading(Displayed):
     """One set of parameters, in the model's units and in millivolts, and what the equations make of it.
 
     Attributes
@@ -55,6 +56,8 @@ class Reading:
         Whether that is the silent fraction that was wanted, to four digits.
     """
 
+    _displayed = ("label", "silent_fraction", "alpha_c", "theta_d", "theta_s", "reached")
+
     label: str
     p0: float
     W_star: float
@@ -70,8 +73,10 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class PaperComparison:
+class PaperComparison(Displayed):
     """All readings, and the fits to the raw amplitudes among them."""
+
+    _displayed = ("readings",)
 
     readings: tuple[Reading, ...]
     paper_way: WeightFit = field(repr=False)

@@ -17,10 +17,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
 
-from dendrocap.errors import InvalidParameter, StoreError
+from dendrocap.display import Displayed
+from dendrocap.errors import CorruptData, InvalidParameter, StoreError
 from dendrocap.experiments.cells import DONE, FAILED, Outcome
 from dendrocap.experiments.lock import FileLock
 from dendrocap.experiments.sweep import Sweep, canonical
+from dendrocap.files import reading
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,7 +65,7 @@ WHERE cells.status = 'failed'
 
 
 @dataclass(frozen=True)
-class Record:
+class Record(Displayed):
     """A cell as it is stored.
 
     Examples
@@ -79,6 +81,8 @@ class Record:
     >>> record.status, record.parameters["theta_d"], round(record.metrics["alpha_c"], 9)
     ('done', 0.5, 1.0)
     """
+
+    _displayed = ("status", "metrics", "parameters", "seed", "seconds", "reason")
 
     key: str
     task: str
@@ -96,7 +100,7 @@ class Record:
 
 
 @dataclass(frozen=True)
-class Counts:
+class Counts(Displayed):
     """How far a sweep has come.
 
     Examples
@@ -104,6 +108,8 @@ class Counts:
     >>> Counts(cells=10, done=7, failed=1).missing
     2
     """
+
+    _displayed = ("cells", "done", "failed")
 
     cells: int
     done: int
@@ -115,7 +121,7 @@ class Counts:
         return self.cells - self.done - self.failed
 
 
-class Store:
+class Store(Displayed):
     """The results of sweeps, in a file.
 
     Parameters
@@ -127,9 +133,10 @@ class Store:
 
     Raises
     ------
+    CorruptData
+        If the file is not a store, is damaged, or was written by a newer dendrocap. The file is left as it is.
     StoreError
-        If the file is not a store, is damaged, was written by a newer dendrocap, cannot be written, or has a writer
-        already. The file is left as it is.
+        If it does not exist, cannot be written, or has a writer already.
 
     Examples
     --------
@@ -144,6 +151,8 @@ class Store:
     Counts(cells=2, done=2, failed=0)
     [1.0, 1.0]
     """
+
+    _displayed = ("path",)
 
     def __init__(self, path: str | Path, *, write: bool = False) -> None:
         self.path = Path(path)
@@ -175,9 +184,9 @@ class Store:
         with self._plain_errors(), self._connection("mode=ro" if self._has_log else "immutable=1") as database:
             application, version = (database.execute(f"PRAGMA {name}").fetchone()[0] for name in HEADER)
         if application != APPLICATION:
-            raise StoreError(f"{self.path} is a database, but not a store of dendrocap")
+            raise CorruptData(f"{self.path} is a database, but not a store of dendrocap")
         if version > SCHEMA_VERSION:
-            raise StoreError(
+            raise CorruptData(
                 f"{self.path} was written by a newer dendrocap (schema {version}, known here up to "
                 f"{SCHEMA_VERSION}): update dendrocap to use it"
             )
@@ -185,7 +194,7 @@ class Store:
     def _refuse_damage(self, database: sqlite3.Connection) -> None:
         verdict = database.execute("PRAGMA quick_check(1)").fetchone()[0]
         if verdict != "ok":
-            raise StoreError(f"{self.path} is damaged ({' '.join(verdict.split())}): restore it from a copy")
+            raise CorruptData(f"{self.path} is damaged ({' '.join(verdict.split())}): restore it from a copy")
 
     def _open_to_write(self) -> sqlite3.Connection:
         is_new = self._is_new
@@ -196,7 +205,7 @@ class Store:
         try:
             if is_new:
                 if database.execute("SELECT count(*) FROM sqlite_master").fetchone() != (0,):
-                    raise StoreError(f"{self.path} is a database, but not a store of dendrocap")
+                    raise CorruptData(f"{self.path} is a database, but not a store of dendrocap")
                 # One transaction in the file itself: a store exists completely or is an empty file.
                 database.executescript(
                     f"BEGIN IMMEDIATE; {SCHEMA} PRAGMA application_id = {APPLICATION}; "
@@ -298,13 +307,15 @@ class Store:
         with self._plain_errors():
             rows = {row[0]: row for row in self._database.execute("SELECT * FROM cells")}
         wanted = self.sweep() if sweep is None else sweep
-        return [_record(rows[cell.key]) for cell in wanted if cell.key in rows]
+        with reading(self.path, "a sound store"):
+            return [_record(rows[cell.key]) for cell in wanted if cell.key in rows]
 
     def sweeps(self) -> list[Sweep]:
         """Every sweep that was run into this store, the latest first."""
         with self._plain_errors():
             rows = self._database.execute("SELECT definition FROM sweeps ORDER BY last_run DESC, digest").fetchall()
-        return [Sweep.from_definition(json.loads(definition)) for (definition,) in rows]
+        with reading(self.path, "a sound store"):
+            return [Sweep.from_definition(json.loads(definition)) for (definition,) in rows]
 
     def sweep(self, digest: str | None = None) -> Sweep:
         """The sweep with this digest (or the beginning of it); by default the one that was run last."""
@@ -341,7 +352,8 @@ class Store:
         except sqlite3.Error as error:
             name = getattr(error, "sqlite_errorname", "")
             words = next((words for code, words in EXPLANATIONS.items() if name.startswith(code)), "cannot be used")
-            raise StoreError(f"{self.path} {words} ({error})") from error
+            kind = CorruptData if name.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT")) else StoreError
+            raise kind(f"{self.path} {words} ({error})") from error
 
 
 HEADER = ("application_id", "user_version")

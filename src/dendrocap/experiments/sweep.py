@@ -20,7 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from dendrocap.errors import InvalidParameter
+from dendrocap.display import Displayed
+from dendrocap.errors import CorruptData, InvalidParameter
 from dendrocap.validation import choice, real_number, refuse, whole_number
 
 __all__ = ["Cell", "Sweep", "read_sweep"]
@@ -77,7 +78,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Sweep:
+class Sweep(Displayed):
     """A task on a grid of parameters, several times each.
 
     Parameters
@@ -104,6 +105,8 @@ class Sweep:
     >>> [dict(cell.parameters)["theta_d"] for cell in sweep]
     [0.1, 0.5]
     """
+
+    _displayed = ("name", "task", "grid", "seeds", "digest")
 
     task: str
     grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
@@ -186,7 +189,7 @@ def read_sweep(path: str | Path) -> Sweep:
     except FileNotFoundError:
         raise InvalidParameter(f"{path} does not exist: it should be a TOML file describing a sweep") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InvalidParameter(f"{path} is not a TOML file: {error}") from None
+        raise CorruptData(f"{path} is not a TOML file: {error}") from None
     try:
         return Sweep.from_definition({"name": path.stem, **definition})
     except InvalidParameter as error:

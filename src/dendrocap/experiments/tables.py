@@ -8,7 +8,6 @@ from __future__ import annotations
 import csv
 import json
 import math
-import os
 from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 from dendrocap.errors import InvalidParameter, MissingExtra
 from dendrocap.experiments.store import Record
 from dendrocap.experiments.sweep import Sweep
+from dendrocap.files import new_file
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -102,12 +102,8 @@ def export(path: str | Path, sweep: Sweep, records: Sequence[Record]) -> None:
         raise InvalidParameter(f"{path} is not allowed: the name must end in {', '.join(WRITERS)}")
     if not path.parent.is_dir():
         raise InvalidParameter(f"{path} is not allowed: the folder {path.parent} does not exist")
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
+    with new_file(path) as unfinished:
         WRITERS[path.suffix](unfinished, sweep, records)
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
 
 
 def _write_csv(path: Path, sweep: Sweep, records: Sequence[Record]) -> None:

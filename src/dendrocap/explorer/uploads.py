@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path, PurePath
 
 from dendrocap.datasets.columns import parse_table
-from dendrocap.errors import InvalidParameter
+from dendrocap.errors import CorruptData, InvalidParameter
 from dendrocap.explorer.parameters import MOST_POINTS, Parameters
 from dendrocap.model import Units
 
@@ -29,7 +29,7 @@ def read_curve(content: bytes, name: str, *, in_mv: bool = False) -> tuple[tuple
 
     Raises
     ------
-    InvalidParameter
+    CorruptData
         If it is too large, is not text, does not hold two columns of finite numbers, or x does not increase.
 
     Examples
@@ -39,23 +39,23 @@ def read_curve(content: bytes, name: str, *, in_mv: bool = False) -> tuple[tuple
     """
     name = PurePath(name.replace("\\", "/")).name[:60] or "the file"
     if len(content) > LARGEST_FILE:
-        raise InvalidParameter(f"{name} has {len(content):,} bytes; at most {LARGEST_FILE:,} are allowed")
+        raise CorruptData(f"{name} has {len(content):,} bytes; at most {LARGEST_FILE:,} are allowed")
     if b"\x00" in content:
-        raise InvalidParameter(f"{name} is not a text file")
+        raise CorruptData(f"{name} is not a text file")
     table = parse_table(content, Path(name))
     if len(table.columns) != 2:
-        raise InvalidParameter(
+        raise CorruptData(
             f"{name} has {len(table.columns)} columns of numbers; two are needed, branch input and branch output"
         )
     x, y = table.columns
     if not 2 <= x.size <= MOST_POINTS:
-        raise InvalidParameter(f"{name} has {x.size} points; 2 to {MOST_POINTS} are allowed")
+        raise CorruptData(f"{name} has {x.size} points; 2 to {MOST_POINTS} are allowed")
     scale = Units().scale_mv if in_mv else 1.0
     points = tuple((_rounded(a / scale), _rounded(b / scale)) for a, b in zip(x.tolist(), y.tolist(), strict=True))
     try:
         return Parameters(curve=points).curve
     except InvalidParameter as error:
-        raise InvalidParameter(f"{name}: {error}") from None
+        raise CorruptData(f"{name}: {error}") from None
 
 
 def _rounded(value: float) -> float:

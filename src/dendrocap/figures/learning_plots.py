@@ -159,7 +159,7 @@ def generalisation(rows: Sequence[Mapping[str, Any]], title: str = "", *, ax: Ax
     Examples
     --------
     >>> from dendrocap import plot
-    >>> errors = {"test_error": 0.1, "test_error_se": 0.01, "train_error": 0.05, "train_error_se": None}
+    >>> errors = {"test_error": 0.1, "test_error_se": 0.01, "train_error": 0.05, "train_error_se": float("nan")}
     >>> row = {"neuron": "linear", **errors}
     >>> figure = plot.generalisation([{**row, "epoch": 1}, {**row, "epoch": 2}], "MNIST")
     >>> [line.get_label() for line in figure.axes[0].lines]
@@ -172,7 +172,7 @@ def generalisation(rows: Sequence[Mapping[str, Any]], title: str = "", *, ax: Ax
             epochs = [row["epoch"] for row in mine]
             for key, style, what in (("test_error", "-", "test"), ("train_error", ":", "training")):
                 mean = 100.0 * np.array([row[key] for row in mine])
-                error = 100.0 * np.array([row[f"{key}_se"] or 0.0 for row in mine])
+                error = 100.0 * np.nan_to_num([row[f"{key}_se"] for row in mine])  # a single seed has no error
                 axes.plot(epochs, mean, style, color=colour, label=f"{neuron}, {what}")
                 axes.fill_between(epochs, mean - error, mean + error, color=colour, alpha=0.15, lw=0)
         axes.set_xlabel("epoch")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
+from dendrocap.files import write_file
 from dendrocap.model import Custom, Linear, Polsky, ReLU, SaturatingReLU, Step, Tabulated
 
 if TYPE_CHECKING:
@@ -138,5 +140,10 @@ def save(figure: Figure, target: Path | IO[bytes], suffix: str | None = None) ->
     """
     # Fonts embedded in a PDF file carry dates that their own library complains about.
     logging.getLogger("fontTools").setLevel(logging.ERROR)
+    content = io.BytesIO()
     with house_style():
-        figure.savefig(target, dpi=150, format=suffix)
+        figure.savefig(content, dpi=150, format=suffix or Path(str(target)).suffix[1:])
+    if isinstance(target, Path):
+        write_file(target, content.getvalue())
+    else:
+        target.write(content.getvalue())

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
+from dendrocap.display import Displayed
 from dendrocap.fitting.estimators import Sample, Shape, from_amplitudes
 
 __all__ = ["Candidate", "candidates", "log_density"]
@@ -18,7 +19,7 @@ _LOG_ROOT_2PI = 0.5 * math.log(2.0 * math.pi)
 
 
 @dataclass(frozen=True)
-class Candidate:
+class Candidate(Displayed):
     """A distribution of the visible amplitudes and how well it describes them.
 
     Attributes
@@ -34,6 +35,8 @@ class Candidate:
     delta_aic : float
         Difference to the best of all candidates.
     """
+
+    _displayed = ("name", "delta_aic", "aic", "log_likelihood", "n_parameters")
 
     name: str
     parameters: tuple[tuple[str, float], ...]

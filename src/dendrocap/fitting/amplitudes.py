@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dendrocap.display import Displayed
 from dendrocap.errors import InvalidParameter, NoSolution
 from dendrocap.fitting.alternatives import Candidate, candidates
 from dendrocap.fitting.bootstrap import Interval, bootstrap, interval, tails
@@ -32,7 +33,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class WeightFit:
+class WeightFit(Displayed):
     """Synaptic strengths described by P(W) = p0 delta(W) + truncated Gaussian, and the neurons that would have them.
 
     Attributes
@@ -68,6 +69,8 @@ class WeightFit:
     >>> fit.dendrites.reachable, fit.comparison[0].name
     (False, 'lognormal')
     """
+
+    _displayed = ("silent_fraction", "W_star_mv", "theta_d_mv", "theta_s_mv", "method")
 
     silent_fraction: Interval
     W_star_mv: Interval

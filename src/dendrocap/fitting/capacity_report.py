@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from dendrocap.display import Displayed
 from dendrocap.fitting.amplitudes import WeightFit
 from dendrocap.model import Nonlinearity
 from dendrocap.theory.weight_distributions import Preactivation
@@ -13,7 +14,7 @@ __all__ = ["CapacityReport", "binary_entropy", "capacity_report"]
 
 
 @dataclass(frozen=True)
-class CapacityReport:
+class CapacityReport(Displayed):
     """Storage of the neuron that the fit describes, in biological units where there are any.
 
     Attributes
@@ -51,6 +52,16 @@ class CapacityReport:
     >>> print(f"{report.alpha_c:.2f} per synapse, of which {report.silent_fraction:.0%} are silent")
     35.94 per synapse, of which 76% are silent
     """
+
+    _displayed = (
+        "alpha_c",
+        "n_patterns",
+        "bits_per_synapse",
+        "silent_fraction",
+        "theta_d_mv",
+        "theta_s_mv",
+        "reachable",
+    )
 
     alpha_c: float
     n_patterns: float

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dendrocap.display import Displayed
 from dendrocap.errors import InvalidParameter
 from dendrocap.model import Nonlinearity, Polsky, Tabulated
 from dendrocap.validation import choice, real_number, refuse
@@ -25,7 +26,7 @@ NAMES = ("x_min", "gamma", "scale")
 
 
 @dataclass(frozen=True)
-class NonlinearityFit:
+class NonlinearityFit(Displayed):
     """A dendritic non-linearity fitted to measured points.
 
     Attributes
@@ -59,6 +60,8 @@ class NonlinearityFit:
     >>> fit.at_bounds
     ()
     """
+
+    _displayed = ("x_min", "gamma", "scale", "scale_error", "r_squared", "rms_residual", "at_bounds")
 
     nonlinearity: Nonlinearity
     scale: float

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 
+from dendrocap.display import Displayed
 from dendrocap.errors import NoSolution
 from dendrocap.fitting.bootstrap import tails
 from dendrocap.fitting.estimators import SHAPE_LIMITS
@@ -38,7 +39,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class DendriticExplanation:
+class DendriticExplanation(Displayed):
     """Thresholds at which a neuron with this non-linearity has the fitted synapses at capacity.
 
     Attributes
@@ -57,6 +58,8 @@ class DendriticExplanation:
     solution : CapacitySolution
         The neuron at ``theta_d`` and ``theta_s``, at capacity.
     """
+
+    _displayed = ("theta_d", "theta_s", "reachable", "theta_s_solutions")
 
     theta_d: float
     theta_s: float
@@ -78,7 +81,7 @@ class DendriticExplanation:
 
 
 @dataclass(frozen=True)
-class OneLayerExplanation:
+class OneLayerExplanation(Displayed):
     """The margin with which a linear neuron has the fitted synapses at capacity.
 
     Attributes
@@ -90,6 +93,8 @@ class OneLayerExplanation:
     reason : str
         Why there is none, if so.
     """
+
+    _displayed = ("kappa", "kappa_mv", "reason")
 
     kappa: float
     kappa_mv: float

@@ -13,11 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dendrocap.display import Displayed
 from dendrocap.learning.local_rule import Algorithm
 from dendrocap.learning.many import StopRequest, in_parallel
 from dendrocap.learning.schedules import Schedule
 from dendrocap.learning.tasks import Trial, checked_seeds, train_on_random_task, trial_of
 from dendrocap.model.neuron import DendriticNeuron, TaskSpec
+from dendrocap.numerics.statistics import standard_error
 from dendrocap.validation import choice, real_number
 
 __all__ = [
@@ -34,7 +36,7 @@ NORMAL_975 = 1.959963984540054
 
 
 @dataclass(frozen=True)
-class LoadPoint:
+class LoadPoint(Displayed):
     """All trials at one load.
 
     Parameters
@@ -55,6 +57,8 @@ class LoadPoint:
     (2, 0.0333, 0.667)
     """
 
+    _displayed = ("alpha", "solved", "trials", "mean_error", "error_of_mean")
+
     alpha: float
     trials: tuple[Trial, ...]
     tolerance: float
@@ -67,8 +71,7 @@ class LoadPoint:
     @property
     def error_of_mean(self) -> float:
         """Standard error of `mean_error`; NaN for a single seed."""
-        errors = [trial.error for trial in self.trials]
-        return float(np.std(errors, ddof=1) / np.sqrt(len(errors))) if len(errors) > 1 else float("nan")
+        return standard_error([trial.error for trial in self.trials])
 
     @property
     def solved(self) -> int:
@@ -87,7 +90,7 @@ class LoadPoint:
 
 
 @dataclass(frozen=True)
-class ErrorCurve:
+class ErrorCurve(Displayed):
     """Training error against load, and how it was measured.
 
     Examples
@@ -100,6 +103,8 @@ class ErrorCurve:
     >>> curve.alphas.tolist(), [point.solved for point in curve.points]
     ([0.2, 0.4], [2, 2])
     """
+
+    _displayed = ("alphas", "mean_errors", "max_epochs")
 
     neuron: DendriticNeuron
     task: TaskSpec
@@ -120,7 +125,7 @@ class ErrorCurve:
 
 
 @dataclass(frozen=True)
-class AlgorithmicCapacity:
+class AlgorithmicCapacity(Displayed):
     """The largest load that training solves, seed by seed.
 
     Parameters
@@ -150,6 +155,8 @@ class AlgorithmicCapacity:
     (True, True, 2)
     """
 
+    _displayed = ("alpha", "interval", "largest_solved", "tolerance", "resolution")
+
     neuron: DendriticNeuron
     task: TaskSpec
     algorithm: Algorithm
@@ -175,7 +182,7 @@ class AlgorithmicCapacity:
             return (0.0, float("inf"))
         from scipy.stats import t
 
-        half = float(t.ppf(0.975, n - 1)) * float(np.std(self.largest_solved, ddof=1)) / np.sqrt(n)
+        half = float(t.ppf(0.975, n - 1)) * standard_error(self.largest_solved)
         return (max(0.0, self.alpha - half), self.alpha + half)
 
     @property

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dendrocap.display import Displayed
 from dendrocap.errors import ConvergenceError
 from dendrocap.model.neuron import LinearNeuron
 from dendrocap.model.patterns import PackedPatterns, binary_inputs, binary_labels
@@ -24,7 +25,7 @@ STRICTLY_POSITIVE = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
-class LinearFeasibility:
+class LinearFeasibility(Displayed):
     """The widest margin of a linear neuron on a task.
 
     Parameters
@@ -45,6 +46,8 @@ class LinearFeasibility:
     >>> found.feasible, found.margin > 0.0, found.weights.shape
     (True, True, (1, 2))
     """
+
+    _displayed = ("feasible", "margin", "kappa")
 
     feasible: bool
     margin: float

@@ -18,6 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dendrocap.display import Displayed
 from dendrocap.learning.engine import CompiledEngine, Engine
 from dendrocap.learning.loss import soft_error
 from dendrocap.learning.surrogates import Surrogate, TrueSlope
@@ -52,7 +53,7 @@ class Algorithm(Protocol):
 
 
 @dataclass(frozen=True)
-class ThreeFactors:
+class ThreeFactors(Displayed):
     """The factors of one update, and their product.
 
     Parameters
@@ -74,6 +75,8 @@ class ThreeFactors:
     >>> factors.presynaptic.tolist(), factors.product.shape
     ([1.0, 0.0, 0.0, 0.0], (4,))
     """
+
+    _displayed = ("error", "dendritic_signal", "presynaptic")
 
     error: float
     dendritic_signal: Floats

@@ -13,15 +13,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dendrocap.display import Displayed
 from dendrocap.model.neuron import DendriticNeuron
 from dendrocap.model.patterns import PackedPatterns, binary_inputs, binary_labels
+from dendrocap.numerics.statistics import standard_error
 from dendrocap.validation import real_number, whole_number
 
 __all__ = ["NoisePoint", "NoiseRobustness", "noise_robustness"]
 
 
 @dataclass(frozen=True)
-class NoisePoint:
+class NoisePoint(Displayed):
     """Errors at one strength of noise.
 
     Parameters
@@ -41,6 +43,8 @@ class NoisePoint:
     0.05
     """
 
+    _displayed = ("level", "error", "standard_error", "increase")
+
     level: float
     error: float
     standard_error: float
@@ -48,7 +52,7 @@ class NoisePoint:
 
 
 @dataclass(frozen=True)
-class NoiseRobustness:
+class NoiseRobustness(Displayed):
     """Errors with and without noise.
 
     Parameters
@@ -69,6 +73,8 @@ class NoiseRobustness:
     >>> [point.level for point in noise.input_flips], noise.input_flips[0].error == noise.baseline
     ([0.0, 0.2], True)
     """
+
+    _displayed = ("baseline", "input_flips", "synaptic_noise", "samples")
 
     baseline: float
     input_flips: tuple[NoisePoint, ...]
@@ -146,4 +152,4 @@ def noise_robustness(
 
 def _point(level: float, errors: list[float], baseline: float) -> NoisePoint:
     mean = float(np.mean(errors))
-    return NoisePoint(level, mean, float(np.std(errors, ddof=1) / np.sqrt(len(errors))), mean - baseline)
+    return NoisePoint(level, mean, standard_error(errors), mean - baseline)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dendrocap.display import Displayed
 from dendrocap.learning.local_rule import Algorithm
 from dendrocap.learning.many import StopRequest, in_parallel
 from dendrocap.learning.schedules import Schedule
@@ -24,7 +25,7 @@ __all__ = ["LearningSpeed", "learning_speed"]
 
 
 @dataclass(frozen=True, eq=False)
-class LearningSpeed:
+class LearningSpeed(Displayed):
     """Epochs to zero error over several seeds.
 
     Parameters
@@ -47,6 +48,8 @@ class LearningSpeed:
     >>> speed.solved, bool(speed.median_epochs < 200), float(speed.mean_error[-1])
     (2, True, 0.0)
     """
+
+    _displayed = ("median_epochs", "solved", "seeds", "alpha", "max_epochs")
 
     neuron: DendriticNeuron
     alpha: float

@@ -6,8 +6,8 @@ Nothing in the file is executable: arrays, and one text in JSON.
 from __future__ import annotations
 
 import dataclasses
+import io
 import json
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dendrocap.errors import InvalidParameter
+from dendrocap.display import Displayed
+from dendrocap.errors import CorruptData
+from dendrocap.files import reading, write_file
 from dendrocap.learning.schedules import Pace
 from dendrocap.learning.training import TrainingResult, TrainingState
 from dendrocap.model.neuron import DendriticNeuron, LinearNeuron, NeuronSpec
@@ -29,7 +31,7 @@ FORMAT = 1
 
 
 @dataclass(frozen=True, eq=False)
-class SavedRun:
+class SavedRun(Displayed):
     """A run read back from disk.
 
     Parameters
@@ -60,6 +62,8 @@ class SavedRun:
     >>> more.errors <= first.errors
     True
     """
+
+    _displayed = ("errors", "inputs", "weights")
 
     neuron: DendriticNeuron
     inputs: PackedPatterns
@@ -107,18 +111,19 @@ def save_run(path: str | Path, result: TrainingResult, inputs: ArrayLike | Packe
         "pace": dataclasses.asdict(state.pace),
         "random_state": state.random_state,
     }
-    with Path(path).open("wb") as file:
-        np.savez_compressed(
-            file,
-            about=np.array(json.dumps(about)),
-            weights=result.weights,
-            inputs=packed.bits,
-            labels=np.asarray(labels, dtype=np.uint8),
-            state_weights=state.weights,
-            state_best_weights=state.best_weights,
-            error_history=np.array(state.error_history, dtype=np.int64),
-            rate_history=np.array(state.rate_history, dtype=np.float64),
-        )
+    content = io.BytesIO()
+    np.savez_compressed(
+        content,
+        about=np.array(json.dumps(about)),
+        weights=result.weights,
+        inputs=packed.bits,
+        labels=np.asarray(labels, dtype=np.uint8),
+        state_weights=state.weights,
+        state_best_weights=state.best_weights,
+        error_history=np.array(state.error_history, dtype=np.int64),
+        rate_history=np.array(state.rate_history, dtype=np.float64),
+    )
+    write_file(path, content.getvalue())
 
 
 def load_run(path: str | Path) -> SavedRun:
@@ -126,7 +131,7 @@ def load_run(path: str | Path) -> SavedRun:
 
     Raises
     ------
-    InvalidParameter
+    CorruptData
         If the file is not such a run.
 
     Examples
@@ -140,12 +145,12 @@ def load_run(path: str | Path) -> SavedRun:
     ...     load_run(Path(folder, "run.npz")).errors == result.errors
     True
     """
-    try:
-        with np.load(path, allow_pickle=False) as stored:
+    with reading(path, "a run saved by dendrocap"):
+        with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as stored:
             about = json.loads(str(stored["about"]))
             arrays = {name: stored[name] for name in stored.files if name != "about"}
         if about["format"] != FORMAT:
-            raise refuse("format", about["format"], f"{FORMAT}, in {path}")
+            raise CorruptData(f"{path} is of format {about['format']} where {FORMAT} was expected: update dendrocap")
         state = TrainingState(
             weights=arrays["state_weights"],
             best_weights=arrays["state_best_weights"],
@@ -164,10 +169,6 @@ def load_run(path: str | Path) -> SavedRun:
             errors=about["errors"],
             state=state,
         )
-    except (KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
-        if isinstance(error, InvalidParameter):
-            raise
-        raise InvalidParameter(f"{path} is not a run saved by dendrocap: {error}") from None
 
 
 def _described(neuron: DendriticNeuron) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dendrocap.display import Displayed
 from dendrocap.learning.local_rule import Algorithm
 from dendrocap.learning.many import StopRequest
 from dendrocap.learning.schedules import Schedule
@@ -23,7 +24,7 @@ __all__ = ["Trial", "checked_seeds", "random_task", "train_on_random_task", "tri
 
 
 @dataclass(frozen=True)
-class Trial:
+class Trial(Displayed):
     """One run on one random task.
 
     Parameters
@@ -45,6 +46,8 @@ class Trial:
     >>> trial.error
     0.04
     """
+
+    _displayed = ("errors", "n_patterns", "alpha", "seed", "epochs", "best_epoch", "stopped")
 
     alpha: float
     seed: int

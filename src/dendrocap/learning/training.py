@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dendrocap.display import Displayed
 from dendrocap.errors import TrainingFailed
 from dendrocap.learning.local_rule import SGD, Algorithm
 from dendrocap.learning.schedules import ExponentialAnnealing, Pace, Schedule
@@ -36,7 +37,7 @@ DEAD, DIVERGED = "dead", "diverged"
 
 
 @dataclass(frozen=True)
-class EpochRecord:
+class EpochRecord(Displayed):
     """What happened in one epoch.
 
     Parameters
@@ -61,6 +62,8 @@ class EpochRecord:
     (1, 0.1, True)
     """
 
+    _displayed = ("epoch", "errors", "error", "best_errors", "learning_rate")
+
     epoch: int
     errors: int
     error: float
@@ -69,7 +72,7 @@ class EpochRecord:
 
 
 @dataclass(frozen=True, eq=False)
-class TrainingState:
+class TrainingState(Displayed):
     """All that is needed to go on with a run exactly where it stood.
 
     Weights are in the order of the inputs and in the precision of the run.
@@ -85,6 +88,8 @@ class TrainingState:
     True
     """
 
+    _displayed = ("best_errors", "best_epoch", "weights")
+
     weights: NDArray[Any]
     best_weights: NDArray[Any]
     best_errors: int
@@ -96,7 +101,7 @@ class TrainingState:
 
 
 @dataclass(frozen=True, eq=False)
-class TrainingResult:
+class TrainingResult(Displayed):
     """A trained neuron and how it got there.
 
     Parameters
@@ -136,6 +141,8 @@ class TrainingResult:
     True
     """
 
+    _displayed = ("solved", "errors", "n_patterns", "epochs", "best_epoch", "stopped", "seconds")
+
     neuron: DendriticNeuron
     weights: NDArray[np.float64]
     errors: int
@@ -162,7 +169,7 @@ class TrainingResult:
         return self.errors == 0
 
 
-class Training:
+class Training(Displayed):
     """A training run in progress; iterating over it runs it, one epoch per step.
 
     Parameters are those of `train`.
@@ -177,6 +184,8 @@ class Training:
     >>> run.result().errors < 5
     True
     """
+
+    _displayed = ("epochs", "max_epochs", "stopped")
 
     def __init__(
         self,

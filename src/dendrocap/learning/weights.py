@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dendrocap.display import Displayed
 from dendrocap.errors import InvalidParameter
 from dendrocap.validation import real_number, whole_number
 
@@ -38,7 +39,7 @@ class WeightDistribution(Protocol):
 
 
 @dataclass(frozen=True)
-class WeightComparison:
+class WeightComparison(Displayed):
     """Learned weights against a theoretical distribution.
 
     Parameters
@@ -57,13 +58,15 @@ class WeightComparison:
     (True, 0.5)
     """
 
+    _displayed = ("largest_distance", "silent_theory", "silent_learned")
+
     largest_distance: float
     silent_theory: float
     silent_learned: float
 
 
 @dataclass(frozen=True, eq=False)
-class WeightStatistics:
+class WeightStatistics(Displayed):
     """Histogram and moments of weights.
 
     Parameters
@@ -87,6 +90,8 @@ class WeightStatistics:
     >>> statistics.mean, statistics.exact_zeros, float((statistics.density * np.diff(statistics.edges)).sum())
     (2.0, 0.25, 0.75)
     """
+
+    _displayed = ("near_zeros", "exact_zeros", "mean", "standard_deviation", "weights")
 
     weights: Floats
     edges: Floats

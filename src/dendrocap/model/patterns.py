@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dendrocap.display import Displayed
 from dendrocap.errors import InvalidParameter
 from dendrocap.validation import real_number, refuse, whole_number
 
@@ -28,7 +29,7 @@ BLOCK = 4_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class PackedPatterns:
+class PackedPatterns(Displayed):
     """Binary patterns at one bit per input.
 
     Parameters
@@ -44,6 +45,8 @@ class PackedPatterns:
     >>> packed.shape, packed.unpack().tolist()
     ((2, 3), [[1, 0, 1], [0, 0, 1]])
     """
+
+    _displayed = ("shape", "nbytes")
 
     bits: Bits
     n_inputs: int
@@ -89,6 +92,9 @@ class Patterns(NamedTuple):
 
     inputs: Bits | PackedPatterns
     labels: Bits
+
+    def __repr__(self) -> str:
+        return f"Patterns(inputs=<{' x '.join(map(str, self.inputs.shape))}>, labels=<{len(self.labels)}>)"
 
 
 def random_patterns(

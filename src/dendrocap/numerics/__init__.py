@@ -1,4 +1,4 @@
-"""Numerical building blocks without a model: Gaussian tails, truncated normals, panels between knots, quadrature rules.
+"""Numerical building blocks without a model: tails, truncated normals, panels between knots, Gauss rules, errors.
 
-`_compiled` holds what compiled code calls; `quadrature` and `truncated_normal` serve NumPy code.
+`_compiled` holds what compiled code calls; `quadrature`, `statistics` and `truncated_normal` serve NumPy code.
 """

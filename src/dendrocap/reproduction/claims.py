@@ -14,6 +14,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from dendrocap.display import Displayed
 from dendrocap.validation import choice
 
 __all__ = [
@@ -38,7 +39,7 @@ STANDARD_ERRORS = 2.0
 
 
 @dataclass(frozen=True)
-class Claim:
+class Claim(Displayed):
     """One statement of the paper.
 
     Attributes
@@ -70,6 +71,8 @@ class Claim:
     (True, True)
     """
 
+    _displayed = ("id", "figure", "statement", "printed", "comparison")
+
     id: str
     figure: str
     statement: str
@@ -91,7 +94,7 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Measured:
+class Measured(Displayed):
     """The outcome of a measurement.
 
     Attributes
@@ -111,6 +114,8 @@ class Measured:
     0.02
     """
 
+    _displayed = ("value", "error", "note")
+
     value: float
     error: float = 0.0
     reachable: tuple[float, float] | None = None
@@ -118,7 +123,7 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Judged:
+class Judged(Displayed):
     """A claim, its measurement if there is one, and the verdict.
 
     Examples
@@ -128,6 +133,8 @@ class Judged:
     >>> judge(claim, None, "not run").measured is None
     True
     """
+
+    _displayed = ("verdict", "value", "note")
 
     claim: Claim
     measured: Measured | None

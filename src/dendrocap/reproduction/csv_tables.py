@@ -5,12 +5,11 @@ Numbers are written with all their digits, so that what is read back is what was
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dendrocap.errors import CorruptData
+from dendrocap.files import reading, write_file
 from dendrocap.reproduction.paper_figure import Tables
 
 if TYPE_CHECKING:
@@ -21,24 +20,15 @@ __all__ = ["read_table", "read_tables", "write_table"]
 
 def write_table(path: Path, table: pd.DataFrame, origin: Sequence[str]) -> None:
     """Write a table behind comment lines that say where it comes from; the file appears when it is complete."""
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with unfinished.open("w", encoding="utf-8", newline="\n") as file:
-            file.writelines(f"# {line}\n" for line in origin)
-            table.to_csv(file, index=False, lineterminator="\n")
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    write_file(path, "".join(f"# {line}\n" for line in origin) + table.to_csv(index=False, lineterminator="\n"))
 
 
 def read_table(path: Path) -> pd.DataFrame:
     """The table in a file, without its comment lines."""
     import pandas as pd
 
-    try:
+    with reading(path, "a table that dendrocap wrote"):
         return pd.read_csv(path, comment="#", engine="python")  # whose numbers are Python's, exact to the last digit
-    except (ValueError, UnicodeDecodeError) as error:  # pandas' own errors are ValueErrors
-        raise CorruptData(f"{path} is not a table that dendrocap wrote: {error}") from error
 
 
 def read_tables(folder: str | Path, names: Iterable[str]) -> Tables:

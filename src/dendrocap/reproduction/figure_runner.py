@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -11,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from dendrocap.datasets.images import locate
-from dendrocap.errors import CorruptData, DendrocapError, InvalidParameter, MissingData
+from dendrocap.display import Displayed
+from dendrocap.errors import DendrocapError, InvalidParameter, MissingData
 from dendrocap.experiments import Executor, Progress, Record, Store, run_sweeps
 from dendrocap.experiments.cells import package_version
 from dendrocap.figures.style import footnote, save
+from dendrocap.files import reading, write_file
 from dendrocap.reproduction.claims import Judged, judge, paper_claims
 from dendrocap.reproduction.csv_tables import read_tables, write_table
 from dendrocap.reproduction.paper_figure import PaperFigure, Tables
@@ -40,7 +41,7 @@ STORE = "results.db"
 
 
 @dataclass(frozen=True)
-class FigureOutcome:
+class FigureOutcome(Displayed):
     """What became of a figure, as it is kept beside it.
 
     Attributes
@@ -66,6 +67,8 @@ class FigureOutcome:
     'skipped'
     """
 
+    _displayed = ("name", "status", "preset", "seconds", "reason")
+
     name: str
     preset: str
     status: str
@@ -79,7 +82,7 @@ class FigureOutcome:
 
 
 @dataclass(frozen=True)
-class Reproduction:
+class Reproduction(Displayed):
     """A folder with figures, their data, and what became of the paper's claims.
 
     Attributes
@@ -104,6 +107,8 @@ class Reproduction:
     >>> [outcome.name for outcome in made.outcomes if outcome.status == "done"]
     ['fig2c']
     """
+
+    _displayed = ("folder", "preset", "outcomes", "judged", "interrupted")
 
     folder: Path
     preset: str
@@ -297,13 +302,7 @@ class _Workshop:
 
 
 def _write_outcome(folder: Path, outcome: FigureOutcome) -> None:
-    path = folder / f"{outcome.name}.json"
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        unfinished.write_text(json.dumps(asdict(outcome), indent=1), encoding="utf-8")
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    write_file(folder / f"{outcome.name}.json", json.dumps(asdict(outcome), indent=1))
 
 
 def _read_outcome(folder: Path, figure: PaperFigure, preset: str) -> FigureOutcome:
@@ -311,11 +310,9 @@ def _read_outcome(folder: Path, figure: PaperFigure, preset: str) -> FigureOutco
     nothing = FigureOutcome(
         figure.name, preset, MISSING, "not asked for", figure.settings(PRESETS[preset]) if preset in PRESETS else ""
     )
-    try:
+    if not path.exists():
+        return nothing
+    with reading(path, "what dendrocap wrote, delete it and repeat"):
         kept = json.loads(path.read_text(encoding="utf-8"))
         outcome = FigureOutcome(**{**kept, "tables": tuple(kept["tables"])})
-    except FileNotFoundError:
-        return nothing
-    except (ValueError, TypeError, KeyError) as error:
-        raise CorruptData(f"{path} is not what dendrocap wrote: delete it and repeat ({error})") from error
     return outcome if outcome.preset == preset else nothing

@@ -9,6 +9,7 @@ import numpy as np
 
 from dendrocap.experiments import Sweep
 from dendrocap.figures.style import AXIS_LABELS, drawing
+from dendrocap.numerics.statistics import standard_error
 from dendrocap.reproduction import simulated_runs as sim
 from dendrocap.reproduction.claims import Measured
 from dendrocap.reproduction.paper_figure import PaperFigure, Records, Tables
@@ -117,8 +118,7 @@ def measure(tables: Tables) -> dict[str, Measured]:
 def _mean(values: pd.Series[float], note: str) -> Measured:
     if not len(values):
         return Measured(math.nan, note=note)
-    error = float(values.std() / math.sqrt(len(values))) if len(values) > 1 else math.nan
-    return Measured(float(values.mean()), error, note=note)
+    return Measured(float(values.mean()), standard_error(values.to_numpy()), note=note)
 
 
 FIGURE = PaperFigure(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dendrocap.display import Displayed
 from dendrocap.experiments import Record, Sweep
 from dendrocap.reproduction.claims import Measured
 from dendrocap.reproduction.run_size import PRESETS, RunSize
@@ -22,7 +23,7 @@ Tables = Mapping[str, "pd.DataFrame"]
 
 
 @dataclass(frozen=True)
-class PaperFigure:
+class PaperFigure(Displayed):
     """A figure of the paper.
 
     Attributes
@@ -55,6 +56,8 @@ class PaperFigure:
     >>> list(figure.tables(PRESETS["quick"], []))
     ['fig2c']
     """
+
+    _displayed = ("name", "title", "minutes")
 
     name: str
     alias: str

@@ -12,6 +12,7 @@ from html import escape
 from importlib.resources import files
 from pathlib import Path
 
+from dendrocap.files import write_file
 from dendrocap.reproduction.claims import CANNOT, DIFFERS, NOT_RUN, REPRODUCED, UNDECIDED, Judged
 from dendrocap.reproduction.figure_runner import DONE, MISSING, FigureOutcome, Reproduction
 from dendrocap.reproduction.paper_figure import PaperFigure
@@ -51,8 +52,8 @@ def write_report(made: Reproduction) -> tuple[Path, Path]:
     ('report.html', 'report.md')
     """
     html, markdown = made.path("report.html"), made.path("report.md")
-    html.write_text(_html(made), encoding="utf-8")
-    markdown.write_text(_markdown(made), encoding="utf-8")
+    write_file(html, _html(made))
+    write_file(markdown, _markdown(made))
     return html, markdown
 
 

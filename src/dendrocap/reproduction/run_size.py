@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dendrocap.display import Displayed
+
 __all__ = ["PRESETS", "RunSize"]
 
 
 @dataclass(frozen=True)
-class RunSize:
+class RunSize(Displayed):
     """Sizes of everything that is not exact.
 
     Parameters
@@ -50,6 +52,8 @@ class RunSize:
     >>> PRESETS["paper"].n_inputs, PRESETS["paper"].n_branches, PRESETS["paper"].seeds
     (999, 27, 10)
     """
+
+    _displayed = ("name", "n_inputs", "n_branches", "seeds", "patience")
 
     name: str
     n_inputs: int

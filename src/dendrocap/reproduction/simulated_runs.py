@@ -91,9 +91,8 @@ def _rule_of(parameters: Mapping[str, Any]) -> str:
 
 def averaged(table: pd.DataFrame, by: list[str], column: str) -> pd.DataFrame:
     """Mean of a column over seeds, with its standard error."""
-    found = table.groupby(by, sort=False)[column].agg(["mean", "std", "count"]).reset_index()
-    found["standard_error"] = found["std"] / np.sqrt(found["count"])
-    return found.drop(columns="std").rename(columns={"mean": column, "count": "seeds"})
+    found = table.groupby(by, sort=False)[column].agg(["mean", "count", "sem"]).reset_index()
+    return found.rename(columns={"mean": column, "count": "seeds", "sem": "standard_error"})
 
 
 # Lines of a figure ---------------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dendrocap.display import Displayed
 from dendrocap.numerics.quadrature import legendre_rule
 from dendrocap.theory.free_entropy import Entropic
 from dendrocap.validation import real_number
@@ -27,7 +28,7 @@ NODES = 16  # per Gauss-Legendre panel
 
 
 @dataclass(frozen=True)
-class FiniteLoadWeights:
+class FiniteLoadWeights(Displayed):
     """Weights of a typical solution at a load below capacity.
 
     Parameters
@@ -42,6 +43,8 @@ class FiniteLoadWeights:
     >>> weights.mean(), weights.silent_fraction, round(float(weights.sf(2.0)), 6)
     (2.0, 0.0, 0.367879)
     """
+
+    _displayed = ("mean", "std", "A_hat", "q_hat", "M_hat")
 
     A_hat: float
     q_hat: float

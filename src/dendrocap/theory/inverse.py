@@ -16,6 +16,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from dendrocap.display import Displayed
 from dendrocap.errors import ConvergenceError, NoSolution
 from dendrocap.model import Linear, NeuronSpec, Nonlinearity, TaskSpec
 from dendrocap.numerics._compiled import tail
@@ -48,7 +49,7 @@ ROUNDING = 1e-10
 
 
 @dataclass(frozen=True)
-class SilentRange:
+class SilentRange(Displayed):
     """Silent fractions that a neuron can have at capacity, whatever its somatic threshold.
 
     Attributes
@@ -66,6 +67,8 @@ class SilentRange:
     >>> 0.75 in found, 0.9 in found
     (True, False)
     """
+
+    _displayed = ("low", "high", "theta_s_low", "theta_s_high")
 
     low: float
     high: float

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dendrocap.display import Displayed
 from dendrocap.errors import NoSolution
 from dendrocap.model import Linear, NeuronSpec, Nonlinearity, TaskSpec
 from dendrocap.numerics._compiled import tail
@@ -31,7 +32,7 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class ZeroLoad:
+class ZeroLoad(Displayed):
     """Order parameters before anything is learned: weights are exponential with mean W_bar [zero-load].
 
     Examples
@@ -41,6 +42,8 @@ class ZeroLoad:
     >>> start.W_bar, start.Q, start.q, start.free_entropy
     (1.0, 2.0, 1.0, 1.0)
     """
+
+    _displayed = ("free_entropy", "W_bar", "Q", "q", "M_hat", "preactivation_sd")
 
     W_bar: float
     Q: float

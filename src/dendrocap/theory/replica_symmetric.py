@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
+from dendrocap.display import Displayed
 from dendrocap.errors import ConvergenceError
 from dendrocap.model import NeuronSpec, TaskSpec
 from dendrocap.numerics._compiled import tail
@@ -35,7 +36,7 @@ B_LIMITS = (-8.0, 30.0)
 
 
 @dataclass(frozen=True)
-class OtherSolution:
+class OtherSolution(Displayed):
     """A solution of the capacity equations that is not the capacity.
 
     Examples
@@ -43,6 +44,8 @@ class OtherSolution:
     >>> OtherSolution(alpha=1.2, B=0.3, Q=2.0, M_bar=0.9, kind="minimum").kind  # between two maxima of alpha(Q)
     'minimum'
     """
+
+    _displayed = ("alpha", "kind", "B", "Q", "M_bar")
 
     alpha: float
     B: float
@@ -52,7 +55,7 @@ class OtherSolution:
 
 
 @dataclass(frozen=True)
-class CapacitySolution:
+class CapacitySolution(Displayed):
     """The critical capacity of a neuron and the state of its synapses there.
 
     Attributes
@@ -95,6 +98,8 @@ class CapacitySolution:
     >>> solution.selection
     'the only solution of the equations'
     """
+
+    _displayed = ("alpha_c", "silent_fraction", "W_bar", "Q", "residual", "selection")
 
     neuron: NeuronSpec
     task: TaskSpec

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from dendrocap.display import Displayed
 from dendrocap.errors import ConvergenceError, NoSolution
 from dendrocap.model.neuron import NeuronSpec, TaskSpec
 from dendrocap.theory.finite_load_weights import FiniteLoadWeights
@@ -18,7 +19,7 @@ __all__ = ["SaddlePoint", "saddle_point"]
 
 
 @dataclass(frozen=True)
-class SaddlePoint:
+class SaddlePoint(Displayed):
     """The cloud of solutions at one load.
 
     Attributes
@@ -57,6 +58,8 @@ class SaddlePoint:
     >>> point.converged, point.stability > 0.0
     (True, True)
     """
+
+    _displayed = ("alpha", "free_entropy", "Q", "q", "stability", "error", "converged")
 
     alpha: float
     Q: float

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from dendrocap.display import Displayed
 from dendrocap.errors import ConvergenceError
 from dendrocap.model.neuron import NeuronSpec, TaskSpec
 from dendrocap.theory.saddle_point import SaddlePoint, described
@@ -15,7 +16,7 @@ __all__ = ["StabilityLimit", "stability_limit"]
 
 
 @dataclass(frozen=True)
-class StabilityLimit:
+class StabilityLimit(Displayed):
     """The load at which replica symmetry becomes unstable.
 
     Attributes
@@ -39,6 +40,8 @@ class StabilityLimit:
     >>> print(f"unstable from {limit.alpha:.4f} on; RS capacity {critical_capacity(neuron).alpha_c:.4f}")
     unstable from 0.8323 on; RS capacity 4.9513
     """
+
+    _displayed = ("alpha", "residual", "converged")
 
     alpha: float
     saddle_point: SaddlePoint | None

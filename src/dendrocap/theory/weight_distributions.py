@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dendrocap.display import Displayed
 from dendrocap.validation import real_number
 
 __all__ = ["CapacityWeights", "Preactivation"]
@@ -16,7 +17,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class CapacityWeights:
+class CapacityWeights(Displayed):
     """Weights at capacity: an atom at zero and the positive part of a Gaussian [weights-capacity].
 
     The density of positive weights is that of a normal variable with mean ``-B W_star`` and standard deviation
@@ -33,6 +34,8 @@ class CapacityWeights:
     >>> round(float(weights.mean()), 6), float(weights.silent_fraction), float(weights.ppf(0.4))
     (0.797885, 0.5, 0.0)
     """
+
+    _displayed = ("silent_fraction", "mean", "std", "B", "W_star")
 
     B: float
     W_star: float
@@ -108,7 +111,7 @@ class CapacityWeights:
 
 
 @dataclass(frozen=True)
-class Preactivation:
+class Preactivation(Displayed):
     """The normal distribution of the summed input to a branch [preactivation].
 
     Parameters
@@ -123,6 +126,8 @@ class Preactivation:
     >>> print(f"{branch.cdf(0.0):.1%} of the branches are silent")
     41.7% of the branches are silent
     """
+
+    _displayed = ("mu", "sigma")
 
     mu: float
     sigma: float

@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dendrocap.display import Displayed
 from dendrocap.errors import ConvergenceError
 from dendrocap.learning.solvers.protocol import RestartingSolver
 from dendrocap.learning.solvers.scales import crossing
@@ -37,7 +38,7 @@ SMALLEST = 1e-9  # no variance is allowed below this, so that nothing is divided
 
 
 @dataclass(frozen=True, eq=False)
-class BetheEstimate:
+class BetheEstimate(Displayed):
     """The logarithm of the volume of solutions of one task, as message passing sees it.
 
     Parameters
@@ -65,6 +66,8 @@ class BetheEstimate:
     >>> estimate.overlap < estimate.mean_square
     True
     """
+
+    _displayed = ("free_entropy", "overlap", "mean_square", "iterations", "residual", "converged")
 
     free_entropy: float
     offset: float

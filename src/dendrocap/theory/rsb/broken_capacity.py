@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from dendrocap.display import Displayed
 from dendrocap.errors import ConvergenceError
 from dendrocap.model import NeuronSpec, TaskSpec
 from dendrocap.theory.kernels import NODES
@@ -33,7 +34,7 @@ FULL = 4  # steps from which the limit of many is extrapolated
 
 
 @dataclass(frozen=True)
-class BrokenCapacity:
+class BrokenCapacity(Displayed):
     """The critical capacity with k steps of replica symmetry breaking, and the state of the synapses there.
 
     Attributes
@@ -91,6 +92,8 @@ class BrokenCapacity:
     >>> round(broken.silent_fraction, 3), round(broken.weights.silent_fraction, 3)
     (0.39, 0.39)
     """
+
+    _displayed = ("alpha_c", "rsb", "silent_fraction", "by_steps", "steps_error", "residual")
 
     neuron: NeuronSpec
     task: TaskSpec

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dendrocap.display import Displayed
 from dendrocap.numerics.truncated_normal import truncated_normal
 from dendrocap.theory.rsb.cascade import measure
 from dendrocap.theory.rsb.equations import BrokenState
@@ -18,7 +19,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BrokenWeights:
+class BrokenWeights(Displayed):
     """An atom at zero and a mixture of Gaussians cut at zero, one for each field of the last level [rsb-weights].
 
     A weight is silent or, with the probability of its field, drawn from the positive part of a Gaussian. Unlike with
@@ -40,6 +41,8 @@ class BrokenWeights:
     >>> round(weights.mean(), 6), round(weights.silent_fraction, 4)
     (2.0, 0.4113)
     """
+
+    _displayed = ("silent_fraction", "mean", "std")
 
     mass: Floats
     active: Floats

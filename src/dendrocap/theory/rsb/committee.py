@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from dendrocap.display import Displayed
 from dendrocap.errors import ConvergenceError, NoSolution
 from dendrocap.model import Nonlinearity, TaskSpec
 from dendrocap.theory.gaussian import gaussian_expectation, prepared
@@ -46,7 +47,7 @@ class _CommitteeSoma:
 
 
 @dataclass(frozen=True)
-class CommitteeCapacity:
+class CommitteeCapacity(Displayed):
     """Capacity of the tree committee machine in the limit of many branches.
 
     Attributes
@@ -68,6 +69,8 @@ class CommitteeCapacity:
     >>> [round(alpha, 4) for alpha in found.by_steps]
     [2.9339, 2.6643]
     """
+
+    _displayed = ("alpha_c", "by_steps", "residual")
 
     nonlinearity: Nonlinearity
     alpha_c: float

@@ -1,5 +1,0 @@
-"""``python -m dendrocap.cli``, for where the script is not on the path."""
-
-from dendrocap.cli import app
-
-app(prog_name="dendrocap")

@@ -1,0 +1,87 @@
+"""How results look: a line in a terminal, a small table in a notebook; arrays and states are in neither."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
+from typing import Any, ClassVar
+
+__all__ = ["Displayed"]
+
+# What a result was computed from; a notebook has room for it.
+GIVEN = ("neuron", "task", "nonlinearity", "recipe", "algorithm", "schedule")
+IN_A_LINE, IN_A_TABLE = 48, 200  # letters per value
+
+
+class Displayed:
+    """A class whose objects are shown by some of their attributes, the answer first, then how it was reached.
+
+    ``_displayed`` names them; a method among them is called without arguments.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> @dataclass(frozen=True)
+    ... class Root(Displayed):
+    ...     "Where a function vanishes."
+    ...     x: float
+    ...     residual: float
+    ...     path: tuple[float, ...]
+    ...     _displayed = ("x", "residual", "path")
+    >>> Root(2**0.5, 1.23e-15, (1.0, 1.5, 1.4167, 1.41422, 1.414214))
+    Root(x=1.41421, residual=1.2e-15, path=<5>)
+    """
+
+    _displayed: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        # dataclass writes a __repr__ of its own unless the class itself has one.
+        cls.__repr__ = Displayed.__repr__  # type: ignore[method-assign]
+
+    def __repr__(self) -> str:
+        shown = (f"{name}={_text(_value(self, name), IN_A_LINE, quote=True)}" for name in self._displayed)
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    def _repr_html_(self) -> str:
+        given = [name for name in GIVEN if hasattr(self, name) and name not in self._displayed]
+        rows = "".join(
+            f'<tr><th style="text-align:left">{escape(name)}</th>'
+            f'<td style="text-align:left">{escape(_text(_value(self, name), IN_A_TABLE))}</td></tr>'
+            for name in (*self._displayed, *given)
+        )
+        meaning = (type(self).__doc__ or "").split("\n")[0]
+        caption = f"<caption><b>{escape(type(self).__name__)}</b> {escape(meaning)}</caption>"
+        return f"<table>{caption}<tbody>{rows}</tbody></table>"
+
+
+def _value(thing: object, name: str) -> Any:
+    value = getattr(thing, name)
+    return value() if callable(value) and name not in GIVEN else value
+
+
+def _text(value: Any, most: int, quote: bool = False) -> str:
+    """A value in at most so many letters; what is larger, such as an array, by its size alone."""
+    if getattr(value, "shape", None):
+        return f"<{' x '.join(map(str, value.shape))}>"
+    if hasattr(value, "item"):  # a scalar of NumPy
+        value = value.item()
+    if isinstance(value, float):
+        return f"{value:.2g}" if abs(value) < 1e-4 else f"{value:.6g}"
+    if isinstance(value, str):
+        text = repr(_cut(value, most)) if quote else value
+    elif isinstance(value, Mapping):
+        text = f"{{{', '.join(f'{key}: {_text(item, most)}' for key, item in value.items())}}}"
+    elif isinstance(value, tuple) and getattr(value, "_fields", ()) == ("value", "low", "high"):
+        number, low, high = (_text(end, most) for end in value)
+        text = number if low == high == "nan" else f"{number} [{low}, {high}]"
+    elif isinstance(value, tuple | list):
+        plain = len(value) <= 4 and all(isinstance(item, int | float | str) for item in value)
+        text = f"({', '.join(_text(item, most) for item in value)})" if plain else f"<{len(value)}>"
+    else:
+        text = repr(value) if isinstance(value, bool | int | None | Displayed) or not str(value) else str(value)
+    return text if quote and isinstance(value, str) else _cut(text, most)
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"

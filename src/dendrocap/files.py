@@ -1,0 +1,92 @@
+"""Files that are whole or not there: how every file of the package is written, and what a damaged one ends in."""
+
+from __future__ import annotations
+
+import os
+import struct
+import threading
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from lzma import LZMAError
+from pathlib import Path
+from tarfile import TarError
+from zipfile import BadZipFile
+
+from dendrocap.errors import CorruptData
+
+__all__ = ["new_file", "reading", "write_file"]
+
+# What readers raise at content that is not theirs; gzip's own error is an OSError without a number.
+UNREADABLE = (
+    ValueError, LookupError, TypeError, AttributeError, ArithmeticError, EOFError, RuntimeError, BadZipFile, TarError,
+    LZMAError, struct.error, zlib.error, OSError,
+)  # fmt: skip
+
+
+@contextmanager
+def new_file(path: str | Path) -> Iterator[Path]:
+    """A path beside ``path`` to write to; it takes the place of ``path`` when the block ends, and is safe on disk then.
+
+    If the block fails, what was at ``path`` before is untouched, and nothing is left behind.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder, "notes.txt")
+    ...     _ = file.write_text("old")
+    ...     try:
+    ...         with new_file(file) as unfinished:
+    ...             _ = unfinished.write_text("new, but")
+    ...             raise OSError("the disk is full")
+    ...     except OSError:
+    ...         print(file.read_text(), len(list(Path(folder).iterdir())))
+    old 1
+    """
+    target = Path(os.path.realpath(path))  # a link stays a link
+    unfinished = target.with_name(f".{target.name}.{os.getpid()}-{threading.get_ident()}")
+    try:
+        yield unfinished
+        with unfinished.open("rb+") as file:
+            os.fsync(file.fileno())
+        unfinished.replace(target)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def write_file(path: str | Path, content: str | bytes) -> None:
+    """Write a file at once; text as UTF-8 with the line ends it has.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_file(Path(folder, "notes.txt"), "whole")
+    ...     print(Path(folder, "notes.txt").read_text())
+    whole
+    """
+    with new_file(path) as unfinished:
+        unfinished.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+@contextmanager
+def reading(path: str | Path, what: str) -> Iterator[None]:
+    """Whatever turns out to be wrong with the content of a file is `CorruptData`; a file that is missing is not.
+
+    Examples
+    --------
+    >>> with reading("notes.json", "a list of numbers"):
+    ...     float("one")
+    Traceback (most recent call last):
+        ...
+    dendrocap.errors.CorruptData: notes.json is not a list of numbers: could not convert string to float: 'one'
+    """
+    try:
+        yield
+    except CorruptData:
+        raise
+    except UNREADABLE as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise  # the file itself: missing, unreadable, on a failing disk
+        raise CorruptData(f"{path} is not {what}: {error or type(error).__name__}") from error
