@@ -60,5 +60,5 @@ def test_other_files_are_refused(tmp_path):
     for name in ("other.npz", "text.npz"):
         with pytest.raises(InvalidParameter, match=f"{name} is not a run saved by dendrocap"):
             load_run(tmp_path / name)
-    with pytest.raises(InvalidParameter, match=r"format = 99 .* 1, in"):
+    with pytest.raises(InvalidParameter, match=r"format = 99 .* 2, in"):
         load_run(tmp_path / "newer.npz")
