@@ -9,7 +9,7 @@ import time
 import numpy as np
 
 from benchmarks.learning import GAMMA_CE, RATE, THETA_D, THETA_S, torch_side
-from dendrocap import DendriticNeuron, NeuronSpec, Polsky, random_patterns
+from dendrocap import DendriticNeuron, NeuronSpec, Patterns, Polsky, random_patterns
 from dendrocap.datasets import image_task
 from dendrocap.errors import MissingData
 from dendrocap.learning import SGD
@@ -35,7 +35,7 @@ def main():
     print(f"{'K':>4}{'epoch of 60,000, s':>20}{'ns per step':>14}{'PyTorch, ns':>14}{'ratio':>9}")
     for n_branches in (7, 49):
         images = Images(n_branches)
-        engine = SGD(RATE, GAMMA_CE).engine(images.neuron, images.packed, images.labels)
+        engine = SGD(RATE, GAMMA_CE).engine(images.neuron, Patterns(images.packed, images.labels))
         engine.set_weights(images.neuron.flat_weights(images.weights))
         order = np.random.default_rng(0).permutation(len(images.labels))
         engine.epoch(order[:10], RATE)

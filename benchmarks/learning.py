@@ -39,14 +39,14 @@ class Problem:
     def __init__(self, n_patterns=999):
         rng = np.random.default_rng(0)
         self.neuron = neuron_of(999, 27)
-        self.inputs, self.labels = random_patterns(n_patterns, 999, rng=rng)
-        self.signs = np.where(self.labels, 1, -1).astype(np.float32)
+        self.patterns = random_patterns(n_patterns, 999, rng=rng)
+        self.inputs, self.labels, self.signs = *self.patterns, self.patterns.signs.astype(np.float32)
         self.weights = self.neuron.initial_weights(0.5, rng).astype(np.float32)
         self.order = rng.permutation(n_patterns)
 
 
 def ours(problem) -> CompiledEngine:
-    engine = SGD(RATE, GAMMA_CE).engine(problem.neuron, problem.inputs, problem.labels)
+    engine = SGD(RATE, GAMMA_CE).engine(problem.neuron, problem.patterns)
     engine.set_weights(problem.neuron.flat_weights(problem.weights))
     return engine
 
@@ -211,8 +211,8 @@ def growth_benchmark(rounds):
     sides = {}
     for name, (n_inputs, n_branches, n_patterns) in cases.items():
         neuron = neuron_of(n_inputs, n_branches)
-        inputs, labels = random_patterns(n_patterns, n_inputs, rng=0, packed=True)
-        engine = SGD(RATE, GAMMA_CE).engine(neuron, inputs, labels)
+        patterns = random_patterns(n_patterns, n_inputs, rng=0, packed=True)
+        engine = SGD(RATE, GAMMA_CE).engine(neuron, patterns)
         engine.set_weights(neuron.flat_weights(neuron.initial_weights(0.5, 0)))
         order = np.random.default_rng(0).permutation(n_patterns)[:500]
         engine.epoch(order, RATE)

@@ -233,7 +233,8 @@ def solutions(options):
         rows, shares = [], []
         for seed in SEEDS:
             task = random_task(neuron, alpha, seed)
-            result = kind().solve(neuron, *task, seed=seed, max_epochs=10**9, callback=within(options.budget))
+            run = {"solver": kind(), "seed": seed, "time_limit": None, "max_epochs": 10**9}
+            result = solve(neuron, *task, callback=within(options.budget), **run)
             w = neuron.flat_weights(result.weights)
             mean = w.mean()
             shares.append(np.histogram(w / mean, BINS)[0] / w.size)

@@ -10,7 +10,6 @@ from dendrocap import LinearNeuron, random_patterns
 from dendrocap.cli import app
 from dendrocap.learning import SGD, Training, load_run, random_task
 from dendrocap.learning import train as train_directly
-from dendrocap.learning.solvers.search import Search
 
 runner = CliRunner()
 SMALL = ("-N", 100, "-K", 7, "--theta-d", 0.1)
@@ -207,20 +206,29 @@ def test_solve_says_so_when_errors_are_left(tmp_path):
 
 
 def test_solve_keeps_the_best_weights_on_ctrl_c(tmp_path, monkeypatch):
-    file, record = tmp_path / "run.npz", Search.record
+    file, epoch = tmp_path / "run.npz", Training.__next__
 
-    def interrupted(self, *arguments):
+    def interrupted(self):
         if self.epochs == 12:
             raise KeyboardInterrupt  # as Python does when the compiled epoch returns
-        return record(self, *arguments)
+        return epoch(self)
 
-    monkeypatch.setattr(Search, "record", interrupted)
+    monkeypatch.setattr(Training, "__next__", interrupted)
     outcome = run("solve", *SMALL, "--alpha", 3, "--json", "--save", file)
     assert outcome.exit_code == 130
     (row,) = json.loads(outcome.stdout)
     stored = load_run(file)
     assert (row["stopped"], row["epochs"]) == ("interrupted", 12)
     assert np.count_nonzero(stored.neuron.predict(stored.weights, stored.inputs) != stored.labels) == row["errors"]
+
+
+def test_train_says_that_a_solution_cannot_be_resumed(tmp_path):
+    file = tmp_path / "run.npz"
+    run("solve", *SMALL, "--alpha", 0.3, "--solver", "least-action", "--save", file)
+    outcome = run("train", "--resume", file)
+    assert outcome.exit_code == 2
+    assert "a run of LeastAction(" in outcome.stderr
+    assert "cannot be resumed" in outcome.stderr
 
 
 @pytest.mark.parametrize("wrong", [("--solver", "magic"), ("--time-limit", -1), ("--save", "run.txt")])

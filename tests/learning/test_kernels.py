@@ -13,6 +13,7 @@ from dendrocap import (
     Linear,
     LinearNeuron,
     NeuronSpec,
+    Patterns,
     Polsky,
     ReLU,
     SaturatingReLU,
@@ -70,7 +71,7 @@ def problem(nonlinearity, size, rng, n_patterns=30):
 
 
 def compiled_epoch(neuron, inputs, labels, weights, order, rate=0.5, gamma_ce=3.0, **algorithm):
-    engine = SGD(rate, gamma_ce, **algorithm).engine(neuron, inputs, labels)
+    engine = SGD(rate, gamma_ce, **algorithm).engine(neuron, Patterns(inputs, labels))
     engine.set_weights(weights)
     engine.epoch(order, rate)
     return engine
@@ -104,7 +105,7 @@ def test_surrogates_enter_the_epoch_as_written(nonlinearity, surrogate, rng):
 @pytest.mark.parametrize("nonlinearity", NONLINEARITIES, ids=lambda g: f"{g.name}{g.breakpoints}")
 def test_local_rule_with_default_factors_is_sgd(nonlinearity, rng):
     neuron, inputs, labels, weights, order = problem(nonlinearity, (53, 7), rng)
-    rule = LocalRule(0.5, gamma_ce=3.0).engine(neuron, pack_patterns(inputs), labels)
+    rule = LocalRule(0.5, gamma_ce=3.0).engine(neuron, Patterns(pack_patterns(inputs), labels))
     rule.set_weights(weights)
     rule.epoch(order, 0.5)
     engine = compiled_epoch(neuron, inputs, labels, weights, order, precision="float64")
@@ -116,7 +117,7 @@ def test_each_factor_of_the_local_rule_can_be_replaced(rng):
     neuron, inputs, labels, weights, order = problem(Polsky(), (53, 7), rng)
 
     def after(**factors):
-        rule = LocalRule(0.5, gamma_ce=3.0, **factors).engine(neuron, inputs, labels)
+        rule = LocalRule(0.5, gamma_ce=3.0, **factors).engine(neuron, Patterns(inputs, labels))
         rule.set_weights(weights)
         rule.epoch(order, 0.5)
         return rule.weights()
@@ -175,8 +176,8 @@ def test_rescaling_invariance_of_the_linear_neuron(c, rng):
     inputs, labels = random_patterns(40, 99, rng=rng)
     neuron, small = LinearNeuron(0.5, 99), LinearNeuron(0.5 / c, 99)
     weights = neuron.flat_weights(neuron.initial_weights(0.5, rng))
-    big_engine = SGD(0.1, 2.0, precision="float64").engine(neuron, inputs, labels)
-    small_engine = SGD(0.1 / c, 2.0 * c, precision="float64").engine(small, inputs, labels)
+    big_engine = SGD(0.1, 2.0, precision="float64").engine(neuron, Patterns(inputs, labels))
+    small_engine = SGD(0.1 / c, 2.0 * c, precision="float64").engine(small, Patterns(inputs, labels))
     big_engine.set_weights(weights)
     small_engine.set_weights(weights / c)
     for _ in range(20):
@@ -225,7 +226,7 @@ def test_every_synapse_has_its_own_place_and_its_bit_sits_there(n_inputs, branch
 def test_patterns_take_one_bit_each():
     neuron = DendriticNeuron(NeuronSpec(Polsky(), 0.05, 0.5), 10_000, 100)
     inputs, labels = random_patterns(200, 10_000, rng=0, packed=True)
-    engine = SGD().engine(neuron, inputs, labels)
+    engine = SGD().engine(neuron, Patterns(inputs, labels))
     # 100 branches fill 112 lanes: 1.12 bits per input, 28 MB for 20,000 patterns.
     assert engine.pattern_bytes * 8 <= 1.13 * 200 * 10_000
 
@@ -238,7 +239,7 @@ def test_memory_of_weights_starts_at_a_cache_line():
 def test_nan_in_the_weights_stays_visible(rng):
     neuron, inputs, labels, weights, order = problem(Polsky(), (50, 3), rng)
     weights[7] = np.nan
-    engine = SGD().engine(neuron, inputs, labels)
+    engine = SGD().engine(neuron, Patterns(inputs, labels))
     engine.set_weights(weights)
     engine.epoch(order, 0.01)
     assert np.isnan(engine.weights()).any()

@@ -1,10 +1,13 @@
 """Solvers: what they find is counted by other means than their own, and they never claim more."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from dendrocap import (
+    ConvergenceError,
     Custom,
     DendriticNeuron,
     InvalidParameter,
@@ -21,7 +24,10 @@ from dendrocap import (
     train,
 )
 from dendrocap.learning import (
+    SGD,
     AnnealedSurrogate,
+    Constant,
+    EpochOutcome,
     LeastAction,
     Lorentzian,
     MessagePassing,
@@ -29,17 +35,19 @@ from dendrocap.learning import (
     ReplicatedSGD,
     SharpenedNonlinearity,
     Solver,
+    Training,
     TrueSlope,
+    bethe_free_entropy,
     load_run,
     save_run,
     suitable_solver,
 )
 from dendrocap.learning.engine import CompiledEngine
-from dendrocap.learning.solvers import INTERRUPTED, SOLVERS, _kernels
+from dendrocap.learning.solvers import SOLVERS, _kernels
 from dendrocap.learning.solvers.annealing import Span
 from dendrocap.learning.solvers.scales import crossing, input_scale, rise_of
-from dendrocap.learning.solvers.search import Search
 from dendrocap.learning.solvers.sharpening import softened
+from dendrocap.learning.training import INTERRUPTED
 from tests.naive.neuron import naive_somatic_input
 from tests.naive.solvers import naive_least_action_epoch
 
@@ -154,7 +162,8 @@ def test_without_limits_there_is_one_attempt(solver):
 
 def test_attempts_follow_one_another_and_grow():
     inputs, labels = random_patterns(600, 150, rng=6)
-    result = AnnealedSurrogate(epochs=4).solve(SMALL, inputs, labels, seed=2, max_epochs=20)
+    solver = AnnealedSurrogate(epochs=4)
+    result = solve(SMALL, inputs, labels, solver=solver, seed=2, time_limit=None, max_epochs=20)
     starts = np.flatnonzero(result.rate_history == result.rate_history[0])
     assert starts.tolist() == [0, 4, 12]
 
@@ -206,27 +215,16 @@ def test_least_action_equals_its_slow_twin(rng):
 
 
 def test_retuning_an_engine_equals_making_a_new_one():
-    inputs, labels = random_patterns(40, 150, rng=3)
+    patterns = random_patterns(40, 150, rng=3)
     soft, bump, order = Polsky(gamma=4.0), Lorentzian(0.3, 0.2), np.arange(40)
     softer = DendriticNeuron(NeuronSpec(soft, 0.3, 0.5), 150, 9)
-    fresh = CompiledEngine(softer, inputs, labels, gamma_ce=7.0, surrogate=bump, dtype="float64")
-    turned = CompiledEngine(SMALL, inputs, labels, gamma_ce=100.0, surrogate=TrueSlope(), dtype="float64")
+    fresh = CompiledEngine(softer, patterns, gamma_ce=7.0, surrogate=bump, dtype="float64")
+    turned = CompiledEngine(SMALL, patterns, gamma_ce=100.0, surrogate=TrueSlope(), dtype="float64")
     turned.retune(gamma_ce=7.0, surrogate=bump, nonlinearity=soft)
     for engine in (fresh, turned):
         engine.set_weights(SMALL.flat_weights(SMALL.initial_weights(0.5, 1)))
     assert_array_equal(turned.tested_epoch(order, 0.3)[1], fresh.tested_epoch(order, 0.3)[1])
     assert_array_equal(turned.weights(), fresh.weights())
-
-
-def test_zero_errors_in_low_precision_are_counted_again():
-    """A margin of the size of float32 rounding is decided by the neuron's own formula."""
-    inputs, labels = random_patterns(20, 150, rng=3)
-    search = Search(SMALL, inputs, labels, seed=0)
-    weights = SMALL.flat_weights(SMALL.initial_weights(0.5, 2))
-    true_errors = search.exact_errors(weights)
-    assert true_errors > 0
-    assert search.record(np.full(20, 1e-7), lambda: weights, 0.1) == true_errors
-    assert not search.result(PlainSGD()).solved
 
 
 def test_the_coupling_brings_the_copies_together():
@@ -241,15 +239,15 @@ def test_the_coupling_brings_the_copies_together():
             made = plan(self, neuron)
 
             class Watched(type(made)):
-                def engine(self, search):
-                    engines.append(super().engine(search))
+                def engine(self, run):
+                    engines.append(super().engine(run))
                     return engines[-1]
 
             return Watched(made.rate, made.gamma_ce, made.width, made.center)
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(AnnealedSurrogate, "plan", remembered)
-            solver.solve(SMALL, inputs, labels, seed=1)
+            solve(SMALL, inputs, labels, solver=solver, seed=1, time_limit=None)
         copies = np.array([engine.weights() for engine in engines[:3]])
         spread[strength] = float(copies.std(axis=0).mean())
     assert spread[0.5] < 0.3 * spread[1e-6]
@@ -312,14 +310,86 @@ def test_auto_serves_other_functions_too(g):
     assert counted_by_hand(neuron, result.weights, inputs, labels) == 0
 
 
-def test_a_result_can_be_saved_and_trained_on(tmp_path):
-    inputs, labels = random_patterns(45, 150, rng=4)
-    result = solve(SMALL, inputs, labels, seed=1)
+@BY_NAME
+def test_a_result_says_that_it_cannot_be_resumed_but_can_be_trained_on(solver, tmp_path):
+    inputs, labels = random_patterns(290, 150, rng=4)
+    result = solve(SMALL, inputs, labels, solver=solver, seed=1, time_limit=None, max_epochs=6)
     save_run(tmp_path / "run.npz", result, inputs, labels)
     stored = load_run(tmp_path / "run.npz")
+    for run in (result, stored):
+        assert run.resumption is None
+        with pytest.raises(
+            InvalidParameter, match=r"cannot be resumed.*weights=result\.weights starts a new run"
+        ) as why:
+            train(SMALL, inputs, labels, resume=run.state)
+        assert f"a run of {solver!r} " in str(why.value)
+        with pytest.raises(InvalidParameter, match="cannot be resumed"):
+            Training(SMALL, inputs, labels, algorithm=solver).state()
     assert_array_equal(stored.weights, result.weights)
-    resumed = train(SMALL, inputs, labels, resume=stored.state, max_epochs=result.epochs + 5)
-    assert (resumed.solved, resumed.epochs) == (True, result.epochs)
+    assert_array_equal(stored.error_history, result.error_history)
+    assert_array_equal(stored.rate_history, result.rate_history)
+    after = train(SMALL, inputs, labels, weights=stored.weights, algorithm=SGD(0.01), max_epochs=0)
+    assert after.errors == result.errors
+    assert after.state.best_errors == result.errors
+
+
+@BY_NAME
+def test_a_rules_run_cannot_be_resumed_with_a_solver(solver):
+    inputs, labels = random_patterns(290, 150, rng=4)
+    half = train(SMALL, inputs, labels, algorithm=SGD(0.01), max_epochs=2, seed=0)
+    with pytest.raises(InvalidParameter, match="cannot be resumed"):
+        train(SMALL, inputs, labels, algorithm=solver, resume=half.state)
+    with pytest.raises(InvalidParameter, match=r"schedule = Constant\(\).*sets its own rates"):
+        train(SMALL, inputs, labels, algorithm=solver, schedule=Constant())
+
+
+@BY_NAME
+def test_train_runs_solvers_too(solver):
+    inputs, labels = random_patterns(290, 150, rng=4)
+    one = solve(SMALL, inputs, labels, solver=solver, seed=1, time_limit=None, max_epochs=9)
+    other = train(SMALL, inputs, labels, algorithm=solver, seed=1, max_epochs=9)
+    assert_array_equal(other.weights, one.weights)
+    assert_array_equal(other.error_history, one.error_history)
+
+
+@dataclass(frozen=True)
+class Overflowing(Solver):
+    """Its weights, or its margins, are infinite in epoch ``last`` of every attempt."""
+
+    name = "overflowing"
+    last: int
+    what: str = "weights"
+
+    def attempt(self, run, number):
+        for epoch in range(1, 99):
+            margins, weights = np.full(run.n_patterns, -1.0), run.first_weights().copy()
+            if epoch == self.last:
+                {"margins": margins, "weights": weights}[self.what][0] = np.inf
+            yield EpochOutcome(margins, weights, float(number))
+
+
+@pytest.mark.parametrize("what", ["weights", "margins"])
+def test_an_attempt_that_diverges_is_given_up_and_the_search_goes_on(what):
+    inputs, labels = random_patterns(290, 150, rng=4)
+    run = {"seed": 0, "time_limit": None, "max_epochs": 7}
+    result = solve(SMALL, inputs, labels, solver=Overflowing(3, what), **run)
+    assert (result.stopped, result.rate_history.tolist()) == ("max_epochs reached", [0, 0, 1, 1, 2, 2, 3])
+    # An attempt that diverges at once would do so for ever.
+    result = solve(SMALL, inputs, labels, solver=Overflowing(1, what), **run)
+    assert (result.stopped, result.epochs) == ("attempt exhausted", 0)
+
+
+def test_messages_that_overflow_end_an_attempt_and_an_estimate(monkeypatch):
+    inputs, labels = random_patterns(60, 150, rng=4)
+
+    def overflow(*arguments):
+        arguments[-3][:] = np.nan
+
+    monkeypatch.setattr(_kernels, "channel", overflow)
+    result = solve(SMALL, inputs, labels, solver="message-passing", seed=1, time_limit=None, max_epochs=5)
+    assert (result.stopped, result.epochs) == ("attempt exhausted", 0)
+    with pytest.raises(ConvergenceError, match="messages stopped being finite"):
+        bethe_free_entropy(SMALL, inputs, labels)
 
 
 def test_bad_arguments_are_named():

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal, assert_equal
 
 from dendrocap import (
     Custom,
@@ -20,13 +20,18 @@ from dendrocap.errors import TrainingFailed
 from dendrocap.learning import (
     SGD,
     Constant,
+    EpochOutcome,
     ExponentialAnnealing,
     HalveOnPlateau,
     LocalRule,
     Lorentzian,
+    Rule,
     Training,
+    load_run,
+    save_run,
     train,
 )
+from dendrocap.learning.engine import CompiledEngine
 from tests.naive.learning import naive_epoch
 
 SMALL = DendriticNeuron(NeuronSpec(Polsky(), theta_d=0.1, theta_s=0.5), n_inputs=100, n_branches=7)
@@ -64,18 +69,93 @@ def test_same_seed_same_weights_whatever_form_the_patterns_have():
     assert np.any(train(SMALL, inputs, labels, seed=6, max_epochs=20).weights != one.weights)
 
 
-@pytest.mark.parametrize("schedule", [ExponentialAnnealing(0.01), HalveOnPlateau(3)], ids=repr)
-def test_a_resumed_run_is_the_uninterrupted_run(schedule):
+RULES = [SGD(0.05), SGD(0.05, precision="float64"), SGD(0.2, 10.0, Lorentzian()), LocalRule(0.05)]
+GENERATORS = [np.random.PCG64, np.random.MT19937, np.random.Philox, np.random.SFC64]
+
+
+def assert_same_run(one, other):
+    for name in ("weights", "error_history", "rate_history"):
+        assert_array_equal(getattr(one, name), getattr(other, name))
+    assert_array_equal(one.state.weights, other.state.weights)
+    assert one.state.weights.dtype == other.state.weights.dtype
+    assert (one.state.pace, one.stopped) == (other.state.pace, other.stopped)
+    assert_equal(one.state.random_state, other.state.random_state)
+    assert (one.best_epoch, one.errors) == (other.best_epoch, other.errors)
+
+
+@pytest.mark.parametrize("schedule", [Constant(), ExponentialAnnealing(0.01), HalveOnPlateau(3)], ids=repr)
+@pytest.mark.parametrize("rule", RULES, ids=repr)
+def test_a_resumed_run_is_the_uninterrupted_run(rule, schedule):
     inputs, labels = task(130)
-    options = {"algorithm": SGD(0.05, 100.0), "schedule": schedule}
-    whole = train(SMALL, inputs, labels, seed=5, max_epochs=40, **options)
-    half = train(SMALL, inputs, labels, seed=5, max_epochs=17, **options)
-    rest = train(SMALL, inputs, labels, seed=99, max_epochs=40, resume=half.state, **options)
-    assert_array_equal(rest.state.weights, whole.state.weights)
-    assert_array_equal(rest.weights, whole.weights)
-    assert_array_equal(rest.error_history, whole.error_history)
-    assert_array_equal(rest.rate_history, whole.rate_history)
-    assert (rest.best_epoch, rest.errors) == (whole.best_epoch, whole.errors)
+    options = {"algorithm": rule, "schedule": schedule}
+    whole = train(SMALL, inputs, labels, seed=5, max_epochs=20, **options)
+    for epochs in (0, 7):
+        half = train(SMALL, inputs, labels, seed=5, max_epochs=epochs, **options)
+        assert_same_run(train(SMALL, inputs, labels, seed=99, max_epochs=20, resume=half.state, **options), whole)
+
+
+@pytest.mark.parametrize("kind", GENERATORS)
+def test_a_run_with_another_generator_is_resumed_with_it(kind, tmp_path):
+    inputs, labels = task(130)
+    whole = train(SMALL, inputs, labels, seed=np.random.Generator(kind(3)), max_epochs=20)
+    half = train(SMALL, inputs, labels, seed=np.random.Generator(kind(3)), max_epochs=7)
+    save_run(tmp_path / "run.npz", half, inputs, labels)
+    for state in (half.state, load_run(tmp_path / "run.npz").state):
+        assert_same_run(train(SMALL, inputs, labels, max_epochs=20, resume=state), whole)
+
+
+def test_a_run_that_its_schedule_ended_stays_ended():
+    inputs, labels = task(300)
+    options = {"schedule": HalveOnPlateau(1), "max_epochs": 10_000}
+    ended = train(SMALL, inputs, labels, seed=0, **options)
+    assert_same_run(train(SMALL, inputs, labels, resume=ended.state, **options), ended)
+
+
+def test_ctrl_c_within_an_epoch_leaves_a_run_that_can_be_resumed(monkeypatch):
+    """The interrupted epoch has drawn its order of patterns already; resuming draws the same one again."""
+    inputs, labels = task(130)
+    whole = train(SMALL, inputs, labels, seed=5, max_epochs=20)
+    run, epoch = Training(SMALL, inputs, labels, seed=5, max_epochs=20), CompiledEngine.tested_epoch
+    with monkeypatch.context() as patch:
+
+        def interrupted(self, *arguments):
+            done = epoch(self, *arguments)
+            if run.epochs == 7:
+                raise KeyboardInterrupt
+            return done
+
+        patch.setattr(CompiledEngine, "tested_epoch", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            run.drain()
+    assert (run.stopped, run.epochs, list(run)) == ("interrupted", 7, [])
+    assert_same_run(train(SMALL, inputs, labels, max_epochs=20, resume=run.state()), whole)
+
+
+def test_only_a_state_that_fits_is_resumed():
+    inputs, labels = task()
+    result = train(SMALL, inputs, labels, seed=5, max_epochs=2)
+    with pytest.raises(InvalidParameter, match=r"a TrainingState, such as result\.state"):
+        train(SMALL, inputs, labels, resume=result)
+    with pytest.raises(InvalidParameter, match=r"weights of shape \(100,\)"):
+        train(LinearNeuron(0.5, 99), *task(20, 99), resume=result.state)
+
+
+def test_a_time_limit_ends_a_rules_run_too():
+    run = Training(SMALL, *task(), time_limit=0.0)
+    assert (list(run), run.stopped) == ([], "time limit reached")
+
+
+@pytest.mark.parametrize("activity", [0, 1])
+def test_inputs_that_never_vary_can_be_asked_for(activity):
+    result = train(SMALL, np.full((3, 100), activity), [1, 1, 0], seed=0, max_epochs=2, on_failure="return")
+    assert result.errors >= 1
+
+
+def test_a_result_is_printed_without_its_arrays():
+    result = train(SMALL, *task(300), seed=5, max_epochs=300)
+    assert len(repr(result)) < 600
+    assert len(repr(result.state)) < 250
+    assert "errors=" in repr(result)
 
 
 def test_the_best_weights_are_kept_not_the_last():
@@ -164,13 +244,27 @@ def test_the_step_needs_a_surrogate():
 
 
 def test_zero_errors_are_checked_with_the_neurons_own_formula():
-    # A margin that float32 sees as positive and float64 as negative must not count as solved.
+    """A margin of the size of float32 rounding is decided in float64; Delta = 0 exactly is an error."""
     neuron = LinearNeuron(theta_d=1.0, n_inputs=4)
-    weights = np.array([1.0 - 1e-9, 1.0, 1.0, 1.0])
-    run = Training(neuron, [[1, 1, 1, 1]], [1], weights=weights)
-    assert run._engine.weights().astype(np.float64)[0] == 1.0  # rounded up on the way in
-    assert run.stopped is None
-    assert run.result().errors == 1  # Delta = 0 exactly is an error, too
+    run = Training(neuron, [[1, 1, 1, 1]], [1], weights=np.array([1.0 - 1e-9, 1.0, 1.0, 1.0]))
+    assert run.weights[0] == 1.0  # rounded up on the way in
+    assert (run.stopped, run.result().errors) == (None, 1)
+
+    class Rounding(Rule):
+        learning_rate = 0.1
+
+        def attempt(self, run, number):
+            yield EpochOutcome(np.full(60, 1e-7), weights, 0.1)
+
+        engine = None
+
+    inputs, labels = task()
+    weights = SMALL.flat_weights(SMALL.initial_weights(0.5, 2))
+    wrong = int(np.count_nonzero(SMALL.predict(weights, inputs) != labels))
+    run = Training(SMALL, inputs, labels, algorithm=Rounding(), seed=0)
+    (record,) = run
+    assert record.errors == wrong > 0
+    assert not run.result().solved
 
 
 @pytest.mark.parametrize("neuron", [LinearNeuron(0.5, 100), DendriticNeuron(NeuronSpec(ReLU(), 0.3, 0.4), 100, 10)])

@@ -14,6 +14,7 @@ from dendrocap import (
     Linear,
     LinearNeuron,
     NeuronSpec,
+    Patterns,
     Polsky,
     ReLU,
     SaturatingReLU,
@@ -185,3 +186,12 @@ def test_bad_values_are_named(make, words):
         make()
     for word in words:
         assert word in str(caught.value)
+
+
+def test_errors_are_wrong_answers_and_zero_is_one():
+    neuron = LinearNeuron(theta_d=0.5, n_inputs=4)
+    inputs = [[1, 1, 1, 0], [1, 1, 0, 0], [1, 0, 0, 0]]  # Delta = 0.5, 0, -0.5
+    for labels, wrong in (([1, 1, 0], 1), ([1, 0, 0], 1), ([0, 0, 1], 3)):
+        patterns = Patterns(np.array(inputs), np.array(labels))
+        assert neuron.errors(np.ones(4), patterns) == wrong
+        assert neuron.errors(np.ones(4), Patterns(pack_patterns(inputs), patterns.labels)) == wrong

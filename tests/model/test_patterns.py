@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_array_equal
 
-from dendrocap import InvalidParameter, PackedPatterns, pack_patterns, random_patterns
+from dendrocap import InvalidParameter, PackedPatterns, Patterns, pack_patterns, random_patterns
 from dendrocap.model import patterns as patterns_module
-from dendrocap.model.patterns import binary_labels
+from dendrocap.model.patterns import binary_labels, binary_patterns
 
 binary = hnp.arrays(np.uint8, hnp.array_shapes(min_dims=2, max_dims=2, max_side=40), elements=st.integers(0, 1))
 
@@ -38,6 +38,24 @@ def test_coding_levels_within_five_standard_errors(f_in, f_out, rng):
     inputs, labels = random_patterns(20_000, 50, f_in, f_out, rng=rng)
     assert abs(inputs.mean() - f_in) < 5 * np.sqrt(f_in * (1 - f_in) / inputs.size)
     assert abs(labels.mean() - f_out) < 5 * np.sqrt(f_out * (1 - f_out) / labels.size)
+
+
+def test_signs_and_dense_inputs_whatever_form_the_patterns_have():
+    inputs, labels = np.array([[1, 0, 1], [0, 0, 1]], dtype=np.uint8), np.array([0, 1], dtype=np.uint8)
+    for patterns in (Patterns(inputs, labels), Patterns(pack_patterns(inputs), labels)):
+        assert patterns.signs.tolist() == [-1.0, 1.0]
+        assert_array_equal(patterns.dense, inputs)
+
+
+def test_patterns_are_checked_together():
+    assert binary_patterns([[True, False]], [1.0], 2).labels.dtype == np.uint8
+    for inputs, labels, said in (
+        (np.empty((0, 2)), [], "at least one pattern"),
+        ([[1, 0]], [1, 0], r"labels.shape = \(2,\)"),
+        ([[1, 0, 0]], [1], r"inputs.shape = \(1, 3\)"),
+    ):
+        with pytest.raises(InvalidParameter, match=said):
+            binary_patterns(inputs, labels, 2)
 
 
 def test_packed_memory_is_one_bit_per_input():

@@ -45,7 +45,7 @@ def solve(
     Example: dendrocap solve --theta-d 0.5 --alpha 1.8 --time-limit 60 --save solution.npz
     """
     from dendrocap.learning import random_task
-    from dendrocap.learning.solvers import INTERRUPTED
+    from dendrocap.learning.training import INTERRUPTED
 
     file = options.save_target(save) if save else None
     if data is not None:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from dendrocap.datasets import TASKS, BinaryTask, image_task
 from dendrocap.display import Displayed
 from dendrocap.learning import SGD, ExponentialAnnealing, Training
-from dendrocap.learning.local_rule import Algorithm
+from dendrocap.learning.algorithms import Algorithm
 from dendrocap.learning.many import in_parallel
 from dendrocap.learning.schedules import Schedule
 from dendrocap.model import DendriticNeuron, LinearNeuron, NeuronSpec, Polsky

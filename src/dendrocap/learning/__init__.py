@@ -1,5 +1,6 @@
 """Learning: the paper's stochastic gradient descent, its variants, and what can be measured with them."""
 
+from dendrocap.learning.algorithms import Algorithm, EpochOutcome, Rule, Solver
 from dendrocap.learning.capacity import (
     AlgorithmicCapacity,
     ErrorCurve,
@@ -8,7 +9,7 @@ from dendrocap.learning.capacity import (
     training_error_curve,
 )
 from dendrocap.learning.linear_oracle import LinearFeasibility, linear_feasibility
-from dendrocap.learning.local_rule import SGD, Algorithm, LocalRule, ThreeFactors, three_factors
+from dendrocap.learning.local_rule import SGD, LocalRule, ThreeFactors, three_factors
 from dendrocap.learning.loss import cross_entropy, soft_error
 from dendrocap.learning.many import train_many
 from dendrocap.learning.robustness import NoisePoint, NoiseRobustness, noise_robustness
@@ -21,7 +22,6 @@ from dendrocap.learning.solvers import (
     PlainSGD,
     ReplicatedSGD,
     SharpenedNonlinearity,
-    Solver,
     bethe_free_entropy,
     solve,
     suitable_solver,
@@ -40,6 +40,7 @@ __all__ = [
     "AnnealedSurrogate",
     "BetheEstimate",
     "Constant",
+    "EpochOutcome",
     "EpochRecord",
     "ErrorCurve",
     "ExponentialAnnealing",
@@ -57,6 +58,7 @@ __all__ = [
     "Pace",
     "PlainSGD",
     "ReplicatedSGD",
+    "Rule",
     "SavedRun",
     "Schedule",
     "SharpenedNonlinearity",

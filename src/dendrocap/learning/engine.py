@@ -2,40 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dendrocap.learning.lanes import LANES, LaneLayout, aligned_zeros
-from dendrocap.learning.surrogates import Surrogate
+from dendrocap.learning.surrogates import Surrogate, TrueSlope
 from dendrocap.model.neuron import DendriticNeuron
 from dendrocap.model.nonlinearities import Nonlinearity
-from dendrocap.model.patterns import PackedPatterns
+from dendrocap.model.patterns import Patterns
 
-__all__ = ["CompiledEngine", "Engine"]
+__all__ = ["CompiledEngine"]
 
 # Exponents beyond these make no difference to a weight of order one.
 LARGEST_EXPONENT = {"float32": 30.0, "float64": 700.0}
-
-
-class Engine(Protocol):
-    """What a training run needs of an algorithm at work."""
-
-    def weights(self) -> NDArray[Any]:
-        """A copy of the weights, in the order of the inputs and in the precision used."""
-
-    def set_weights(self, flat: NDArray[Any]) -> None:
-        """Go on from these weights."""
-
-    def epoch(self, order: NDArray[np.int64], learning_rate: float) -> float:
-        """Present the patterns in this order; returns the largest dendritic signal met."""
-
-    def tested_epoch(self, order: NDArray[np.int64], learning_rate: float) -> tuple[float, NDArray[Any]]:
-        """An epoch and the margins after it."""
-
-    def margins(self) -> NDArray[Any]:
-        """sign * Delta of every pattern."""
 
 
 class CompiledEngine:
@@ -45,14 +26,12 @@ class CompiledEngine:
     ----------
     neuron : DendriticNeuron
         The neuron to train.
-    inputs : array of uint8 or PackedPatterns
-        Binary inputs, kept at one bit each.
-    labels : array of uint8
-        0 or 1.
+    patterns : Patterns
+        Binary inputs, kept at one bit each, and labels.
     gamma_ce : float
         Steepness of the loss.
-    surrogate : Surrogate
-        The dendritic signal.
+    surrogate : Surrogate, optional
+        The dendritic signal; None is g'.
     dtype : {"float32", "float64"}
         Precision of weights and arithmetic.
     """
@@ -60,20 +39,19 @@ class CompiledEngine:
     def __init__(
         self,
         neuron: DendriticNeuron,
-        inputs: NDArray[np.uint8] | PackedPatterns,
-        labels: NDArray[np.uint8],
+        patterns: Patterns,
         *,
-        gamma_ce: float,
-        surrogate: Surrogate,
-        dtype: str,
+        gamma_ce: float = 100.0,
+        surrogate: Surrogate | None = None,
+        dtype: str = "float32",
     ) -> None:
         from dendrocap.learning import _kernels
 
         self._kernels: Any = _kernels
         self._kind = np.dtype(dtype).type
         self._layout = LaneLayout(neuron)
-        self._bits = self._layout.pack(inputs)
-        self._signs = np.where(labels, 1, -1).astype(dtype)
+        self._bits = self._layout.pack(patterns.inputs)
+        self._signs = patterns.signs.astype(dtype)
         self._weights = aligned_zeros(self._layout.shape, dtype)
         self._scratch = aligned_zeros(((2 + self._layout.n_blocks) * LANES,), dtype)
         self._neuron: tuple[Any, ...] = (
@@ -82,7 +60,7 @@ class CompiledEngine:
             self._layout.copies,
             *neuron.nonlinearity.kernel(),
         )
-        self._rule = surrogate.kernel()
+        self._rule = (surrogate or TrueSlope()).kernel()
         self._gamma_ce = self._kind(gamma_ce)
         self._limit = self._kind(LARGEST_EXPONENT[dtype])
         # The kernel reports g' / sqrt(n_l K); this gives back a bound on g' itself.

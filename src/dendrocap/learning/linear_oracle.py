@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from dendrocap.display import Displayed
 from dendrocap.errors import ConvergenceError
 from dendrocap.model.neuron import LinearNeuron
-from dendrocap.model.patterns import PackedPatterns, binary_inputs, binary_labels
+from dendrocap.model.patterns import PackedPatterns, binary_patterns
 from dendrocap.validation import real_number, refuse
 
 __all__ = ["LinearFeasibility", "linear_feasibility"]
@@ -91,9 +91,8 @@ def linear_feasibility(
     from scipy.optimize import linprog
 
     kappa = real_number("kappa", kappa, 0.0)
-    patterns = binary_inputs(inputs, neuron.n_inputs)
-    dense = patterns.unpack() if isinstance(patterns, PackedPatterns) else patterns
-    signs = np.where(binary_labels(labels, len(dense)), 1.0, -1.0)
+    patterns = binary_patterns(inputs, labels, neuron.n_inputs)
+    dense, signs = patterns.dense, patterns.signs
     root = np.sqrt(neuron.n_inputs)
     # Unknowns: the weights, then the margin t. Maximise t with t - sign (W . xi / sqrt(N)) <= -sign sqrt(N) theta.
     # If all labels are 1 the margin grows without bound: a cap a little above kappa decides the question.

@@ -13,43 +13,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dendrocap.display import Displayed
-from dendrocap.learning.engine import CompiledEngine, Engine
+from dendrocap.learning.algorithms import Engine, Rule
+from dendrocap.learning.engine import CompiledEngine
 from dendrocap.learning.loss import soft_error
 from dendrocap.learning.surrogates import Surrogate, TrueSlope
 from dendrocap.model.neuron import DendriticNeuron
 from dendrocap.model.nonlinearities import Step
-from dendrocap.model.patterns import PackedPatterns, binary_inputs
+from dendrocap.model.patterns import Patterns, binary_inputs
 from dendrocap.validation import choice, real_number, refuse
 
-__all__ = ["SGD", "Algorithm", "LocalRule", "ThreeFactors", "three_factors"]
+__all__ = ["SGD", "LocalRule", "ThreeFactors", "three_factors"]
 
 Floats = NDArray[np.float64]
 Bits = NDArray[np.uint8]
-
-
-class Algorithm(Protocol):
-    """A learning rule with a first learning rate.
-
-    Examples
-    --------
-    >>> from dendrocap.learning import SGD, Algorithm, LocalRule
-    >>> rules: list[Algorithm] = [SGD(0.1), LocalRule(0.1)]
-    >>> [rule.learning_rate for rule in rules]
-    [0.1, 0.1]
-    """
-
-    @property
-    def learning_rate(self) -> float:
-        """zeta of the first epoch."""
-
-    def engine(self, neuron: DendriticNeuron, inputs: Bits | PackedPatterns, labels: Bits) -> Engine:
-        """The rule set to work on a task."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +118,7 @@ def three_factors(
 
 
 @dataclass(frozen=True)
-class SGD:
+class SGD(Rule):
     """Stochastic gradient descent on the cross-entropy, one pattern at a time, weights clipped at zero.
 
     Algorithm 1 of the paper, compiled.
@@ -174,23 +156,16 @@ class SGD:
         if self.surrogate is not None and not isinstance(self.surrogate, Surrogate):
             raise refuse("surrogate", self.surrogate, "a Surrogate or None")
 
-    def engine(self, neuron: DendriticNeuron, inputs: Bits | PackedPatterns, labels: Bits) -> Engine:
+    def engine(self, neuron: DendriticNeuron, patterns: Patterns) -> Engine:
         if self.surrogate is None and isinstance(neuron.nonlinearity, Step):
             raise refuse(
                 "surrogate", None, "a Surrogate when the non-linearity is Step, whose slope is zero wherever it exists"
             )
-        return CompiledEngine(
-            neuron,
-            inputs,
-            labels,
-            gamma_ce=self.gamma_ce,
-            surrogate=self.surrogate or TrueSlope(),
-            dtype=self.precision,
-        )
+        return CompiledEngine(neuron, patterns, gamma_ce=self.gamma_ce, surrogate=self.surrogate, dtype=self.precision)
 
 
 @dataclass(frozen=True)
-class LocalRule:
+class LocalRule(Rule):
     """The three-factor rule with factors of the user's own, in NumPy.
 
     Parameters
@@ -228,9 +203,8 @@ class LocalRule:
             if getattr(self, name) is not None and not callable(getattr(self, name)):
                 raise refuse(name, getattr(self, name), "callable or None")
 
-    def engine(self, neuron: DendriticNeuron, inputs: Bits | PackedPatterns, labels: Bits) -> Engine:
-        dense = inputs.unpack() if isinstance(inputs, PackedPatterns) else inputs
-        return _PythonEngine(self, neuron, dense, np.where(labels, 1.0, -1.0))
+    def engine(self, neuron: DendriticNeuron, patterns: Patterns) -> Engine:
+        return _PythonEngine(self, neuron, patterns.dense, patterns.signs)
 
 
 @dataclass

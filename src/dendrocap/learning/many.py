@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dendrocap.learning.local_rule import Algorithm
+from dendrocap.learning.algorithms import Algorithm
 from dendrocap.learning.schedules import Schedule
 from dendrocap.learning.training import EpochRecord, Seed, TrainingResult, train
 from dendrocap.model.neuron import DendriticNeuron

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dendrocap.display import Displayed
 from dendrocap.model.neuron import DendriticNeuron
-from dendrocap.model.patterns import PackedPatterns, binary_inputs, binary_labels
+from dendrocap.model.patterns import PackedPatterns, Patterns, binary_patterns
 from dendrocap.numerics.statistics import standard_error
 from dendrocap.validation import real_number, whole_number
 
@@ -123,14 +123,13 @@ def noise_robustness(
     (0.0, True)
     """
     samples = whole_number("samples", samples, 2)
-    patterns = binary_inputs(inputs, neuron.n_inputs)
-    dense = patterns.unpack() if isinstance(patterns, PackedPatterns) else patterns
-    signs = np.where(binary_labels(labels, len(dense)), 1.0, -1.0)
+    patterns = binary_patterns(inputs, labels, neuron.n_inputs)
+    dense = patterns.dense
     flat = neuron.flat_weights(weights)
     rng = np.random.default_rng(seed)
 
     def error(perturbed_weights: NDArray[np.float64], perturbed_inputs: NDArray[np.uint8]) -> float:
-        return float(np.mean(~(signs * neuron.somatic_input(perturbed_weights, perturbed_inputs) > 0.0)))
+        return neuron.errors(perturbed_weights, Patterns(perturbed_inputs, patterns.labels)) / len(dense)
 
     def flipped(probability: float) -> float:
         flips = rng.random(dense.shape, dtype=np.float32) < probability

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dendrocap.display import Displayed
-from dendrocap.learning.local_rule import Algorithm
+from dendrocap.learning.algorithms import Algorithm
 from dendrocap.learning.many import StopRequest, in_parallel
 from dendrocap.learning.schedules import Schedule
 from dendrocap.learning.tasks import checked_seeds, train_on_random_task

@@ -1,4 +1,6 @@
-"""Runs on disk: one ``.npz`` file with the neuron, its task, its weights, and all that is needed to go on.
+"""Runs on disk: one ``.npz`` file with the neuron, its patterns, its weights, and all that is needed to go on.
+
+A solver's run is stored without the last, since it cannot go on; `SavedRun.state` says so.
 
 Nothing in the file is executable: arrays, and one text in JSON.
 """
@@ -19,7 +21,7 @@ from dendrocap.display import Displayed
 from dendrocap.errors import CorruptData
 from dendrocap.files import reading, write_file
 from dendrocap.learning.schedules import Pace
-from dendrocap.learning.training import TrainingResult, TrainingState
+from dendrocap.learning.training import TrainingResult, TrainingState, resumable
 from dendrocap.model.neuron import DendriticNeuron, LinearNeuron, NeuronSpec
 from dendrocap.model.nonlinearities import BUILT_IN, Nonlinearity, Tabulated
 from dendrocap.model.patterns import PackedPatterns, pack_patterns
@@ -27,7 +29,7 @@ from dendrocap.validation import refuse
 
 __all__ = ["SavedRun", "load_run", "save_run"]
 
-FORMAT = 1
+FORMAT = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,13 +41,17 @@ class SavedRun(Displayed):
     neuron : DendriticNeuron
         What was trained.
     inputs, labels : PackedPatterns, array
-        Its task.
+        Its patterns.
     weights : array
         The best weights met.
     errors : int
         What they got wrong.
-    state : TrainingState
-        For ``train(..., resume=state)``.
+    algorithm : str
+        How it was trained.
+    error_history, rate_history : array
+        Wrong patterns after, and learning rate during, each epoch.
+    resumption : TrainingState or None
+        From which the run can be resumed; None for solvers. Ask for `state`, which says so.
 
     Examples
     --------
@@ -70,7 +76,15 @@ class SavedRun(Displayed):
     labels: NDArray[np.uint8]
     weights: NDArray[np.float64]
     errors: int
-    state: TrainingState
+    algorithm: str
+    error_history: NDArray[np.int64]
+    rate_history: NDArray[np.float64]
+    resumption: TrainingState | None
+
+    @property
+    def state(self) -> TrainingState:
+        """For ``train(..., resume=saved.state)``; a solver's run has none and raises `InvalidParameter`."""
+        return resumable(self.resumption, self.algorithm)
 
 
 def save_run(path: str | Path, result: TrainingResult, inputs: ArrayLike | PackedPatterns, labels: ArrayLike) -> None:
@@ -97,8 +111,9 @@ def save_run(path: str | Path, result: TrainingResult, inputs: ArrayLike | Packe
     ['run.npz']
     """
     packed = inputs if isinstance(inputs, PackedPatterns) else pack_patterns(inputs)
-    state = result.state
-    about = {
+    state = result.resumption
+    arrays: dict[str, Any] = {}
+    about: dict[str, Any] = {
         "format": FORMAT,
         "neuron": _described(result.neuron),
         "n_inputs": packed.n_inputs,
@@ -106,22 +121,26 @@ def save_run(path: str | Path, result: TrainingResult, inputs: ArrayLike | Packe
         "stopped": result.stopped,
         "algorithm": repr(result.algorithm),
         "schedule": repr(result.schedule),
-        "best_errors": state.best_errors,
-        "best_epoch": state.best_epoch,
-        "pace": dataclasses.asdict(state.pace),
-        "random_state": state.random_state,
+        "state": None,
     }
+    if state is not None:
+        about["state"] = {
+            "best_errors": state.best_errors,
+            "best_epoch": state.best_epoch,
+            "pace": dataclasses.asdict(state.pace),
+            "random_state": state.random_state,
+        }
+        arrays = {"state_weights": state.weights, "state_best_weights": state.best_weights}
     content = io.BytesIO()
     np.savez_compressed(
         content,
-        about=np.array(json.dumps(about)),
+        about=np.array(json.dumps(about, default=np.ndarray.tolist)),
         weights=result.weights,
         inputs=packed.bits,
         labels=np.asarray(labels, dtype=np.uint8),
-        state_weights=state.weights,
-        state_best_weights=state.best_weights,
-        error_history=np.array(state.error_history, dtype=np.int64),
-        rate_history=np.array(state.rate_history, dtype=np.float64),
+        error_history=result.error_history,
+        rate_history=result.rate_history,
+        **arrays,
     )
     write_file(path, content.getvalue())
 
@@ -151,15 +170,12 @@ def load_run(path: str | Path) -> SavedRun:
             arrays = {name: stored[name] for name in stored.files if name != "about"}
         if about["format"] != FORMAT:
             raise CorruptData(f"{path} is of format {about['format']} where {FORMAT} was expected: update dendrocap")
-        state = TrainingState(
+        state = about["state"] and TrainingState(
             weights=arrays["state_weights"],
             best_weights=arrays["state_best_weights"],
-            best_errors=about["best_errors"],
-            best_epoch=about["best_epoch"],
-            pace=Pace(**about["pace"]),
-            random_state=about["random_state"],
             error_history=tuple(arrays["error_history"].tolist()),
             rate_history=tuple(arrays["rate_history"].tolist()),
+            **{**about["state"], "pace": Pace(**about["state"]["pace"])},
         )
         return SavedRun(
             neuron=_revived(about["neuron"]),
@@ -167,7 +183,10 @@ def load_run(path: str | Path) -> SavedRun:
             labels=arrays["labels"],
             weights=arrays["weights"],
             errors=about["errors"],
-            state=state,
+            algorithm=about["algorithm"],
+            error_history=arrays["error_history"],
+            rate_history=arrays["rate_history"],
+            resumption=state,
         )
 
 

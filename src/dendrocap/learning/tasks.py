@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dendrocap.display import Displayed
-from dendrocap.learning.local_rule import Algorithm
+from dendrocap.learning.algorithms import Algorithm
 from dendrocap.learning.many import StopRequest
 from dendrocap.learning.schedules import Schedule
 from dendrocap.learning.training import TrainingResult, train

@@ -1,38 +1,37 @@
-"""Training a neuron: Algorithm 1 of the paper, epoch after epoch.
+"""Runs: Algorithm 1 of the paper, or any other algorithm, epoch after epoch.
 
 `Training` is a run in progress: iterate over it for one record per epoch, ask it for its result or its state
-at any time. `train` drains it.
+at any time. `train` and `solve` drain it.
 """
 
 from __future__ import annotations
 
-import copy
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from itertools import count
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dendrocap.display import Displayed
-from dendrocap.errors import TrainingFailed
-from dendrocap.learning.local_rule import SGD, Algorithm
-from dendrocap.learning.schedules import ExponentialAnnealing, Pace, Schedule
+from dendrocap.errors import InvalidParameter, TrainingFailed
+from dendrocap.learning.algorithms import Algorithm, EpochOutcome
+from dendrocap.learning.local_rule import SGD
+from dendrocap.learning.schedules import Constant, ExponentialAnnealing, Pace, Schedule
 from dendrocap.model.neuron import DendriticNeuron
-from dendrocap.model.patterns import PackedPatterns, active_fraction, binary_inputs, binary_labels
-from dendrocap.validation import choice, refuse, whole_number
+from dendrocap.model.patterns import PackedPatterns, active_fraction, binary_patterns
+from dendrocap.validation import choice, real_number, refuse, whole_number
 
-if TYPE_CHECKING:
-    from dendrocap.learning.solvers.protocol import Solver
-
-__all__ = ["EpochRecord", "Training", "TrainingResult", "TrainingState", "train"]
+__all__ = ["INTERRUPTED", "EpochRecord", "Training", "TrainingResult", "TrainingState", "resumable", "train"]
 
 Seed = int | np.random.SeedSequence | np.random.Generator | None
 
 # A dendritic signal this small moves no weight of order one.
 NO_SIGNAL = 1e-9
 SOLVED, RATE_FLOOR, EPOCHS, ASKED = "solved", "learning rate below its floor", "max_epochs reached", "asked to stop"
+TIME, INTERRUPTED, EXHAUSTED = "time limit reached", "interrupted", "attempt exhausted"
 DEAD, DIVERGED = "dead", "diverged"
 
 
@@ -100,6 +99,16 @@ class TrainingState(Displayed):
     rate_history: tuple[float, ...]
 
 
+def resumable(state: TrainingState | None, algorithm: object) -> TrainingState:
+    """The state of a run by this algorithm, or an error that says that there is none."""
+    if state is None:
+        raise InvalidParameter(
+            f"a run of {algorithm} cannot be resumed: its attempt under way is more than its weights; "
+            "weights=result.weights starts a new run from the best ones"
+        )
+    return state
+
+
 @dataclass(frozen=True, eq=False)
 class TrainingResult(Displayed):
     """A trained neuron and how it got there.
@@ -109,7 +118,7 @@ class TrainingResult(Displayed):
     neuron : DendriticNeuron
         What was trained.
     weights : array, shape ``neuron.weights_shape``
-        The best weights met; of equally good ones the latest.
+        The best weights met. Of equally good ones a rule keeps the latest, a solver the first.
     errors : int
         Patterns that these weights get wrong, recounted in float64. A somatic input of exactly zero is wrong.
     n_patterns : int
@@ -124,10 +133,10 @@ class TrainingResult(Displayed):
         Wrong patterns after, and learning rate during, each epoch.
     seconds : float
         Time spent in this run, without earlier ones that it resumed.
-    algorithm, schedule : Algorithm or Solver, Schedule
+    algorithm, schedule : Algorithm, Schedule
         How it was trained.
-    state : TrainingState
-        From which the run can be resumed.
+    resumption : TrainingState or None
+        From which the run can be resumed; None for solvers. Ask for `state`, which says so.
 
     Examples
     --------
@@ -154,9 +163,14 @@ class TrainingResult(Displayed):
     error_history: NDArray[np.int64]
     rate_history: NDArray[np.float64]
     seconds: float
-    algorithm: Algorithm | Solver
+    algorithm: Algorithm
     schedule: Schedule
-    state: TrainingState
+    resumption: TrainingState | None
+
+    @property
+    def state(self) -> TrainingState:
+        """For ``train(..., resume=result.state)``; a solver's run has none and raises `InvalidParameter`."""
+        return resumable(self.resumption, self.algorithm)
 
     @property
     def error(self) -> float:
@@ -170,9 +184,10 @@ class TrainingResult(Displayed):
 
 
 class Training(Displayed):
-    """A training run in progress; iterating over it runs it, one epoch per step.
+    """A run in progress; iterating over it runs it, epoch by epoch.
 
-    Parameters are those of `train`.
+    The algorithm makes the epochs. The run owns the patterns, the randomness, the schedule, the limits, the history
+    and the best weights. Parameters are those of `train`, and ``time_limit``, in seconds of learning.
 
     Examples
     --------
@@ -195,7 +210,8 @@ class Training(Displayed):
         *,
         algorithm: Algorithm | None = None,
         schedule: Schedule | None = None,
-        max_epochs: int = 1000,
+        max_epochs: int | None = 1000,
+        time_limit: float | None = None,
         seed: Seed = None,
         weights: ArrayLike | None = None,
         f_in: float | None = None,
@@ -203,131 +219,197 @@ class Training(Displayed):
         resume: TrainingState | None = None,
     ) -> None:
         self.neuron = neuron
-        self.algorithm = algorithm if algorithm is not None else SGD()
-        self.schedule = schedule if schedule is not None else ExponentialAnnealing()
-        if not hasattr(self.algorithm, "engine"):
+        self.algorithm = SGD() if algorithm is None else algorithm
+        if not hasattr(self.algorithm, "attempt"):
             raise refuse("algorithm", algorithm, "SGD(...), LocalRule(...) or another Algorithm")
-        if not isinstance(self.schedule, Schedule):
+        self._restarts = self.algorithm.restarts
+        if schedule is None:
+            schedule = Constant() if self._restarts else ExponentialAnnealing()
+        elif self._restarts:
+            raise refuse("schedule", schedule, f"None: {self.algorithm} sets its own rates")
+        elif not isinstance(schedule, Schedule):
             raise refuse("schedule", schedule, "HalveOnPlateau(...), ExponentialAnnealing(...) or another Schedule")
-        self.max_epochs = whole_number("max_epochs", max_epochs, 0)
+        self.schedule = schedule
+        self.max_epochs = None if max_epochs is None else whole_number("max_epochs", max_epochs, 0)
+        self.time_limit = None if time_limit is None else real_number("time_limit", time_limit, 0.0)
         self.stop_when_solved = stop_when_solved
         self.stopped: str | None = None
         self.failure: str | None = None
-        self._inputs = binary_inputs(inputs, neuron.n_inputs)
-        if len(self._inputs) == 0:
-            raise refuse("inputs.shape", self._inputs.shape, "at least one pattern")
-        self._labels = binary_labels(labels, len(self._inputs))
-        self._engine = self.algorithm.engine(neuron, self._inputs, self._labels)
-        if isinstance(seed, int):
-            whole_number("seed", seed, 0)
+        self.patterns = binary_patterns(inputs, labels, neuron.n_inputs)
         # Rounding of a sum in float32 is below 1e-4 of its size even for 1e5 synapses; thresholds set that size.
         sizes = np.sqrt(neuron.n_branches) * neuron.spec.theta_s + np.sqrt(neuron.n_inputs) * neuron.theta_d
         self._beyond_rounding = 1e-3 * (1.0 + float(sizes))
-        self._rng = np.random.default_rng(seed)
+        # Kept off 0 and 1, where there are no first weights.
+        self._f_in = min(max(active_fraction(self.patterns.inputs), 1e-6), 1.0 - 1e-6) if f_in is None else f_in
+        if isinstance(seed, int):
+            whole_number("seed", seed, 0)
+        self.rng = np.random.default_rng(seed)
+        self.pace = Pace(0.0)
+        self._history: list[tuple[int, float]] = []
         self._seconds = 0.0
         if resume is not None:
-            self._resume(resume)
-        else:
-            self._start(weights, f_in)
-
-    def _start(self, weights: ArrayLike | None, f_in: float | None) -> None:
-        if weights is None:
-            weights = self.neuron.initial_weights(active_fraction(self._inputs) if f_in is None else f_in, self._rng)
-        self._engine.set_weights(self.neuron.flat_weights(weights))
-        self._pace = self.schedule.start(self.algorithm.learning_rate, self.neuron.n_inputs)
-        self._history: list[tuple[int, float]] = []
-        self._best_weights, self._best_epoch = self._engine.weights(), 0
-        self._best_errors = self._count_errors(self._engine.margins())
-        if self._best_errors == 0 and self.stop_when_solved:
+            weights = self._take_up(resume)
+        self._given = None if weights is None else neuron.flat_weights(weights)
+        self.weights: NDArray[Any] = self.first_weights()
+        self._given = self.weights
+        # A rule sets this to the first weights in its own precision, which it also tests faster.
+        self.start: EpochOutcome | None = None
+        outcomes = self.algorithm.attempt(self, 0)
+        if self.start is not None:
+            self.weights = self.start.weights
+        if resume is None:
+            self._best_weights, self._best_epoch = self.weights, 0
+            self._best_errors = (
+                neuron.errors(self.weights, self.patterns) if self.start is None else self._count_errors(self.start)
+            )
+        if self._best_errors == 0 and stop_when_solved:
             self.stopped = SOLVED
+        self._random_state = self.rng.bit_generator.state
+        self._outcomes = self._sound_epochs(outcomes)
 
-    def _resume(self, state: TrainingState) -> None:
-        self._engine.set_weights(state.weights)
-        self._rng = np.random.default_rng()
-        self._rng.bit_generator.state = copy.deepcopy(state.random_state)
-        self._pace = state.pace
+    def _take_up(self, state: TrainingState) -> NDArray[Any]:
+        """Stand where an earlier run stood; returns its weights."""
+        if self._restarts:
+            resumable(None, self.algorithm)
+        if not isinstance(state, TrainingState):
+            raise refuse("resume", state, "a TrainingState, such as result.state")
+        self.rng = np.random.Generator(getattr(np.random, state.random_state["bit_generator"])())
+        self.rng.bit_generator.state = state.random_state
+        self.pace = state.pace
         self._history = list(zip(state.error_history, state.rate_history, strict=True))
         self._best_weights, self._best_epoch = state.best_weights, state.best_epoch
         self._best_errors = state.best_errors
-        if self._best_errors == 0 and self.stop_when_solved:
-            self.stopped = SOLVED
+        return state.weights
 
     @property
     def n_patterns(self) -> int:
-        """Patterns in the task."""
-        return len(self._labels)
+        """Patterns to be learned."""
+        return len(self.patterns.labels)
 
     @property
     def epochs(self) -> int:
         """Epochs done."""
         return len(self._history)
 
-    def _count_errors(self, margins: NDArray[Any]) -> int:
-        errors = int(np.count_nonzero(~(margins > 0.0)))
-        # Zero errors is a claim: unless it is beyond all rounding, the neuron's own formula checks it in float64.
-        if errors or float(margins.min()) > self._beyond_rounding:
-            return errors
-        return self._exact_errors(self._engine.weights())
+    def first_weights(self) -> NDArray[np.float64]:
+        """Flat weights for an attempt to start from: those given, at the first call, then fresh ones."""
+        given, self._given = self._given, None
+        if given is not None:
+            return given
+        return self.neuron.flat_weights(self.neuron.initial_weights(self._f_in, self.rng))
 
-    def _exact_errors(self, flat: NDArray[Any]) -> int:
-        somatic_input = self.neuron.somatic_input(flat, self._inputs)
-        return int(np.count_nonzero(~(np.where(self._labels, 1.0, -1.0) * somatic_input > 0.0)))
+    def shuffled(self) -> NDArray[np.int64]:
+        """A random order of the patterns."""
+        return self.rng.permutation(self.n_patterns)
+
+    def follow(self, schedule: Schedule, learning_rate: float) -> None:
+        """Begin a schedule: `pace` is its pace after every epoch."""
+        self.schedule, self.pace = schedule, schedule.start(learning_rate, self.neuron.n_inputs)
+
+    def _sound_epochs(self, outcomes: Iterator[EpochOutcome]) -> Iterator[EpochOutcome]:
+        """The epochs of all attempts. Numbers that are not finite end an attempt, or the run of a rule."""
+        limited = self.max_epochs is not None or self.time_limit is not None
+        for number in count(1):
+            before = self.epochs
+            for outcome in outcomes:
+                finite = np.isfinite(outcome.weights).all(), np.isfinite(outcome.margins).all()
+                if all(finite):
+                    yield outcome
+                elif self._restarts:
+                    break
+                else:
+                    self._fail(
+                        DIVERGED,
+                        f"{'somatic inputs' if finite[0] else 'weights'} stopped being finite in epoch "
+                        f"{self.epochs + 1} at learning_rate = {outcome.learning_rate:g}: it must be smaller",
+                    )
+            # Without a limit one attempt must do, and after an attempt without any epoch no other will fare better.
+            if not (self._restarts and limited) or self.epochs == before:
+                return
+            outcomes = self.algorithm.attempt(self, number)
 
     def __iter__(self) -> Iterator[EpochRecord]:
         return self
 
     def __next__(self) -> EpochRecord:
-        if self.stopped is None and self.epochs >= self.max_epochs:
-            self.stopped = EPOCHS
+        self.stopped = self.stopped or self._limit_reached()
         if self.stopped is not None:
             raise StopIteration
         began = time.perf_counter()
-        rate = self._pace.learning_rate
-        signal, margins = self._engine.tested_epoch(self._rng.permutation(len(self._labels)), rate)
-        flat = self._engine.weights()
-        for name, numbers in (("weights", flat), ("somatic inputs", margins)):
-            if not np.all(np.isfinite(numbers)):
-                self._fail(
-                    DIVERGED,
-                    f"{name} stopped being finite in epoch {self.epochs + 1} at learning_rate = {rate:g}: "
-                    "it must be smaller",
-                )
-        errors = self._count_errors(margins)
-        if errors <= self._best_errors:
-            self._best_weights, self._best_errors, self._best_epoch = flat, errors, self.epochs + 1
+        try:
+            outcome = next(self._outcomes, None)
+        except KeyboardInterrupt:
+            self.stopped = INTERRUPTED
+            raise
+        if outcome is None:
+            self.stopped = EXHAUSTED
+            raise StopIteration
+        self.weights, rate = outcome.weights, outcome.learning_rate
+        errors = self._count_errors(outcome)
+        # A rule's margins grow while its errors stay; weights of a solver's later attempts are just other ones.
+        if errors < self._best_errors or (errors == self._best_errors and not self._restarts):
+            self._best_weights, self._best_errors, self._best_epoch = outcome.weights, errors, self.epochs + 1
         self._history.append((errors, rate))
-        self._pace = self.schedule.after_epoch(self._pace, self.epochs, errors / len(self._labels))
+        self.pace = self.schedule.after_epoch(self.pace, self.epochs, errors / self.n_patterns)
+        self._random_state = self.rng.bit_generator.state
         self._seconds += time.perf_counter() - began
         if errors == 0 and self.stop_when_solved:
             self.stopped = SOLVED
-        elif signal < NO_SIGNAL and errors > 0:
+        elif outcome.signal < NO_SIGNAL and errors > 0 and not self._restarts:
             self._fail(
                 DEAD,
                 f"no branch had a dendritic signal above {NO_SIGNAL:g} on any pattern of epoch {self.epochs}: all "
                 f"branches are dead and no weight can change (learning_rate = {rate:g}, theta_d = "
                 f"{self.neuron.theta_d:g}); a smaller learning_rate or SGD(surrogate=...) avoids this",
             )
-        elif self._pace.finished:
-            self.stopped = RATE_FLOOR
-        return EpochRecord(self.epochs, errors, errors / len(self._labels), self._best_errors, rate)
+        return EpochRecord(self.epochs, errors, errors / self.n_patterns, self._best_errors, rate)
+
+    def _limit_reached(self) -> str | None:
+        if self.pace.finished and not self._restarts:
+            return RATE_FLOOR
+        if self.max_epochs is not None and self.epochs >= self.max_epochs:
+            return EPOCHS
+        return TIME if self.time_limit is not None and self._seconds >= self.time_limit else None
+
+    def _count_errors(self, outcome: EpochOutcome) -> int:
+        errors = int(np.count_nonzero(~(outcome.margins > 0.0)))
+        # Zero errors is a claim: unless it is beyond all rounding, the neuron's own formula checks it in float64.
+        if errors or float(outcome.margins.min()) > self._beyond_rounding:
+            return errors
+        return self.neuron.errors(outcome.weights, self.patterns)
 
     def _fail(self, stopped: str, message: str) -> None:
         self.stopped, self.failure = stopped, message
         raise TrainingFailed(message, self.result())
+
+    def drain(self, callback: Callable[[EpochRecord], Any] | None = None) -> None:
+        """Run to the end; a true answer of ``callback`` ends it, too."""
+        try:
+            for record in self:
+                if callback is not None and callback(record) and self.stopped is None:
+                    self.stop()
+        except KeyboardInterrupt:
+            self.stopped = INTERRUPTED
+            raise
 
     def stop(self) -> None:
         """End the run after the present epoch."""
         self.stopped = ASKED
 
     def state(self) -> TrainingState:
-        """The run as it stands, to be resumed later."""
+        """The run as it stood after its last epoch, to be resumed later; `InvalidParameter` for a solver."""
+        return resumable(self._state(), self.algorithm)
+
+    def _state(self) -> TrainingState | None:
+        if self._restarts:
+            return None
         return TrainingState(
-            weights=self._engine.weights(),
+            weights=self.weights.copy(),
             best_weights=self._best_weights.copy(),
             best_errors=self._best_errors,
             best_epoch=self._best_epoch,
-            pace=self._pace,
-            random_state=copy.deepcopy(dict(self._rng.bit_generator.state)),
+            pace=self.pace,
+            random_state=dict(self._random_state),
             error_history=tuple(errors for errors, _ in self._history),
             rate_history=tuple(rate for _, rate in self._history),
         )
@@ -337,8 +419,8 @@ class Training(Displayed):
         return TrainingResult(
             neuron=self.neuron,
             weights=self.neuron.shaped_weights(self._best_weights),
-            errors=self._exact_errors(self._best_weights),
-            n_patterns=len(self._labels),
+            errors=self.neuron.errors(self._best_weights, self.patterns),
+            n_patterns=self.n_patterns,
             best_epoch=self._best_epoch,
             epochs=self.epochs,
             stopped=self.stopped or "unfinished",
@@ -348,7 +430,7 @@ class Training(Displayed):
             seconds=self._seconds,
             algorithm=self.algorithm,
             schedule=self.schedule,
-            state=self.state(),
+            resumption=self._state(),
         )
 
 
@@ -359,7 +441,7 @@ def train(
     *,
     algorithm: Algorithm | None = None,
     schedule: Schedule | None = None,
-    max_epochs: int = 1000,
+    max_epochs: int | None = 1000,
     seed: Seed = None,
     weights: ArrayLike | None = None,
     f_in: float | None = None,
@@ -381,11 +463,11 @@ def train(
     labels : array of 0 and 1, shape (n_patterns,)
         The wanted answers.
     algorithm : Algorithm, optional
-        By default ``SGD()``.
+        A rule, by default ``SGD()``, or a solver.
     schedule : Schedule, optional
-        By default ``ExponentialAnnealing()``, which never ends by itself.
-    max_epochs : int
-        The run ends after so many epochs at the latest, those before a resumption included.
+        By default ``ExponentialAnnealing()``, which never ends by itself. Solvers have none.
+    max_epochs : int or None
+        The run ends after so many epochs at the latest, those before a resumption included. None sets no limit.
     seed : int, SeedSequence, Generator or None
         Source of the first weights and of the order of patterns. The same seed gives the same weights.
     weights : array, optional
@@ -395,7 +477,7 @@ def train(
     stop_when_solved : bool
         End when every pattern is right. Going on widens the margins.
     resume : TrainingState, optional
-        Go on with an earlier run; ``seed``, ``weights`` and ``f_in`` are then ignored.
+        Go on with an earlier run of a rule; ``seed``, ``weights`` and ``f_in`` are then ignored.
     callback : callable, optional
         Called with every `EpochRecord`; a true answer ends the run.
     on_failure : {"raise", "return"}
@@ -430,9 +512,7 @@ def train(
         resume=resume,
     )
     try:
-        for record in run:
-            if callback is not None and callback(record) and run.stopped is None:
-                run.stop()
+        run.drain(callback)
     except TrainingFailed:
         if on_failure == "raise":
             raise

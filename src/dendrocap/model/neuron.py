@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dendrocap.errors import InvalidParameter
 from dendrocap.model.nonlinearities import Linear, Nonlinearity
-from dendrocap.model.patterns import PackedPatterns, binary_inputs
+from dendrocap.model.patterns import PackedPatterns, Patterns, binary_inputs
 from dendrocap.validation import real_number, refuse, whole_number
 
 __all__ = ["DendriticNeuron", "Level", "LinearNeuron", "NeuronSpec", "TaskSpec"]
@@ -146,10 +146,10 @@ class DendriticNeuron:
     >>> from dendrocap import Polsky, random_patterns
     >>> neuron = DendriticNeuron(NeuronSpec(Polsky(), 0.05, 0.5), n_inputs=999, n_branches=27)
     >>> rng = np.random.default_rng(1)
-    >>> inputs, labels = random_patterns(10, 999, rng=rng)
+    >>> patterns = random_patterns(10, 999, rng=rng)
     >>> weights = neuron.initial_weights(f_in=0.5, rng=rng)
-    >>> weights.shape, neuron.predict(weights, inputs).shape
-    ((27, 37), (10,))
+    >>> weights.shape, neuron.predict(weights, patterns.inputs).shape, neuron.errors(weights, patterns)
+    ((27, 37), (10,), 5)
     """
 
     spec: NeuronSpec
@@ -263,6 +263,10 @@ class DendriticNeuron:
     def predict(self, weights: ArrayLike, inputs: ArrayLike | PackedPatterns) -> NDArray[np.uint8]:
         """The neuron's answers: 1 where the somatic input is positive, else 0."""
         return (self.somatic_input(weights, inputs) > 0.0).astype(np.uint8)
+
+    def errors(self, weights: ArrayLike, patterns: Patterns) -> int:
+        """How many patterns the neuron gets wrong; a somatic input of exactly zero is wrong for either label."""
+        return int(np.count_nonzero(~(patterns.signs * self.somatic_input(weights, patterns.inputs) > 0.0)))
 
 
 class LinearNeuron(DendriticNeuron):

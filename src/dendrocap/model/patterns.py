@@ -18,6 +18,7 @@ __all__ = [
     "active_fraction",
     "binary_inputs",
     "binary_labels",
+    "binary_patterns",
     "pack_patterns",
     "random_patterns",
 ]
@@ -88,6 +89,8 @@ class Patterns(NamedTuple):
     >>> inputs, labels = task
     >>> inputs.shape, labels is task.labels
     ((3, 8), True)
+    >>> Patterns([[0, 1], [1, 1]], [1, 0]).signs.tolist()
+    [1.0, -1.0]
     """
 
     inputs: Bits | PackedPatterns
@@ -95,6 +98,16 @@ class Patterns(NamedTuple):
 
     def __repr__(self) -> str:
         return f"Patterns(inputs=<{' x '.join(map(str, self.inputs.shape))}>, labels=<{len(self.labels)}>)"
+
+    @property
+    def signs(self) -> NDArray[np.float64]:
+        """The labels as +1 and -1."""
+        return np.where(self.labels, 1.0, -1.0)
+
+    @property
+    def dense(self) -> Bits:
+        """The inputs, unpacked if they were packed."""
+        return self.inputs.unpack() if isinstance(self.inputs, PackedPatterns) else self.inputs
 
 
 def random_patterns(
@@ -165,6 +178,14 @@ def binary_inputs(inputs: ArrayLike | PackedPatterns, n_inputs: int | None = Non
     if n_inputs is not None and inputs.shape[1] != n_inputs:
         raise refuse("inputs.shape", inputs.shape, f"(n_patterns, {n_inputs})")
     return inputs
+
+
+def binary_patterns(inputs: ArrayLike | PackedPatterns, labels: ArrayLike, n_inputs: int) -> Patterns:
+    """Inputs and labels, checked to be binary and to fit together; at least one pattern."""
+    checked = binary_inputs(inputs, n_inputs)
+    if len(checked) == 0:
+        raise refuse("inputs.shape", checked.shape, "at least one pattern")
+    return Patterns(checked, binary_labels(labels, len(checked)))
 
 
 def active_fraction(patterns: NDArray[np.uint8] | PackedPatterns) -> float:

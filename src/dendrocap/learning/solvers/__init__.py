@@ -1,17 +1,14 @@
 """Solvers: ways to find weights without errors close to capacity. docs/solvers.md compares them."""
 
+from dendrocap.learning.solvers.choosing import SOLVERS, solve, suitable_solver
 from dendrocap.learning.solvers.least_action import LeastAction
 from dendrocap.learning.solvers.message_passing import BetheEstimate, MessagePassing, bethe_free_entropy
 from dendrocap.learning.solvers.plain import PlainSGD
-from dendrocap.learning.solvers.protocol import RestartingSolver, Solver
 from dendrocap.learning.solvers.replicated import ReplicatedSGD
-from dendrocap.learning.solvers.search import INTERRUPTED
 from dendrocap.learning.solvers.sharpening import SharpenedNonlinearity
-from dendrocap.learning.solvers.solve import SOLVERS, solve, suitable_solver
 from dendrocap.learning.solvers.surrogate import AnnealedSurrogate
 
 __all__ = [
-    "INTERRUPTED",
     "SOLVERS",
     "AnnealedSurrogate",
     "BetheEstimate",
@@ -19,9 +16,7 @@ __all__ = [
     "MessagePassing",
     "PlainSGD",
     "ReplicatedSGD",
-    "RestartingSolver",
     "SharpenedNonlinearity",
-    "Solver",
     "bethe_free_entropy",
     "solve",
     "suitable_solver",

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from dendrocap.learning.algorithms import EpochOutcome, Solver
 from dendrocap.learning.engine import CompiledEngine
 from dendrocap.learning.solvers.annealing import span
-from dendrocap.learning.solvers.protocol import RestartingSolver
-from dendrocap.learning.solvers.scales import Rise, input_scale, rise_of
-from dendrocap.learning.solvers.search import Search
-from dendrocap.learning.surrogates import TrueSlope
+from dendrocap.learning.solvers.scales import input_scale, rise_of
+from dendrocap.learning.training import Training
 from dendrocap.validation import real_number, refuse, whole_number
 
 __all__ = ["LeastAction"]
 
 
 @dataclass(frozen=True)
-class LeastAction(RestartingSolver):
+class LeastAction(Solver):
     """On every wrong pattern, a perceptron step on the one branch that is closest to switching.
 
     A branch is on or off; the one whose input lies nearest to the middle of the rise, on the wrong side of it, can
@@ -36,9 +36,10 @@ class LeastAction(RestartingSolver):
 
     Examples
     --------
-    >>> from dendrocap import DendriticNeuron, NeuronSpec, Polsky, random_patterns
+    >>> from dendrocap import DendriticNeuron, NeuronSpec, Polsky, random_patterns, solve
     >>> neuron = DendriticNeuron(NeuronSpec(Polsky(), 0.3, 0.5), n_inputs=150, n_branches=9)
-    >>> result = LeastAction().solve(neuron, *random_patterns(30, 150, rng=0), seed=0, max_epochs=5000)
+    >>> patterns = random_patterns(30, 150, rng=0)
+    >>> result = solve(neuron, *patterns, solver=LeastAction(), seed=0, max_epochs=5000)
     >>> result.solved, result.algorithm.name
     (True, 'least-action')
     """
@@ -54,33 +55,26 @@ class LeastAction(RestartingSolver):
         span("rate", self.rate)
         real_number("margin", self.margin, 0.0)
 
-    def _rise(self, search: Search) -> Rise:
-        rise = rise_of(search.neuron.nonlinearity)
-        if rise is None:
-            raise refuse(
-                "nonlinearity", search.neuron.nonlinearity, "bounded: least action switches branches on and off"
-            )
-        return rise
-
-    def _attempt(self, search: Search, number: int) -> None:
+    def attempt(self, run: Training, number: int) -> Iterator[EpochOutcome]:
         from dendrocap.learning.solvers import _kernels
 
-        neuron, rise = search.neuron, self._rise(search)
+        neuron, patterns, rise = run.neuron, run.patterns, rise_of(run.neuron.nonlinearity)
+        if rise is None:
+            raise refuse("nonlinearity", neuron.nonlinearity, "bounded: least action switches branches on and off")
+        inputs, signs = patterns.dense, patterns.signs
         rates = span("rate", self.rate).times(input_scale(neuron))
         code, parameters = neuron.nonlinearity.kernel()
         soma_offset = float(np.sqrt(neuron.n_branches) * neuron.spec.theta_s)
-        weights = np.array(search.first_weights())
-        tester = CompiledEngine(
-            neuron, search.inputs, search.labels, gamma_ce=1.0, surrogate=TrueSlope(), dtype="float32"
-        )
+        weights = np.array(run.first_weights())
+        tester = CompiledEngine(neuron, patterns)
         length = self.epochs * 2**number
         for epoch in range(length):
             rate = rates.at(epoch / length)
             _kernels.least_action_epoch(
                 weights,
-                search.dense,
-                search.signs,
-                search.rng.permutation(search.n_patterns),
+                inputs,
+                signs,
+                run.shuffled(),
                 neuron.branch_starts,
                 neuron.branch_sizes,
                 neuron.theta_d,
@@ -92,4 +86,4 @@ class LeastAction(RestartingSolver):
                 rate,
             )
             tester.set_weights(weights)
-            search.record(tester.margins(), weights.copy, rate)
+            yield EpochOutcome(tester.margins(), weights.copy(), rate)

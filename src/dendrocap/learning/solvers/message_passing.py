@@ -10,6 +10,8 @@ Formulas are listed under [amp-...] in docs/equations.md and derived in docs/sol
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -18,11 +20,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from dendrocap.display import Displayed
 from dendrocap.errors import ConvergenceError
-from dendrocap.learning.solvers.protocol import RestartingSolver
+from dendrocap.learning.algorithms import EpochOutcome, Solver
 from dendrocap.learning.solvers.scales import crossing
-from dendrocap.learning.solvers.search import AttemptFailed, Search
+from dendrocap.learning.training import Training
 from dendrocap.model.neuron import DendriticNeuron
-from dendrocap.model.patterns import PackedPatterns
+from dendrocap.model.patterns import PackedPatterns, binary_patterns
 from dendrocap.numerics.quadrature import trapezoidal_rule
 from dendrocap.numerics.truncated_normal import TruncatedNormal, truncated_normal
 from dendrocap.validation import choice, real_number, whole_number
@@ -174,7 +176,7 @@ class Messages:
             self.log_norm,
         )
         if not (np.all(np.isfinite(response)) and np.all(np.isfinite(curvature))):
-            raise AttemptFailed
+            raise ConvergenceError("messages stopped being finite", self.beliefs.mean)
         self.response += (1.0 - damping) * (response - self.response)
         self.curvature += (1.0 - damping) * (curvature - self.curvature)
         old = self.beliefs.mean
@@ -257,8 +259,8 @@ def bethe_free_entropy(
     choice("on_failure", on_failure, ("raise", "return"))
     fresh = 1.0 - real_number("damping", damping, 0.0, 1.0, high_open=True)
     most = whole_number("max_iterations", max_iterations, 1)
-    search = Search(neuron, inputs, labels)
-    messages = Messages(neuron, search.dense, search.signs, real_number("kappa", kappa, 0.0))
+    patterns = binary_patterns(inputs, labels, neuron.n_inputs)
+    messages = Messages(neuron, patterns.dense, patterns.signs, real_number("kappa", kappa, 0.0))
     residual, iterations = np.inf, 0
     while residual > tolerance and iterations < most:
         # Oscillations between branches need more damping than most tasks do.
@@ -285,7 +287,7 @@ def bethe_free_entropy(
 
 
 @dataclass(frozen=True)
-class MessagePassing(RestartingSolver):
+class MessagePassing(Solver):
     """Reinforced message passing: beliefs are fed back as a prior until they have become weights.
 
     Parameters
@@ -300,9 +302,10 @@ class MessagePassing(RestartingSolver):
 
     Examples
     --------
-    >>> from dendrocap import DendriticNeuron, NeuronSpec, Polsky, random_patterns
+    >>> from dendrocap import DendriticNeuron, NeuronSpec, Polsky, random_patterns, solve
     >>> neuron = DendriticNeuron(NeuronSpec(Polsky(), 0.3, 0.5), n_inputs=150, n_branches=9)
-    >>> result = MessagePassing().solve(neuron, *random_patterns(30, 150, rng=0), seed=0, max_epochs=5000)
+    >>> patterns = random_patterns(30, 150, rng=0)
+    >>> result = solve(neuron, *patterns, solver=MessagePassing(), seed=0, max_epochs=5000)
     >>> result.solved, result.algorithm.name
     (True, 'message-passing')
     """
@@ -318,12 +321,12 @@ class MessagePassing(RestartingSolver):
         real_number("memory", self.memory, 0.0, 1.0, low_open=True, high_open=True)
         real_number("damping", self.damping, 0.0, 1.0, high_open=True)
 
-    def _attempt(self, search: Search, number: int) -> None:
-        messages = Messages(search.neuron, search.dense, search.signs, n_nodes=SOLVER_NODES)
+    def attempt(self, run: Training, number: int) -> Iterator[EpochOutcome]:
+        messages = Messages(run.neuron, run.patterns.dense, run.patterns.signs, n_nodes=SOLVER_NODES)
         # Messages start without a preference; a little noise makes attempts differ.
-        messages.push += 1e-2 * search.rng.standard_normal(messages.push.shape) * messages.real
+        messages.push += 1e-2 * run.rng.standard_normal(messages.push.shape) * messages.real
         length = self.sweeps * 2**number
-        for sweep in range(length):
-            messages.sweep(self.damping, 1.0 - (1.0 - self.memory) ** (sweep / length))
-            weights = messages.beliefs.mean[messages.real]
-            search.record(messages.margins(), weights.copy, 0.0)
+        with suppress(ConvergenceError):  # messages that overflow end this attempt; others differ by their noise
+            for sweep in range(length):
+                messages.sweep(self.damping, 1.0 - (1.0 - self.memory) ** (sweep / length))
+                yield EpochOutcome(messages.margins(), messages.beliefs.mean[messages.real], 0.0)

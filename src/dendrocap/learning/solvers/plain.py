@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
+from dendrocap.learning.algorithms import EpochOutcome, Solver, epochs_of
 from dendrocap.learning.local_rule import SGD
 from dendrocap.learning.schedules import HalveOnPlateau
-from dendrocap.learning.solvers.protocol import RestartingSolver
 from dendrocap.learning.solvers.scales import input_scale
-from dendrocap.learning.solvers.search import Search
 from dendrocap.learning.surrogates import FlooredSlope
+from dendrocap.learning.training import Training
 from dendrocap.model.nonlinearities import Step
 from dendrocap.validation import real_number, whole_number
 
@@ -18,7 +19,7 @@ __all__ = ["PlainSGD"]
 
 
 @dataclass(frozen=True)
-class PlainSGD(RestartingSolver):
+class PlainSGD(Solver):
     """Stochastic gradient descent with g' itself, the rate halved on plateaus, restarted when it is spent.
 
     Parameters
@@ -33,9 +34,10 @@ class PlainSGD(RestartingSolver):
 
     Examples
     --------
-    >>> from dendrocap import DendriticNeuron, NeuronSpec, Polsky, random_patterns
+    >>> from dendrocap import DendriticNeuron, NeuronSpec, Polsky, random_patterns, solve
     >>> neuron = DendriticNeuron(NeuronSpec(Polsky(), 0.05, 0.5), n_inputs=150, n_branches=9)
-    >>> result = PlainSGD().solve(neuron, *random_patterns(30, 150, rng=0), seed=0, max_epochs=5000)
+    >>> patterns = random_patterns(30, 150, rng=0)
+    >>> result = solve(neuron, *patterns, solver=PlainSGD(), seed=0, max_epochs=5000)
     >>> result.solved, result.algorithm.name
     (True, 'sgd')
     """
@@ -52,18 +54,12 @@ class PlainSGD(RestartingSolver):
         real_number("gamma_ce", self.gamma_ce, 0.0, low_open=True)
         whole_number("patience", self.patience, 1)
 
-    def _attempt(self, search: Search, number: int) -> None:
-        neuron = search.neuron
+    def attempt(self, run: Training, number: int) -> Iterator[EpochOutcome]:
+        neuron = run.neuron
         rate = 0.2 * input_scale(neuron) if self.learning_rate is None else self.learning_rate
         # A step has no slope: the least that lets it learn is a floor.
         surrogate = FlooredSlope() if isinstance(neuron.nonlinearity, Step) else None
-        engine = SGD(rate, self.gamma_ce, surrogate).engine(neuron, search.inputs, search.labels)
-        engine.set_weights(search.first_weights())
-        schedule = HalveOnPlateau(self.patience)
-        pace = schedule.start(rate, neuron.n_inputs)
-        epoch = 0
-        while not pace.finished:
-            _, margins = engine.tested_epoch(search.rng.permutation(search.n_patterns), pace.learning_rate)
-            errors = search.record(margins, engine.weights, pace.learning_rate)
-            epoch += 1
-            pace = schedule.after_epoch(pace, epoch, errors / search.n_patterns)
+        engine = SGD(rate, self.gamma_ce, surrogate).engine(neuron, run.patterns)
+        engine.set_weights(run.first_weights())
+        run.follow(HalveOnPlateau(self.patience), rate)
+        return epochs_of(engine, run)

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
 
+from dendrocap.learning.algorithms import EpochOutcome, Solver
 from dendrocap.learning.solvers.annealing import span
-from dendrocap.learning.solvers.protocol import RestartingSolver
-from dendrocap.learning.solvers.search import Search
 from dendrocap.learning.solvers.surrogate import AnnealedSurrogate
+from dendrocap.learning.training import Training
 from dendrocap.validation import whole_number
 
 __all__ = ["ReplicatedSGD"]
 
 
 @dataclass(frozen=True)
-class ReplicatedSGD(RestartingSolver):
+class ReplicatedSGD(Solver):
     """Copies under the annealed surrogate gradient, each drawn after every epoch towards their mean.
 
     Where many solutions lie close together the copies can all be right and yet agree; isolated solutions are left
@@ -34,9 +35,10 @@ class ReplicatedSGD(RestartingSolver):
 
     Examples
     --------
-    >>> from dendrocap import DendriticNeuron, NeuronSpec, Polsky, random_patterns
+    >>> from dendrocap import DendriticNeuron, NeuronSpec, Polsky, random_patterns, solve
     >>> neuron = DendriticNeuron(NeuronSpec(Polsky(), 0.3, 0.5), n_inputs=150, n_branches=9)
-    >>> result = ReplicatedSGD(copies=2).solve(neuron, *random_patterns(30, 150, rng=0), seed=0, max_epochs=5000)
+    >>> patterns = random_patterns(30, 150, rng=0)
+    >>> result = solve(neuron, *patterns, solver=ReplicatedSGD(copies=2), seed=0, max_epochs=5000)
     >>> result.solved, result.algorithm.name
     (True, 'replicated')
     """
@@ -51,27 +53,27 @@ class ReplicatedSGD(RestartingSolver):
         whole_number("copies", self.copies, 2)
         span("coupling", self.coupling)
 
-    def _attempt(self, search: Search, number: int) -> None:
-        plan, pull = self.rule.plan(search.neuron), span("coupling", self.coupling)
-        engines = [plan.engine(search) for _ in range(self.copies)]
-        first = search.first_weights()
+    def attempt(self, run: Training, number: int) -> Iterator[EpochOutcome]:
+        plan, pull = self.rule.plan(run.neuron), span("coupling", self.coupling)
+        engines = [plan.engine(run) for _ in range(self.copies)]
+        first = run.first_weights()
         for copy, engine in enumerate(engines):
-            engine.set_weights(first if copy == 0 else search.first_weights())
-        middle = plan.engine(search)
+            engine.set_weights(first if copy == 0 else run.first_weights())
+        middle = plan.engine(run)
         length = self.rule.epochs * 2**number
         for epoch in range(length):
             progress = epoch / length
             margins, copies = [], []
             for engine in engines:
                 rate = plan.tune(engine, progress)
-                margins.append(engine.tested_epoch(search.rng.permutation(search.n_patterns), rate)[1])
+                margins.append(engine.tested_epoch(run.shuffled(), rate)[1])
                 copies.append(engine.weights())
             mean = np.mean(copies, axis=0)
             middle.set_weights(mean)
             # Of the copies and their mean, the one with the fewest errors speaks for the epoch.
             candidates = [*zip(margins, copies, strict=True), (middle.margins(), mean)]
             best = min(candidates, key=lambda pair: int(np.count_nonzero(~(pair[0] > 0.0))))
-            search.record(best[0], lambda best=best: best[1], rate)  # type: ignore[misc]
+            yield EpochOutcome(*best, rate)
             share = min(1.0, pull.at(progress))
             for engine, own in zip(engines, copies, strict=True):
                 engine.set_weights(own + share * (mean - own))

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
 
+from dendrocap.learning.algorithms import EpochOutcome, Solver
 from dendrocap.learning.engine import CompiledEngine
 from dendrocap.learning.solvers.annealing import span
-from dendrocap.learning.solvers.protocol import RestartingSolver
 from dendrocap.learning.solvers.scales import input_scale, rise_of
-from dendrocap.learning.solvers.search import Search
-from dendrocap.learning.surrogates import TrueSlope
+from dendrocap.learning.training import Training
 from dendrocap.model.nonlinearities import Nonlinearity, Polsky, Tabulated
 from dendrocap.numerics.quadrature import hermite_rule
 from dendrocap.validation import real_number, whole_number
@@ -49,7 +49,7 @@ def softened(g: Nonlinearity, width: float) -> Nonlinearity:
 
 
 @dataclass(frozen=True)
-class SharpenedNonlinearity(RestartingSolver):
+class SharpenedNonlinearity(Solver):
     """SGD on a neuron whose g is soft at first and becomes the true one while the errors stay at zero.
 
     Every stage trains with its own g and its own true slope until that neuron makes no error, or its share of
@@ -71,9 +71,10 @@ class SharpenedNonlinearity(RestartingSolver):
 
     Examples
     --------
-    >>> from dendrocap import DendriticNeuron, NeuronSpec, Polsky, random_patterns
+    >>> from dendrocap import DendriticNeuron, NeuronSpec, Polsky, random_patterns, solve
     >>> neuron = DendriticNeuron(NeuronSpec(Polsky(), 0.3, 0.5), n_inputs=150, n_branches=9)
-    >>> result = SharpenedNonlinearity().solve(neuron, *random_patterns(30, 150, rng=0), seed=0, max_epochs=5000)
+    >>> patterns = random_patterns(30, 150, rng=0)
+    >>> result = solve(neuron, *patterns, solver=SharpenedNonlinearity(), seed=0, max_epochs=5000)
     >>> result.solved, result.algorithm.name
     (True, 'sharpening')
     """
@@ -94,27 +95,20 @@ class SharpenedNonlinearity(RestartingSolver):
         span("rate", self.rate)
         real_number("gamma_ce", self.gamma_ce, 0.0, low_open=True)
 
-    def _attempt(self, search: Search, number: int) -> None:
-        neuron, scale = search.neuron, input_scale(search.neuron)
+    def attempt(self, run: Training, number: int) -> Iterator[EpochOutcome]:
+        neuron, scale = run.neuron, input_scale(run.neuron)
         rates = span("rate", self.rate).times(scale)
         softest = 1.8 * scale if self.softness is None else self.softness
-        engine = CompiledEngine(
-            neuron,
-            search.inputs,
-            search.labels,
-            gamma_ce=self.gamma_ce,
-            surrogate=TrueSlope(),
-            dtype="float32",
-        )
-        engine.set_weights(search.first_weights())
+        engine = CompiledEngine(neuron, run.patterns, gamma_ce=self.gamma_ce)
+        engine.set_weights(run.first_weights())
         length = self.epochs * 2**number
         for stage in range(self.stages + 1):
             soft = softened(neuron.nonlinearity, softest * 0.75**stage if stage < self.stages else 0.0)
             for epoch in range(length if stage < self.stages else 4 * length):
                 rate = rates.at(min(1.0, epoch / length))
                 engine.retune(nonlinearity=soft)
-                _, soft_margins = engine.tested_epoch(search.rng.permutation(search.n_patterns), rate)
+                _, soft_margins = engine.tested_epoch(run.shuffled(), rate)
                 engine.retune(nonlinearity=neuron.nonlinearity)
-                search.record(engine.margins(), engine.weights, rate)
+                yield EpochOutcome(engine.margins(), engine.weights(), rate)
                 if np.all(soft_margins > 0.0):
                     break

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
+from dendrocap.learning.algorithms import EpochOutcome, Solver
 from dendrocap.learning.engine import CompiledEngine
 from dendrocap.learning.solvers.annealing import Span, span
-from dendrocap.learning.solvers.protocol import RestartingSolver
 from dendrocap.learning.solvers.scales import input_scale, rise_of
-from dendrocap.learning.solvers.search import Search
 from dendrocap.learning.surrogates import FlooredSlope, Lorentzian, Surrogate
+from dendrocap.learning.training import Training
 from dendrocap.model.neuron import DendriticNeuron
 from dendrocap.validation import whole_number
 
@@ -31,16 +32,9 @@ class SurrogatePlan:
         width = self.width.at(progress)
         return FlooredSlope(width) if self.center is None else Lorentzian(self.center, width)
 
-    def engine(self, search: Search) -> CompiledEngine:
-        """The rule set to work on a task, with the settings of the start."""
-        return CompiledEngine(
-            search.neuron,
-            search.inputs,
-            search.labels,
-            gamma_ce=self.gamma_ce.start,
-            surrogate=self.signal(0.0),
-            dtype="float32",
-        )
+    def engine(self, run: Training) -> CompiledEngine:
+        """The rule set to work on the patterns of a run, with the settings of the start."""
+        return CompiledEngine(run.neuron, run.patterns, gamma_ce=self.gamma_ce.start, surrogate=self.signal(0.0))
 
     def tune(self, engine: CompiledEngine, progress: float) -> float:
         """Settings for this point; returns the rate."""
@@ -49,7 +43,7 @@ class SurrogatePlan:
 
 
 @dataclass(frozen=True)
-class AnnealedSurrogate(RestartingSolver):
+class AnnealedSurrogate(Solver):
     """SGD in which a broad bump stands for g' and shrinks to the width of the true rise; rate and loss go along.
 
     A broad bump lets every branch learn from every pattern, which moves many patterns at once and leaves a high
@@ -73,9 +67,10 @@ class AnnealedSurrogate(RestartingSolver):
 
     Examples
     --------
-    >>> from dendrocap import DendriticNeuron, NeuronSpec, Polsky, random_patterns
+    >>> from dendrocap import DendriticNeuron, NeuronSpec, Polsky, random_patterns, solve
     >>> neuron = DendriticNeuron(NeuronSpec(Polsky(), 0.3, 0.5), n_inputs=150, n_branches=9)
-    >>> result = AnnealedSurrogate(epochs=500).solve(neuron, *random_patterns(150, 150, rng=0), seed=0, max_epochs=5000)
+    >>> patterns = random_patterns(150, 150, rng=0)
+    >>> result = solve(neuron, *patterns, solver=AnnealedSurrogate(epochs=500), seed=0, max_epochs=5000)
     >>> result.solved, result.algorithm.name
     (True, 'surrogate')
     """
@@ -110,12 +105,12 @@ class AnnealedSurrogate(RestartingSolver):
             center=None if rise is None else rise.center,
         )
 
-    def _attempt(self, search: Search, number: int) -> None:
-        plan = self.plan(search.neuron)
-        engine = plan.engine(search)
-        engine.set_weights(search.first_weights())
+    def attempt(self, run: Training, number: int) -> Iterator[EpochOutcome]:
+        plan = self.plan(run.neuron)
+        engine = plan.engine(run)
+        engine.set_weights(run.first_weights())
         length = self.epochs * 2**number
         for epoch in range(length):
             rate = plan.tune(engine, epoch / length)
-            _, margins = engine.tested_epoch(search.rng.permutation(search.n_patterns), rate)
-            search.record(margins, engine.weights, rate)
+            _, margins = engine.tested_epoch(run.shuffled(), rate)
+            yield EpochOutcome(margins, engine.weights(), rate)

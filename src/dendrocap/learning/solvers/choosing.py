@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from numpy.typing import ArrayLike
 
+from dendrocap.learning.algorithms import Solver
 from dendrocap.learning.solvers.least_action import LeastAction
 from dendrocap.learning.solvers.message_passing import MessagePassing
 from dendrocap.learning.solvers.plain import PlainSGD
-from dendrocap.learning.solvers.protocol import RestartingSolver, Solver
 from dendrocap.learning.solvers.replicated import ReplicatedSGD
 from dendrocap.learning.solvers.sharpening import SharpenedNonlinearity
 from dendrocap.learning.solvers.surrogate import AnnealedSurrogate
-from dendrocap.learning.training import EpochRecord, Seed, TrainingResult
+from dendrocap.learning.training import EpochRecord, Seed, Training, TrainingResult
 from dendrocap.model.neuron import DendriticNeuron
 from dendrocap.model.nonlinearities import Linear
 from dendrocap.model.patterns import PackedPatterns
@@ -22,7 +23,7 @@ from dendrocap.validation import choice, refuse
 
 __all__ = ["SOLVERS", "solve", "suitable_solver"]
 
-SOLVERS: dict[str, type[RestartingSolver]] = {
+SOLVERS: dict[str, type[Solver]] = {
     kind.name: kind
     for kind in (PlainSGD, AnnealedSurrogate, SharpenedNonlinearity, LeastAction, ReplicatedSGD, MessagePassing)
 }
@@ -111,13 +112,16 @@ def solve(
         chosen = suitable_solver(neuron, len(labels))  # type: ignore[arg-type]
     else:
         chosen = SOLVERS[solver]() if isinstance(solver, str) else solver
-    return chosen.solve(
+    run = Training(
         neuron,
         inputs,
         labels,
-        seed=seed,
-        time_limit=time_limit,
+        algorithm=chosen,
         max_epochs=max_epochs,
+        time_limit=time_limit,
+        seed=seed,
         weights=weights,
-        callback=callback,
     )
+    with suppress(KeyboardInterrupt):
+        run.drain(callback)
+    return run.result()
