@@ -66,7 +66,7 @@ def test_the_training_script_repeats_the_run_of_the_page(nonlinearity):
     progress, result = trainer.progress(), names["result"]
     assert result.solved
     assert progress.epoch == result.epochs
-    np.testing.assert_array_equal(progress.error * progress.n_patterns, result.error_history)
+    np.testing.assert_array_equal(progress.error, result.error_history / result.n_patterns)
     np.testing.assert_array_equal(progress.weights, names["finite"].flat_weights(result.weights))
 
 

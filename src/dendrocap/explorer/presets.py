@@ -51,7 +51,7 @@ def _one_layer() -> dict[str, Any]:
 @lru_cache(maxsize=1)
 def _song2005() -> dict[str, Any]:
     """Fitted when first asked for, not copied: the numbers are those that ``dendrocap fit song2005`` prints."""
-    from dendrocap.experiments.song2005 import PRINTED, compare_with_paper
+    from dendrocap.experiments.song2005_fit import PRINTED, compare_with_paper
 
     fit = compare_with_paper(n_bootstrap=0).paper_way
     g, task, units = PRINTED.nonlinearity, PRINTED.task, PRINTED.units

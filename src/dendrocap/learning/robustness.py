@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dendrocap.model.neuron import DendriticNeuron
 from dendrocap.model.patterns import PackedPatterns, binary_inputs, binary_labels
+from dendrocap.model.seeds import Seed, generator_for
 from dendrocap.validation import real_number, whole_number
 
 __all__ = ["NoisePoint", "NoiseRobustness", "noise_robustness"]
@@ -85,7 +86,7 @@ def noise_robustness(
     flip_probabilities: Iterable[float] = (0.01, 0.05, 0.1),
     noise_amplitudes: Iterable[float] = (0.2, 0.5, 1.0),
     samples: int = 20,
-    seed: int | np.random.Generator | None = None,
+    seed: Seed = None,
 ) -> NoiseRobustness:
     """Training error of given weights under input noise and under synaptic noise.
 
@@ -103,8 +104,8 @@ def noise_robustness(
         Each weight is multiplied by 1 + amplitude z and cut at zero.
     samples : int
         Samples of the noise to average over, at least 2.
-    seed : int, Generator or None
-        Source of the noise.
+    seed : int, SeedSequence, Generator or None
+        Source of the noise, by its child for noise.
 
     Examples
     --------
@@ -121,7 +122,7 @@ def noise_robustness(
     dense = patterns.unpack() if isinstance(patterns, PackedPatterns) else patterns
     signs = np.where(binary_labels(labels, len(dense)), 1.0, -1.0)
     flat = neuron.flat_weights(weights)
-    rng = np.random.default_rng(seed)
+    rng = generator_for("noise", seed)
 
     def error(perturbed_weights: NDArray[np.float64], perturbed_inputs: NDArray[np.uint8]) -> float:
         return float(np.mean(~(signs * neuron.somatic_input(perturbed_weights, perturbed_inputs) > 0.0)))

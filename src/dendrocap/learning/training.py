@@ -20,14 +20,13 @@ from dendrocap.learning.local_rule import SGD, Algorithm
 from dendrocap.learning.schedules import ExponentialAnnealing, Pace, Schedule
 from dendrocap.model.neuron import DendriticNeuron
 from dendrocap.model.patterns import PackedPatterns, active_fraction, binary_inputs, binary_labels
+from dendrocap.model.seeds import Seed, generator_for
 from dendrocap.validation import choice, refuse, whole_number
 
 if TYPE_CHECKING:
     from dendrocap.learning.solvers.protocol import Solver
 
 __all__ = ["EpochRecord", "Training", "TrainingResult", "TrainingState", "train"]
-
-Seed = int | np.random.SeedSequence | np.random.Generator | None
 
 # A dendritic signal this small moves no weight of order one.
 NO_SIGNAL = 1e-9
@@ -209,12 +208,10 @@ class Training:
             raise refuse("inputs.shape", self._inputs.shape, "at least one pattern")
         self._labels = binary_labels(labels, len(self._inputs))
         self._engine = self.algorithm.engine(neuron, self._inputs, self._labels)
-        if isinstance(seed, int):
-            whole_number("seed", seed, 0)
         # Rounding of a sum in float32 is below 1e-4 of its size even for 1e5 synapses; thresholds set that size.
         sizes = np.sqrt(neuron.n_branches) * neuron.spec.theta_s + np.sqrt(neuron.n_inputs) * neuron.theta_d
         self._beyond_rounding = 1e-3 * (1.0 + float(sizes))
-        self._rng = np.random.default_rng(seed)
+        self._rng = generator_for("run", seed)
         self._seconds = 0.0
         if resume is not None:
             self._resume(resume)
@@ -378,7 +375,8 @@ def train(
     max_epochs : int
         The run ends after so many epochs at the latest, those before a resumption included.
     seed : int, SeedSequence, Generator or None
-        Source of the first weights and of the order of patterns. The same seed gives the same weights.
+        Source of the first weights and of the order of patterns, by its child for runs. The same seed gives the
+        same weights.
     weights : array, optional
         First weights; by default uniform on [0, 2 theta_d / f_in].
     f_in : float, optional

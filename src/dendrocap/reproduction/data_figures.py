@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dendrocap.experiments import Sweep
-from dendrocap.experiments.song2005 import PRINTED, READING_MILLIVOLTS, READING_MODEL, compare_with_paper
+from dendrocap.experiments.song2005_fit import PRINTED, READING_MILLIVOLTS, READING_MODEL, compare_with_paper
 from dendrocap.model import NeuronSpec
 from dendrocap.reproduction.claims import Measured
 from dendrocap.reproduction.learning_figures import Results

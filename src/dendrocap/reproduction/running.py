@@ -126,7 +126,7 @@ def reproduce(
     preset: str | Preset = "quick",
     out: str | Path = "reproduced",
     seeds: int | None = None,
-    jobs: int | None = None,
+    workers: int | None = None,
     executor: Executor | None = None,
     progress: Callable[[str, Progress], Any] | None = None,
     started: Callable[[PaperFigure], Any] | None = None,
@@ -146,7 +146,7 @@ def reproduce(
         Folder for everything, made if it does not exist.
     seeds : int, optional
         Repetitions of every simulation, in place of the preset's; more can be added by a later call.
-    jobs : int, optional
+    workers : int, optional
         Processes of this machine for simulations; by default one per core.
     executor : Executor, optional
         Who else runs simulations, such as a `DaskExecutor`.
@@ -184,7 +184,7 @@ def reproduce(
     for figure in wanted:
         if started is not None:
             started(figure)
-        workshop = _Workshop(folder, preset, jobs, executor, progress)
+        workshop = _Workshop(folder, preset, workers, executor, progress)
         outcome = workshop.make(figure)
         _write_outcome(folder, outcome)
         if finished is not None:
@@ -234,7 +234,7 @@ class _Workshop:
 
     folder: Path
     preset: Preset
-    jobs: int | None
+    workers: int | None
     executor: Executor | None
     progress: Callable[[str, Progress], Any] | None
 
@@ -277,7 +277,7 @@ class _Workshop:
             return ""
         told = None if self.progress is None else lambda now: self.progress(figure.name, now)  # type: ignore[misc]
         reports = run_sweeps(
-            sweeps, self.folder / STORE, executor=self.executor, jobs=self.jobs, retry_failed=True, progress=told
+            sweeps, self.folder / STORE, executor=self.executor, workers=self.workers, retry_failed=True, callback=told
         )
         if any(report.interrupted for report in reports):
             raise KeyboardInterrupt

@@ -122,19 +122,19 @@ def image_sweeps(preset: Preset) -> list[Sweep]:
 
 def rule_of(parameters: Mapping[str, Any]) -> str:
     """Which rule a run with these parameters followed."""
-    if parameters.get("nonlinearity") == "one-layer":
+    if parameters.get("nonlinearity") == "linear":
         return LINEAR
     return SURROGATE if "surrogate_width" in parameters else PLAIN
 
 
 def _sweep(
-    task: str, preset: Preset, grid: Mapping[str, Any], parameters: Mapping[str, Any], most_seeds: int | None = None
+    job: str, preset: Preset, grid: Mapping[str, Any], parameters: Mapping[str, Any], most_seeds: int | None = None
 ) -> Sweep:
-    return Sweep(task, grid, parameters, range(min(preset.seeds, most_seeds or preset.seeds)))
+    return Sweep(job, grid, parameters, range(min(preset.seeds, most_seeds or preset.seeds)))
 
 
 def _linear(preset: Preset) -> dict[str, Any]:
-    return {"nonlinearity": "one-layer", "theta_d": LINEAR_THETA, "n_inputs": preset.n_inputs}
+    return {"nonlinearity": "linear", "theta_d": LINEAR_THETA, "n_inputs": preset.n_inputs}
 
 
 def _dendritic(preset: Preset) -> dict[str, Any]:

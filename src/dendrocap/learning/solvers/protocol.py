@@ -10,9 +10,10 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 from numpy.typing import ArrayLike
 
 from dendrocap.learning.solvers.search import INTERRUPTED, AttemptFailed, Search, SearchOver
-from dendrocap.learning.training import EpochRecord, Seed, TrainingResult
+from dendrocap.learning.training import EpochRecord, TrainingResult
 from dendrocap.model.neuron import DendriticNeuron
 from dendrocap.model.patterns import PackedPatterns
+from dendrocap.model.seeds import Seed
 
 __all__ = ["RestartingSolver", "Solver"]
 

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dendrocap.learning.schedules import Constant, Pace
-from dendrocap.learning.training import ASKED, EPOCHS, SOLVED, EpochRecord, Seed, TrainingResult, TrainingState
+from dendrocap.learning.training import ASKED, EPOCHS, SOLVED, EpochRecord, TrainingResult, TrainingState
 from dendrocap.model.neuron import DendriticNeuron
 from dendrocap.model.patterns import PackedPatterns, active_fraction, binary_inputs, binary_labels
+from dendrocap.model.seeds import Seed, generator_for
 from dendrocap.validation import real_number, refuse, whole_number
 
 if TYPE_CHECKING:
@@ -72,9 +73,7 @@ class Search:
             raise refuse("inputs.shape", self.inputs.shape, "at least one pattern")
         self.labels = binary_labels(labels, len(self.inputs))
         self.signs = np.where(self.labels, 1.0, -1.0)
-        if isinstance(seed, int):
-            whole_number("seed", seed, 0)
-        self.rng = np.random.default_rng(seed)
+        self.rng = generator_for("run", seed)
         self.time_limit = None if time_limit is None else real_number("time_limit", time_limit, 0.0)
         self.max_epochs = None if max_epochs is None else whole_number("max_epochs", max_epochs, 0)
         self.stopped = EXHAUSTED

@@ -1,0 +1,92 @@
+"""Runs on random patterns as protocols and sweeps make them, and what is remembered of a run.
+
+A seed stands for one set of patterns at each load, and for one run on it; the two are independent (see
+`dendrocap.model.seeds`), so that other recipes meet the same patterns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dendrocap.learning.recipe import Recipe
+from dendrocap.learning.training import TrainingResult
+from dendrocap.model.neuron import DendriticNeuron, TaskSpec
+from dendrocap.model.patterns import Patterns, random_patterns
+from dendrocap.validation import real_number, refuse, whole_number
+
+__all__ = ["Trial", "checked_seeds", "patterns_at_load", "train_at_load", "trial_of"]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One run on one set of random patterns.
+
+    Parameters
+    ----------
+    alpha : float
+        Load.
+    seed : int
+        From which patterns, first weights and shuffles were drawn.
+    n_patterns, errors : int
+        Patterns, and how many the best weights got wrong.
+    epochs, best_epoch : int
+        Epochs run, and when the best weights were met.
+    stopped : str
+        Why the run ended.
+
+    Examples
+    --------
+    >>> trial = Trial(0.5, seed=0, n_patterns=50, errors=2, epochs=100, best_epoch=90, stopped="max_epochs reached")
+    >>> trial.error
+    0.04
+    """
+
+    alpha: float
+    seed: int
+    n_patterns: int
+    errors: int
+    epochs: int
+    best_epoch: int
+    stopped: str
+
+    @property
+    def error(self) -> float:
+        """Fraction of patterns wrong."""
+        return self.errors / self.n_patterns
+
+
+def patterns_at_load(neuron: DendriticNeuron, alpha: float, seed: int, task: TaskSpec | None = None) -> Patterns:
+    """The random patterns of a seed at a load: ``round(alpha N)`` of them, at least one.
+
+    Examples
+    --------
+    >>> from dendrocap import LinearNeuron, random_patterns
+    >>> patterns = patterns_at_load(LinearNeuron(0.5, 200), alpha=0.4, seed=7)
+    >>> len(patterns.labels), bool((patterns.inputs == random_patterns(80, 200, rng=7).inputs).all())
+    (80, True)
+    """
+    task = task or TaskSpec()
+    n_patterns = max(1, round(real_number("alpha", alpha, 0.0, low_open=True) * neuron.n_inputs))
+    return random_patterns(n_patterns, neuron.n_inputs, task.f_in, task.f_out, seed)
+
+
+def train_at_load(
+    neuron: DendriticNeuron, alpha: float, seed: int, task: TaskSpec | None, recipe: Recipe, **run: Any
+) -> TrainingResult:
+    """One run on the random patterns of this load and seed; failures are returned, not raised."""
+    return recipe.train(neuron, *patterns_at_load(neuron, alpha, seed, task), seed=seed, on_failure="return", **run)
+
+
+def trial_of(alpha: float, seed: int, result: TrainingResult) -> Trial:
+    """What a protocol remembers of a run."""
+    return Trial(alpha, seed, result.n_patterns, result.errors, result.epochs, result.best_epoch, result.stopped)
+
+
+def checked_seeds(seeds: Sequence[int]) -> list[int]:
+    """Seeds as a list of whole numbers, at least one."""
+    several = [whole_number("seeds", seed, 0) for seed in seeds]
+    if not several:
+        raise refuse("seeds", seeds, "at least one seed")
+    return several
