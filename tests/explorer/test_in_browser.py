@@ -96,7 +96,7 @@ def test_presets(load):
     wait_for(page, "alpha_c", song["alpha_c"])
     assert page.inner_text("#silent_fraction") == "76.00 %"
     assert page.inner_text("#theta_d_mv") == song["theta_d_mv"]
-    page.click("text=one-layer")
+    page.click("[data-preset=linear]")
     wait_for(page, "alpha_c", "1.0000")
     page.wait_for_selector("#validity li.fine >> text=stable up to capacity")
 

@@ -198,9 +198,9 @@ def _weights_row(fit: WeightFit, report: CapacityReport) -> dict[str, Any]:
         "preactivation_mean_mv": report.preactivation_mv.mean(),
         "preactivation_sd_mv": report.preactivation_mv.std(),
         "inactive_branches": report.inactive_branches,
-        "one_layer_kappa": fit.one_layer.kappa,
-        "one_layer_kappa_mv": fit.one_layer.kappa_mv,
-        "one_layer_alpha_c": report.one_layer_alpha_c,
+        "linear_kappa": fit.linear.kappa,
+        "linear_kappa_mv": fit.linear.kappa_mv,
+        "linear_alpha_c": report.linear_alpha_c,
     }
     for candidate in fit.comparison:
         name = candidate.name.replace(", ", "_").replace(" ", "_")
@@ -222,8 +222,8 @@ def _weights_table(fit: WeightFit, report: CapacityReport) -> list[dict[str, Any
         ("information", report.bits_per_synapse, "", "", "bits / synapse"),
         ("branch input, mean", report.preactivation_mv.mean(), "", "", "mV"),
         ("branch input, sd", report.preactivation_mv.std(), "", "", "mV"),
-        ("without dendrites: margin kappa", report.one_layer_kappa_mv, "", "", "mV"),
-        ("without dendrites: capacity", report.one_layer_alpha_c, "", "", "patterns / synapse"),
+        ("without dendrites: margin kappa", report.linear_kappa_mv, "", "", "mV"),
+        ("without dendrites: capacity", report.linear_alpha_c, "", "", "patterns / synapse"),
     ]
     return [dict(zip(("quantity", "value", "low", "high", "unit"), line, strict=True)) for line in lines]
 

@@ -34,7 +34,7 @@ print(f"somatic threshold   {{units.theta_s_mv(neuron.theta_s):,.4g}} mV")
 
 {axis} = {grid}
 curve = dc.capacity_curve(neuron, task, {axis}={axis})
-one_layer = dc.capacity_curve(dc.NeuronSpec(dc.Linear(), neuron.theta_d, neuron.theta_s), task, {axis}={axis})
+linear = dc.capacity_curve(dc.NeuronSpec(dc.Linear(), neuron.theta_d, neuron.theta_s), task, {axis}={axis})
 branch_input = solution.preactivation  # its density is branch_input.pdf(x), next to neuron.nonlinearity(x)
 weights = solution.weights  # weights.pdf(w) for w > 0, and weights.silent_fraction at zero
 

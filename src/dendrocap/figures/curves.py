@@ -27,7 +27,7 @@ STEP_STYLES = {0: "-", 1: "--", "full": ":"}
 
 
 def draw_curves(rows: Sequence[Mapping[str, Any]], x: str, y: str, y_label: str, *, log: bool = False) -> Figure:
-    """``y`` against ``x``, both keys of the rows, with the one-layer neuron dashed where it is among them."""
+    """``y`` against ``x``, both keys of the rows, with the linear neuron dashed where it is among them."""
     from matplotlib.figure import Figure
 
     with house_style():

@@ -25,7 +25,7 @@ def draw_neuron(
     branch_input: Floats,
     axis: str,
     curve: tuple[Floats, Floats],
-    one_layer: tuple[Floats, Floats],
+    linear: tuple[Floats, Floats],
     weight_mv: Floats,
     units: Units,
 ) -> Figure:
@@ -39,7 +39,7 @@ def draw_neuron(
         Where g and the density of branch inputs are drawn.
     axis : {"theta_d", "theta_s"}
         The threshold of the second panel.
-    curve, one_layer : (array, array)
+    curve, linear : (array, array)
         Thresholds and capacities, with and without dendrites.
     weight_mv : array
         Where the density of weights is drawn.
@@ -55,7 +55,7 @@ def draw_neuron(
         dendrite, capacity, weights = figure.subplots(1, 3)
         _draw_dendrite(dendrite, solution, branch_input, colour)
         capacity.plot(*curve, color=colour, label=LABELS[g.name])
-        capacity.plot(*one_layer, color=PALETTE["linear"], ls="--", label=LABELS["linear"])
+        capacity.plot(*linear, color=PALETTE["linear"], ls="--", label=LABELS["linear"])
         at = solution.neuron.levels[0].theta if axis == "theta_d" else solution.neuron.theta_s
         capacity.plot([at], [solution.alpha_c], "o", color=colour, mec="0.1", ms=6)
         if axis == "theta_d":

@@ -29,7 +29,7 @@ LABELS = {
     "relu": "ReLU",
     "saturating_relu": "saturating ReLU",
     "step": "step",
-    "linear": "one layer",
+    "linear": "linear",
     "tabulated": "measured curve",
     "custom": "custom",
 }

@@ -267,7 +267,7 @@ class DendriticNeuron:
 
 
 class LinearNeuron(DendriticNeuron):
-    """The one-layer neuron: Delta = sum_i W_i xi_i / sqrt(N) - sqrt(N) theta_d [one-layer].
+    """The linear neuron, of one layer: Delta = sum_i W_i xi_i / sqrt(N) - sqrt(N) theta_d [linear].
 
     It is the dendritic neuron with a single linear branch and no somatic threshold, and has the same methods.
 
