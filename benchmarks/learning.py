@@ -23,7 +23,7 @@ os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_
 import numpy as np
 
 from dendrocap import DendriticNeuron, NeuronSpec, Polsky, random_patterns
-from dendrocap.learning import SGD, HalveOnPlateau, train_many
+from dendrocap.learning import SGD, HalveOnPlateau, Recipe, train_many
 from dendrocap.learning.engine import CompiledEngine
 
 THETA_D, THETA_S, RATE, GAMMA_CE = 0.1, 0.5, 0.01, 100.0
@@ -233,17 +233,12 @@ def growth_benchmark(rounds):
 
 def cores_benchmark(rounds):
     problem = Problem(1300)
-    options = {
-        "algorithms": SGD(RATE, GAMMA_CE),
-        "schedule": HalveOnPlateau(1000),
-        "max_epochs": 300,
-        "seeds": range(2),
-    }
+    recipe = Recipe(SGD(RATE, GAMMA_CE), HalveOnPlateau(1000), max_epochs=300)
     times = {1: [], 2: []}
     for _ in range(max(5, rounds // 3)):
         for workers, samples in times.items():
             start = time.perf_counter()
-            train_many(problem.neuron, problem.inputs, problem.labels, workers=workers, **options)
+            train_many(problem.neuron, problem.inputs, problem.labels, recipes=recipe, seeds=range(2), workers=workers)
             samples.append(time.perf_counter() - start)
     one, two = (1e3 * np.percentile(times[workers], 10) for workers in (1, 2))
     print(f"\ntwo runs of 300 epochs: {one:.1f} ms on one core, {two:.1f} ms on two, {one / two:.2f} times faster")

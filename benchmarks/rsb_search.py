@@ -17,7 +17,17 @@ from pathlib import Path
 
 import numpy as np
 
-from dendrocap import SGD, DendriticNeuron, HalveOnPlateau, Lorentzian, NeuronSpec, Polsky, random_patterns, train_many
+from dendrocap import (
+    SGD,
+    DendriticNeuron,
+    HalveOnPlateau,
+    Lorentzian,
+    NeuronSpec,
+    Polsky,
+    Recipe,
+    random_patterns,
+    train_many,
+)
 
 SIZES = ((5, 13), (9, 21), (15, 27), (27, 37))  # branches, synapses on each
 LOADS = (1.0, 1.2, 1.4, 1.6, 2.3, 2.6)  # the last two lie above the broken capacity
@@ -27,18 +37,15 @@ SPEC = NeuronSpec(Polsky(), 0.5, 0.5)
 
 def main(target: Path, instances: int) -> None:
     rows, began = [], time.perf_counter()
-    algorithm = SGD(learning_rate=2.0 * 0.5, gamma_ce=100.0, surrogate=Lorentzian())
+    recipe = Recipe(SGD(learning_rate=2.0 * 0.5, surrogate=Lorentzian()), HalveOnPlateau(PATIENCE), EPOCHS)
     for branches, size in SIZES:
         neuron = DendriticNeuron(SPEC, branches * size, branches)
         for alpha in LOADS:
             best, solved_starts = [], 0
             for instance in range(instances):
-                seed = [instance, neuron.n_inputs, round(100 * alpha)]
-                task = random_patterns(round(alpha * neuron.n_inputs), neuron.n_inputs, rng=np.random.default_rng(seed))
-                results = train_many(
-                    neuron, *task, algorithms=algorithm, seeds=range(STARTS), schedule=HalveOnPlateau(PATIENCE),
-                    max_epochs=EPOCHS,
-                )  # fmt: skip
+                rng = np.random.default_rng([instance, neuron.n_inputs, round(100 * alpha)])
+                patterns = random_patterns(round(alpha * neuron.n_inputs), neuron.n_inputs, rng=rng)
+                results = train_many(neuron, *patterns, recipes=recipe, seeds=range(STARTS))
                 best.append(min(result.error for result in results))
                 solved_starts += sum(result.solved for result in results)
             rows.append({

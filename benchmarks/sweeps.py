@@ -35,7 +35,7 @@ def main() -> None:
     executors: dict[str, tuple[Callable[[], Executor], int]] = {
         "serial": (SerialExecutor, 5000),
         "2 processes": (lambda: ProcessExecutor(2), 5000),
-        "local Dask, 2 workers": (lambda: DaskExecutor("local", jobs=2), 2000),
+        "local Dask, 2 workers": (lambda: DaskExecutor("local", workers=2), 2000),
     }
     print(f"{'executor':<24}{'start/s':>9}{'ms/cell':>9}{'cells/s':>9}{'target':>9}")
     for name, (executor, cells) in executors.items():

@@ -15,13 +15,13 @@ import dendrocap as dc
 from dendrocap import datasets, experiments, fitting, learning, reproduction, theory
 from dendrocap.display import Displayed
 from dendrocap.experiments.averages import Average
-from dendrocap.experiments.generalisation import GeneralisationCurve
+from dendrocap.experiments.generalise import GeneralisationCurve
 
 PACKAGES = ("model", "theory", "learning", "fitting", "experiments", "datasets", "reproduction")
 # What a user writes down: evaluable, as dataclasses are.
 VALUES = {
     "NeuronSpec", "TaskSpec", "DendriticNeuron", "LinearNeuron", "Units", "Cell", "Pace", "SGD", "LocalRule",
-    "Linear", "ReLU", "SaturatingReLU", "Step", "Polsky", "Tabulated", "Custom",
+    "Linear", "ReLU", "SaturatingReLU", "Step", "Polsky", "Tabulated", "Custom", "Recipe",
     "TrueSlope", "Lorentzian", "FlooredSlope", "SlopeOf", "Constant", "ExponentialAnnealing", "HalveOnPlateau",
     "AnnealedSurrogate", "LeastAction", "MessagePassing", "PlainSGD", "ReplicatedSGD", "SharpenedNonlinearity",
 }  # fmt: skip
@@ -56,9 +56,7 @@ def trained():
 
 @cache
 def measured():
-    return dc.algorithmic_capacity(
-        SMALL, algorithm=dc.SGD(0.1), schedule=dc.HalveOnPlateau(20), max_epochs=100, seeds=[0, 1]
-    )
+    return dc.algorithmic_capacity(SMALL, recipe=dc.Recipe(dc.SGD(0.1), dc.HalveOnPlateau(20), 100), seeds=[0, 1])
 
 
 @cache
@@ -80,13 +78,13 @@ def a_curve():
 
 
 def error_curve():
-    how = {"algorithm": dc.SGD(0.1), "schedule": dc.HalveOnPlateau(20), "max_epochs": 20, "seeds": [0]}
-    return dc.training_error_curve(SMALL, [0.2, 0.4], **how)
+    recipe = dc.Recipe(dc.SGD(0.1), dc.HalveOnPlateau(20), max_epochs=20)
+    return dc.training_error_curve(SMALL, [0.2, 0.4], recipe=recipe, seeds=[0])
 
 
 SWEEP = dc.Sweep("capacity", grid={"theta_d": np.linspace(0.1, 1.0, 50)}, parameters={"nonlinearity": "relu"}, seeds=99)
 COUNTS = experiments.Counts(cells=4950, done=4000, failed=1)
-RECORD = experiments.Record("k", "capacity", {"theta_d": 0.5}, 3, 0, "done", {"alpha_c": 1.25, "history": [1.0] * 999},
+RECORD = experiments.Record("k", "capacity", {"theta_d": 0.5}, 3, "done", {"alpha_c": 1.25, "history": [1.0] * 999},
                             "", "", 0.25, "host", "0.1.0", "2026-01-01")  # fmt: skip
 CLAIM = reproduction.paper_claims()[0]
 
@@ -113,10 +111,10 @@ EXAMPLES = [
     (lambda: measured().points[0], "solved="),
     (lambda: measured().points[0].trials[0], "errors="),
     (error_curve, "mean_errors=<2>"),
-    (lambda: dc.learning_speed(SMALL, algorithm=dc.SGD(0.1), schedule=learning.Constant(), max_epochs=5, seeds=[0]),
-     "median_epochs="),
-    (lambda: learning.SavedRun(SMALL, dc.pack_patterns(patterns().inputs), patterns().labels, trained().weights, 7, "SGD()",
-                               trained().error_history, trained().rate_history, trained().state), "errors=7, inputs=<900 x 49>"),
+    (lambda: dc.learning_speed(SMALL, recipe=dc.Recipe(dc.SGD(0.1), max_epochs=5), seeds=[0]), "median_epochs="),
+    (lambda: learning.SavedRun(SMALL, dc.pack_patterns(patterns().inputs), patterns().labels, trained().weights, 7,
+                               "SGD()", trained().error_history, trained().rate_history, trained().state),
+     "errors=7, inputs=<900 x 49>"),
     (lambda: learning.BetheEstimate(-0.25, 0.1, 1.0, 2.0, 1.0, 80, 1e-5, True), "free_entropy=-0.25"),
     (lambda: dc.linear_feasibility(SMALL, *dc.random_patterns(10, 49, rng=0)), "feasible=True, margin="),
     (noise, lambda: f"baseline={noise().baseline:.6g}"),
@@ -127,7 +125,7 @@ EXAMPLES = [
     (fit, lambda: f"silent_fraction={fit().silent_fraction.value:.6g} ["),
     (lambda: fit().comparison[0], "delta_aic=0"),
     (lambda: fit().dendrites, "theta_d="),
-    (lambda: fit().one_layer, "kappa="),
+    (lambda: fit().linear, "kappa="),
     (lambda: dc.capacity_report(fit()), "alpha_c="),
     (a_curve, "x_min=0.33, gamma=15, scale=15"),
     (lambda: SWEEP, "grid={theta_d: <50>}, seeds=<99>"),

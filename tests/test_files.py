@@ -27,10 +27,10 @@ from dendrocap import (
     run_sweep,
     train,
 )
-from dendrocap.cli.learning_options import read_task
+from dendrocap.cli.option_groups import read_patterns
 from dendrocap.datasets.columns import read_table as read_columns
 from dendrocap.datasets.formats import read_batch, read_idx
-from dendrocap.experiments.tables import export
+from dendrocap.experiments.cell_tables import export
 from dendrocap.figures.style import save
 from dendrocap.files import new_file, reading, write_file
 from dendrocap.learning import load_run, save_run
@@ -63,7 +63,7 @@ def write_curve(path):
 
 def write_export(path):
     store = path.with_name(".store.db")
-    run_sweep(SWEEP, store, jobs=1)
+    run_sweep(SWEEP, store, workers=1)
     with Store(store) as opened:
         records = opened.records()
     for file in path.parent.glob(".store*"):
@@ -201,7 +201,7 @@ ZIPS = (cut, flipped, empty, wrong_zip, wrong_json, wrong_fields, one_array, oth
 READERS = [
     ("run.npz", load_run, write_run, ZIPS),
     ("classifier.npz", DendriticClassifier.load, write_classifier, ZIPS),
-    ("data.npz", read_task, write_data, ZIPS),
+    ("data.npz", read_patterns, write_data, ZIPS),
     ("columns.csv", read_columns, None, (empty, other_text)),
     ("curve.csv", curves.read_table, None, (empty, other_text)),
     ("images", lambda path: read_idx(path, 3), None, (empty, wrong_zip, other_text)),
@@ -209,7 +209,7 @@ READERS = [
     ("batch.bin", read_batch, None, (empty, wrong_zip, other_text)),
     ("batch.bin.xz", read_batch, None, (empty, wrong_zip, other_text)),
     ("batches.tar.gz", lambda path: read_batch(path, "data_batch_1.bin"), None, (empty, wrong_zip, other_text)),
-    ("results.db", Store, lambda path: run_sweep(SWEEP, path, jobs=1), (cut, wrong_zip, other_text)),
+    ("results.db", Store, lambda path: run_sweep(SWEEP, path, workers=1), (cut, wrong_zip, other_text)),
     ("sweep.toml", read_sweep, None, (wrong_zip, other_text)),
 ]
 CASES = [
@@ -232,7 +232,7 @@ def test_a_store_with_other_texts_in_it_is_corrupt_data(tmp_path, table):
     import sqlite3
 
     path = tmp_path / "results.db"
-    run_sweep(SWEEP, path, jobs=1)
+    run_sweep(SWEEP, path, workers=1)
     column = {"cells": "metrics", "sweeps": "definition"}[table]
     with sqlite3.connect(path) as database:
         database.execute(f"UPDATE {table} SET {column} = '{{'")
@@ -242,7 +242,7 @@ def test_a_store_with_other_texts_in_it_is_corrupt_data(tmp_path, table):
 
 
 def test_a_missing_file_is_missing_not_corrupt(tmp_path):
-    for read in (load_run, DendriticClassifier.load, read_columns, read_task):
+    for read in (load_run, DendriticClassifier.load, read_columns, read_patterns):
         with pytest.raises(FileNotFoundError):
             read(tmp_path / "nowhere.npz")
     with pytest.raises(PermissionError), reading(Path("x"), "anything"):

@@ -14,9 +14,9 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from dendrocap import DendrocapError
+from dendrocap import SGD, DendrocapError, NeuronSpec, Polsky, Recipe
 from dendrocap.datasets import BinaryTask, image_task
-from dendrocap.experiments.generalisation import Contender, contenders, generalisation_curve, generalise, summary
+from dendrocap.experiments.generalise import Contender, contenders, generalisation_curve, generalise, summary
 from dendrocap.model import PackedPatterns
 
 TUNING_SEED, SEEDS, N_TRAIN, EPOCHS = 1000, (0, 1, 2, 3, 4), 10_000, 50
@@ -34,7 +34,7 @@ def best(task: BinaryTask, candidates: list[tuple[dict[str, float], Contender]])
     found: list[tuple[float, int]] = []
     for index, (_, contender) in enumerate(candidates):
         try:
-            curve = generalisation_curve(task, contender, max_epochs=EPOCHS, seed=TUNING_SEED, every=EPOCHS)
+            curve = generalisation_curve(task, contender, seed=TUNING_SEED, every=EPOCHS)
         except DendrocapError as error:  # a rate that kills all branches is a bad choice, not a failure
             print("  ", candidates[index][0], str(error)[:80], file=sys.stderr)
             continue
@@ -43,18 +43,24 @@ def best(task: BinaryTask, candidates: list[tuple[dict[str, float], Contender]])
     return candidates[index][0], error
 
 
-def tuned(name: str, n_branches: int) -> dict[str, float]:
+def tuned(name: str, n_branches: int) -> tuple[tuple[NeuronSpec, Recipe], dict[str, float], dict[str, float]]:
+    """The neuron and its recipe, the choices for the linear one, and all of it for the table."""
     task = held_out(image_task(name, n_train=_size(name), rng=TUNING_SEED))
     dendritic, linear = [], []
     for theta_d, rate, gamma in itertools.product((0.05, 0.1, 0.2), (0.01, 0.03, 0.1), (1.0, 10.0, 100.0)):
         choice = {"theta_d": theta_d, "learning_rate": rate, "gamma_ce": gamma}
-        dendritic.append((choice, contenders(name, task.n_inputs, n_branches=n_branches, **choice)[0]))
+        dendritic.append((choice, contenders(task.n_inputs, *trained(**choice), n_branches=n_branches)[0]))
+    usual = trained(0.1, 0.03, 10.0)
     for rate, gamma in itertools.product((0.001, 0.01, 0.1, 1.0), (1.0, 10.0, 100.0)):
         choice = {"linear_rate": rate, "linear_gamma_ce": gamma}
-        linear.append((choice, contenders(name, task.n_inputs, n_branches=n_branches, **choice)[1]))
+        linear.append((choice, contenders(task.n_inputs, *usual, n_branches=n_branches, **choice)[1]))
     (one, one_error), (other, other_error) = best(task, dendritic), best(task, linear)
     print(f"{name}, K = {n_branches}: held-out error {one_error:.4f} with {one}; linear {other_error:.4f} with {other}")
-    return one | other
+    return trained(**one), other, one | other
+
+
+def trained(theta_d: float, learning_rate: float, gamma_ce: float) -> tuple[NeuronSpec, Recipe]:
+    return NeuronSpec(Polsky(), theta_d, 0.5), Recipe(SGD(learning_rate, gamma_ce), max_epochs=EPOCHS)
 
 
 def _size(name: str) -> int:
@@ -64,16 +70,16 @@ def _size(name: str) -> int:
 def main(folder: Path) -> None:
     rows = []
     for name, n_branches in SETTINGS:
-        choice = tuned(name, n_branches)
+        dendritic, linear, choice = tuned(name, n_branches)
         curves = generalise(
             name,
+            *dendritic,
             n_branches=n_branches,
             seeds=SEEDS,
-            max_epochs=EPOCHS,
             n_train=_size(name),
             every=5,
             workers=1,
-            **choice,
+            **linear,
         )
         for row in summary(curves):
             errors = {key: round(value, 5) for key, value in row.items() if "error" in key}

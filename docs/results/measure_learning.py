@@ -11,15 +11,14 @@ import numpy as np
 from dendrocap import DendriticNeuron, LinearNeuron, NeuronSpec, Polsky
 from dendrocap.learning import (
     SGD,
-    ExponentialAnnealing,
     HalveOnPlateau,
     Lorentzian,
+    Recipe,
     algorithmic_capacity,
     learning_speed,
     linear_feasibility,
     noise_robustness,
-    random_task,
-    train,
+    patterns_at_load,
     training_error_curve,
     weight_statistics,
 )
@@ -69,9 +68,7 @@ def capacity(seeds, workers):
         start = time.perf_counter()
         found = algorithmic_capacity(
             neuron,
-            algorithm=algorithm,
-            schedule=HalveOnPlateau(1000),
-            max_epochs=10_000,
+            recipe=Recipe(algorithm, HalveOnPlateau(1000), 10_000),
             limits=(0.1, 2.0),
             resolution=0.1,
             seeds=range(seeds),
@@ -89,9 +86,7 @@ def curve(seeds, workers):
         measured = training_error_curve(
             neuron,
             LOADS,
-            algorithm=algorithm,
-            schedule=HalveOnPlateau(1000),
-            max_epochs=10_000,
+            recipe=Recipe(algorithm, HalveOnPlateau(1000), 10_000),
             seeds=range(seeds),
             workers=workers,
         )
@@ -108,9 +103,7 @@ def patience(seeds, workers):
         found = [
             algorithmic_capacity(
                 neuron,
-                algorithm=algorithm,
-                schedule=HalveOnPlateau(p),
-                max_epochs=10_000,
+                recipe=Recipe(algorithm, HalveOnPlateau(p), 10_000),
                 limits=(0.1, 2.0),
                 resolution=0.1,
                 seeds=range(seeds),
@@ -129,9 +122,7 @@ def speed(seeds, workers):
         found = [
             learning_speed(
                 neuron,
-                algorithm=SGD(rate, 100.0),
-                schedule=ExponentialAnnealing(),
-                max_epochs=3000,
+                recipe=Recipe(SGD(rate, 100.0), max_epochs=3000),
                 seeds=range(seeds),
                 workers=workers,
             )
@@ -150,18 +141,10 @@ def noise(seeds, workers):
     def mean_noise(neuron, algorithm, beyond):
         measured = []
         for seed in range(seeds):
-            task = random_task(neuron, 0.5, seed)
-            trained = train(
-                neuron,
-                *task,
-                algorithm=algorithm,
-                schedule=ExponentialAnnealing(),
-                max_epochs=2000,
-                seed=seed,
-                stop_when_solved=not beyond,
-                on_failure="return",
-            )
-            found = noise_robustness(neuron, trained.weights, *task, samples=10, seed=seed)
+            patterns = patterns_at_load(neuron, 0.5, seed)
+            recipe = Recipe(algorithm, max_epochs=2000, stop_when_solved=not beyond)
+            trained = recipe.train(neuron, *patterns, seed=seed, on_failure="return")
+            found = noise_robustness(neuron, trained.weights, *patterns, samples=10, seed=seed)
             measured.append([found.baseline] + [p.error for p in (*found.input_flips, *found.synaptic_noise)])
         return np.mean(measured, axis=0)
 
@@ -185,14 +168,8 @@ def weights(seeds, workers):
     tasks = [(case, load, "best") for case, load in zip(cases(), below, strict=True)]
     tasks += [(case, above[case[0]], which) for case in cases() if case[0] in above for which in ("best", "last")]
     for (name, neuron, algorithm), load, which in tasks:
-        trained = train(
-            neuron,
-            *random_task(neuron, load, 0),
-            algorithm=algorithm,
-            schedule=HalveOnPlateau(1000),
-            max_epochs=30_000,
-            seed=0,
-        )
+        recipe = Recipe(algorithm, HalveOnPlateau(1000), 30_000)
+        trained = recipe.train(neuron, *patterns_at_load(neuron, load, 0), seed=0)
         flat = trained.state.weights if which == "last" else trained.state.best_weights
         epoch = trained.epochs if which == "last" else trained.best_epoch
         s = weight_statistics(flat)
@@ -205,14 +182,12 @@ def oracle(seeds, workers):
     header("load", "possible, by linear programming", "widest margins", "solved by SGD")
     neuron = LinearNeuron(0.5, N)
     for load in (0.9, 0.95, 1.0, 1.05):
-        tasks = [random_task(neuron, load, seed) for seed in range(seeds)]
+        tasks = [patterns_at_load(neuron, load, seed) for seed in range(seeds)]
         found = [linear_feasibility(neuron, *task) for task in tasks]
         runs = training_error_curve(
             neuron,
             [load],
-            algorithm=LINEAR,
-            schedule=HalveOnPlateau(1000),
-            max_epochs=20_000,
+            recipe=Recipe(LINEAR, HalveOnPlateau(1000), 20_000),
             seeds=range(seeds),
             workers=workers,
         )

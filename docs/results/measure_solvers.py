@@ -31,7 +31,7 @@ from dendrocap import (
     random_patterns,
     saddle_point,
 )
-from dendrocap.learning import bethe_free_entropy, random_task
+from dendrocap.learning import bethe_free_entropy, patterns_at_load
 from dendrocap.learning.solvers import SOLVERS, solve
 from dendrocap.learning.solvers.scales import input_scale
 from dendrocap.numerics.statistics import standard_error
@@ -80,7 +80,7 @@ def within(budget):
 
 def timed(solve, neuron, alpha, seed, budget):
     """What a solver makes of a random task, and the CPU seconds it took."""
-    task, start = random_task(neuron, alpha, seed), time.process_time()
+    task, start = patterns_at_load(neuron, alpha, seed), time.process_time()
     result = solve(neuron, *task, seed=seed, time_limit=None, max_epochs=10**9, callback=within(budget))
     return result, time.process_time() - start
 
@@ -232,7 +232,7 @@ def solutions(options):
     for name, kind in SOLVERS.items():
         rows, shares = [], []
         for seed in SEEDS:
-            task = random_task(neuron, alpha, seed)
+            task = patterns_at_load(neuron, alpha, seed)
             run = {"solver": kind(), "seed": seed, "time_limit": None, "max_epochs": 10**9}
             result = solve(neuron, *task, callback=within(options.budget), **run)
             w = neuron.flat_weights(result.weights)

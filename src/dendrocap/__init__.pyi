@@ -46,6 +46,7 @@ from dendrocap.learning import (
     ExponentialAnnealing as ExponentialAnnealing,
     HalveOnPlateau as HalveOnPlateau,
     Lorentzian as Lorentzian,
+    Recipe as Recipe,
     Training as Training,
     TrainingResult as TrainingResult,
     algorithmic_capacity as algorithmic_capacity,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import warnings
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -20,17 +20,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from dendrocap.encoding import ENCODINGS, Encoder, encoder_from_json, fitted_encoder
 from dendrocap.errors import CorruptData, InvalidParameter, TrainingFailed
 from dendrocap.files import reading, write_file
-from dendrocap.learning import SGD, Constant, ExponentialAnnealing, HalveOnPlateau, Training
-from dendrocap.learning.schedules import Schedule
+from dendrocap.learning import SGD, Constant, ExponentialAnnealing, HalveOnPlateau, Recipe, Schedule
 from dendrocap.model import (
-    Custom,
     DendriticNeuron,
     LinearNeuron,
     NeuronSpec,
     Nonlinearity,
-    Tabulated,
     named_nonlinearity,
 )
+from dendrocap.model.flat import flat_nonlinearity, nonlinearity_from_flat
 from dendrocap.model.patterns import PackedPatterns, pack_patterns
 from dendrocap.validation import choice, real_number, refuse, whole_number
 
@@ -50,7 +48,7 @@ class DendriticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     nonlinearity : str or Nonlinearity
-        "polsky", "relu", "saturating_relu", a `Nonlinearity`, or "linear" for the one-layer neuron without branches.
+        "polsky", "relu", "saturating_relu", a `Nonlinearity`, or "linear" for the linear neuron without branches.
     n_branches : int
         Dendritic branches; fewer where there are fewer features.
     theta_d, theta_s : float
@@ -222,7 +220,8 @@ class DendriticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Write the fitted classifier to an .npz file, without pickle; `load` reads it."""
         check_is_fitted(self)
         parameters = self.get_params(deep=False)
-        parameters["nonlinearity"] = _plain_nonlinearity(self.nonlinearity)
+        if isinstance(self.nonlinearity, Nonlinearity):
+            parameters["nonlinearity"] = flat_nonlinearity(self.nonlinearity)
         if not isinstance(parameters["random_state"], int | None):
             parameters["random_state"] = None
         if self.classes_.dtype.kind == "O":
@@ -252,7 +251,8 @@ class DendriticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if about["format"] > FORMAT:
                 raise CorruptData(f"{path}: written by a newer version (format {about['format']}, known is {FORMAT})")
             parameters = about["parameters"]
-            parameters["nonlinearity"] = _nonlinearity_from_plain(parameters["nonlinearity"])
+            if not isinstance(parameters["nonlinearity"], str):
+                parameters["nonlinearity"] = nonlinearity_from_flat(parameters["nonlinearity"])
             classifier = cls(**parameters)
             classifier._encoder = encoder_from_json(about["encoder"])
             classifier.n_features_in_, classifier.n_iter_ = about["n_features_in_"], about["n_iter_"]
@@ -273,9 +273,7 @@ class DendriticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._encoder = fitted_encoder(self.binarize, X, whole_number("n_thresholds", self.n_thresholds, 1), order)
         self.neuron_ = self._neuron()
         n_neurons = 1 if len(self.classes_) == 2 else len(self.classes_)
-        self.weights_ = np.stack(
-            [self.neuron_.initial_weights(0.5, np.random.default_rng(seed)) for seed in self._seeds.spawn(n_neurons)]
-        )
+        self.weights_ = np.stack([self.neuron_.initial_weights(0.5, seed) for seed in self._seeds.spawn(n_neurons)])
 
     def _neuron(self) -> DendriticNeuron:
         g, n_inputs, group = self.nonlinearity, self._encoder.n_inputs, self._encoder.group_size
@@ -291,29 +289,27 @@ class DendriticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _inputs(self, X: Floats) -> PackedPatterns:
         return pack_patterns(self._encoder(X))
 
-    def _schedule(self) -> Schedule:
-        kind = choice("schedule", self.schedule, ("annealing", "plateau", "constant"))
-        if kind == "plateau":
-            return HalveOnPlateau(self.n_iter_no_change)
-        return ExponentialAnnealing() if kind == "annealing" else Constant()
+    def _recipe(self, max_iter: int, patience: int | None) -> Recipe:
+        schedules: dict[str, Schedule] = {
+            "annealing": ExponentialAnnealing(),
+            "plateau": HalveOnPlateau(self.n_iter_no_change),
+            "constant": Constant(),
+        }
+        return Recipe(
+            SGD(self.learning_rate, self.gamma_ce),
+            schedules[choice("schedule", self.schedule, tuple(schedules))],
+            max_iter,
+            stop_when_solved=patience is not None or self.schedule == "plateau",
+        )
 
     def _train(self, X: Floats, y: NDArray[Any], max_iter: int, patience: int | None, tol: float) -> tuple[int, bool]:
         """Train every neuron; returns the epochs run and whether all ended before ``max_iter``."""
         inputs, most, ended = self._inputs(X), 0, True
-        algorithm = SGD(self.learning_rate, self.gamma_ce)
+        recipe = self._recipe(max_iter, patience)
         positives = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
         for at, (positive, seed) in enumerate(zip(positives, self._seeds.spawn(len(positives)), strict=True)):
-            run = Training(
-                self.neuron_,
-                inputs,
-                (y == positive).astype(np.uint8),
-                algorithm=algorithm,
-                schedule=self._schedule(),
-                max_epochs=max_iter,
-                seed=np.random.default_rng(seed),
-                weights=self.weights_[at],
-                stop_when_solved=patience is not None or self.schedule == "plateau",
-            )
+            labels = (y == positive).astype(np.uint8)
+            run = recipe.training(self.neuron_, inputs, labels, seed=seed, weights=self.weights_[at])
             watch = _Patience(patience, tol)
             try:
                 for record in run:
@@ -343,20 +339,3 @@ class _Patience:
         else:
             self.waited += 1
         return self.patience is not None and self.waited >= self.patience
-
-
-def _plain_nonlinearity(g: str | Nonlinearity) -> Any:
-    if isinstance(g, str):
-        return g
-    if isinstance(g, Tabulated):
-        return {"name": g.name, "x": g.x, "y": g.y, "below": g.below, "above": g.above}
-    if isinstance(g, Custom):
-        raise InvalidParameter(f"nonlinearity = {g!r} is not allowed: a Python function cannot be saved")
-    return {"name": g.name} | {field.name: getattr(g, field.name) for field in fields(g)}  # type: ignore[arg-type]
-
-
-def _nonlinearity_from_plain(plain: Any) -> str | Nonlinearity:
-    if isinstance(plain, str):
-        return plain
-    numbers = {key: value for key, value in plain.items() if key != "name"}
-    return Tabulated(**numbers) if plain["name"] == "tabulated" else named_nonlinearity(plain["name"], **numbers)

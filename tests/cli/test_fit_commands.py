@@ -74,7 +74,7 @@ def test_json_holds_the_numbers_of_the_python_fit(epsp_csv, amplitudes):
     assert row["theta_s_sets_mv"] == [list(ends) for ends in fit.theta_s_sets_mv]
     assert row["bits_per_synapse"] == report.bits_per_synapse
     assert row["aic_lognormal"] > row["aic_capacity"]
-    assert row["one_layer_kappa_mv"] == fit.one_layer.kappa_mv
+    assert row["linear_kappa_mv"] == fit.linear.kappa_mv
 
 
 def test_the_table_shows_both_explanations_and_the_rivals(epsp_csv, tmp_path):

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from dendrocap import LinearNeuron, random_patterns
 from dendrocap.cli import app
-from dendrocap.learning import SGD, Training, load_run, random_task
+from dendrocap.learning import SGD, Training, load_run, patterns_at_load
 from dendrocap.learning import train as train_directly
 
 runner = CliRunner()
@@ -25,9 +25,11 @@ def rows_of(outcome):
 
 
 def test_train_reports_what_python_would():
-    (row,) = rows_of(run("train", "--linear", "-N", 100, "--theta-d", 0.5, "--alpha", 0.4, "--rate", 1, "--json"))
+    (row,) = rows_of(
+        run("train", "--linear", "-N", 100, "--theta-d", 0.5, "--alpha", 0.4, "--learning-rate", 1, "--json")
+    )
     neuron = LinearNeuron(0.5, 100)
-    result = train_directly(neuron, *random_task(neuron, 0.4, 0), algorithm=SGD(1.0), seed=0)
+    result = train_directly(neuron, *patterns_at_load(neuron, 0.4, 0), algorithm=SGD(1.0), seed=0)
     assert (row["solved"], row["errors"], row["epochs"]) == (True, 0, result.epochs)
     assert (row["n_patterns"], row["alpha"], row["stopped"]) == (40, 0.4, "solved")
 
@@ -36,7 +38,7 @@ def test_train_for_people_and_with_every_option(tmp_path):
     figure, file = tmp_path / "run.png", tmp_path / "run.npz"
     outcome = run(
         "train", *SMALL, "--alpha", 1.5, "--x-min", 0.2, "--gamma", 20, "--patience", 3, "--surrogate-width", 0.3,
-        "--precision", "float64", "--epochs", 15, "--seed", 4, "--save", file, "--plot", figure,
+        "--precision", "float64", "--max-epochs", 15, "--seed", 4, "--save", file, "--plot", figure,
     )  # fmt: skip
     assert outcome.exit_code == 0
     assert "max_epochs reached" in outcome.stdout
@@ -53,9 +55,9 @@ def test_train_for_people_and_with_every_option(tmp_path):
 def test_a_saved_run_goes_on_as_if_it_had_never_stopped(tmp_path):
     options = ("train", *SMALL, "--alpha", 1.2, "--json")
     whole, half, rest = (tmp_path / name for name in ("whole.npz", "half.npz", "rest.npz"))
-    run(*options, "--epochs", 30, "--save", whole)
-    run(*options, "--epochs", 11, "--save", half)
-    rows_of(run("train", "--resume", half, "--epochs", 30, "--save", rest, "--json"))
+    run(*options, "--max-epochs", 30, "--save", whole)
+    run(*options, "--max-epochs", 11, "--save", half)
+    rows_of(run("train", "--resume", half, "--max-epochs", 30, "--save", rest, "--json"))
     one, other = load_run(whole), load_run(rest)
     np.testing.assert_array_equal(one.state.weights, other.state.weights)
     np.testing.assert_array_equal(one.weights, other.weights)
@@ -65,12 +67,23 @@ def test_a_saved_run_goes_on_as_if_it_had_never_stopped(tmp_path):
 def test_train_on_data_from_a_file(tmp_path):
     inputs, labels = random_patterns(20, 60, rng=0)
     np.savez(tmp_path / "task.npz", inputs=inputs, labels=labels)
-    (row,) = rows_of(run("train", "--linear", "--rate", 1, "--data", tmp_path / "task.npz", "--json"))
+    (row,) = rows_of(run("train", "--linear", "--learning-rate", 1, "--data", tmp_path / "task.npz", "--json"))
     assert (row["n_patterns"], row["solved"]) == (20, True)
 
 
 def test_capacity_lists_the_loads_tried_and_states_tolerance_and_patience(tmp_path):
-    options = ("algorithmic-capacity", *SMALL, "--patience", 20, "--epochs", 300, "--rate", 0.1, "--seeds", 2)
+    options = (
+        "algorithmic-capacity",
+        *SMALL,
+        "--patience",
+        20,
+        "--max-epochs",
+        300,
+        "--learning-rate",
+        0.1,
+        "--seeds",
+        2,
+    )
     loads = ("--from", 0.2, "--to", 1.8, "--resolution", 0.4)
     outcome = run(*options, *loads, "--json", "--plot", tmp_path / "curve.pdf")
     rows = rows_of(outcome)
@@ -88,7 +101,7 @@ def test_capacity_lists_the_loads_tried_and_states_tolerance_and_patience(tmp_pa
 
 def test_robustness_of_a_saved_run_and_of_a_fresh_one(tmp_path):
     file = tmp_path / "run.npz"
-    rows_of(run("train", *SMALL, "--alpha", 0.4, "--rate", 0.1, "--save", file, "--json"))
+    rows_of(run("train", *SMALL, "--alpha", 0.4, "--learning-rate", 0.1, "--save", file, "--json"))
     options = ("--flips", "0,0.2", "--noise", "0.5", "--samples", 5, "--json")
     rows = rows_of(run("robustness", file, *options, "--plot", tmp_path / "noise.svg"))
     assert [(row["kind"], row["level"]) for row in rows] == [
@@ -96,7 +109,7 @@ def test_robustness_of_a_saved_run_and_of_a_fresh_one(tmp_path):
     ]  # fmt: skip
     assert rows[0]["error"] == 0.0 < rows[1]["error"]
     assert (tmp_path / "noise.svg").stat().st_size > 1000
-    fresh = run("robustness", *SMALL, "--alpha", 0.3, "--epochs", 60, "--beyond-zero", *options)
+    fresh = run("robustness", *SMALL, "--alpha", 0.3, "--max-epochs", 60, "--beyond-zero", *options)
     assert len(rows_of(fresh)) == 3
     assert "after 60 epochs" in fresh.stderr
 
@@ -115,7 +128,7 @@ def test_robustness_of_a_saved_run_and_of_a_fresh_one(tmp_path):
         (("train", "--resume", "pyproject.toml"), 2, "is not a run saved by dendrocap"),
         (("train", "--data", "pyproject.toml"), 2, "is not a .npz file"),
         (("train", "--data", "missing.npz"), 1, "missing.npz"),
-        (("train", *SMALL, "--rate", 1e4), 1, "all branches are dead"),
+        (("train", *SMALL, "--learning-rate", 1e4), 1, "all branches are dead"),
         (("algorithmic-capacity",), 2, "--patience"),
         (("algorithmic-capacity", "--patience", 5, "--method", "guess"), 2, "guess"),
         (("algorithmic-capacity", "--patience", 5, "--seeds", 0), 2, "--seeds = 0"),
@@ -140,11 +153,11 @@ def test_ctrl_c_keeps_the_best_weights_found_so_far(tmp_path, monkeypatch):
         return epoch(self)
 
     monkeypatch.setattr(Training, "__next__", interrupted)
-    outcome = run("train", *SMALL, "--alpha", 3, "--rate", 0.1, "--epochs", 1000, "--json", "--save", file)
+    outcome = run("train", *SMALL, "--alpha", 3, "--learning-rate", 0.1, "--max-epochs", 1000, "--json", "--save", file)
     assert outcome.exit_code == 130
     (row,) = json.loads(outcome.stdout)
     stored = load_run(file)
-    assert (row["stopped"], row["epochs"]) == ("asked to stop", 20)
+    assert (row["stopped"], row["epochs"]) == ("interrupted", 20)
     assert stored.errors == row["errors"] == min(stored.state.error_history)
     assert np.count_nonzero(stored.neuron.predict(stored.weights, stored.inputs) != stored.labels) == row["errors"]
 
@@ -163,7 +176,7 @@ def test_ctrl_c_in_a_measurement_shows_the_runs_that_were_finished(monkeypatch):
     how = (
         "--patience",
         5,
-        "--epochs",
+        "--max-epochs",
         30,
         "--method",
         "curve",

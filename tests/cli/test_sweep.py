@@ -13,7 +13,7 @@ from dendrocap.experiments import Progress, Store
 runner = CliRunner()
 
 TOML = """
-task = "capacity"
+job = "capacity"
 [parameters]
 nonlinearity = "linear"
 theta_s = 0.5
@@ -43,12 +43,12 @@ def here(tmp_path, monkeypatch):
 
 
 def test_run_status_export_and_plot(here):
-    outcome = run("run", "theory.toml", "--jobs", 1, "--json")
+    outcome = run("run", "theory.toml", "--workers", 1, "--json")
     assert outcome.exit_code == 0, outcome.stderr
     (row,) = json.loads(outcome.stdout)
-    assert (row["name"], row["task"], row["cells"], row["done"], row["missing"]) == ("theory", "capacity", 4, 4, 0)
+    assert (row["name"], row["job"], row["cells"], row["done"], row["missing"]) == ("theory", "capacity", 4, 4, 0)
     assert "4 cells run" in outcome.stderr
-    assert "0 cells run" in run("run", "theory.toml", "--jobs", 1).stderr
+    assert "0 cells run" in run("run", "theory.toml", "--workers", 1).stderr
     assert json.loads(run("status", "--json").stdout) == [row]
     assert "capacity" in run("status").stdout
     outcome = run("export", "out.csv")
@@ -65,18 +65,18 @@ def test_run_status_export_and_plot(here):
     assert run("plot", "out.svg", "--x", "theta_d", "--y", "alpha_c", "--at", "kappa=0.1").exit_code == 0
 
 
-def test_a_task_beside_the_file_and_failed_cells(here):
-    (here / "own_tasks_of_a_test.py").write_text(OWN)
-    (here / "own.toml").write_text("task = 'own_tasks_of_a_test:half'\nseeds = 2\n[grid]\nnumber = [1, 2, 3]")
-    outcome = run("run", here / "own.toml", "--store", "own.db", "--jobs", 2)
+def test_a_job_beside_the_file_and_failed_cells(here):
+    (here / "own_jobs_of_a_test.py").write_text(OWN)
+    (here / "own.toml").write_text("job = 'own_jobs_of_a_test:half'\nseeds = 2\n[grid]\nnumber = [1, 2, 3]")
+    outcome = run("run", here / "own.toml", "--store", "own.db", "--workers", 2)
     assert outcome.exit_code == 1
     assert "2 cells failed" in outcome.stderr
     failed = json.loads(run("status", "--store", "own.db", "--failed", "--json").stdout)
     assert failed == [{"number": 3, "seed": seed, "reason": "ValueError: three"} for seed in (0, 1)]
-    (here / "own_tasks_of_a_test.py").write_text(OWN.replace("number == 3", "number == 4"))
-    outcome = run("run", here / "own.toml", "--store", "own.db", "--jobs", 2)
+    (here / "own_jobs_of_a_test.py").write_text(OWN.replace("number == 3", "number == 4"))
+    outcome = run("run", here / "own.toml", "--store", "own.db", "--workers", 2)
     assert (outcome.exit_code, "0 cells run" in outcome.stderr) == (1, True)
-    outcome = run("run", here / "own.toml", "--store", "own.db", "--jobs", 2, "--retry-failed")
+    outcome = run("run", here / "own.toml", "--store", "own.db", "--workers", 2, "--retry-failed")
     assert outcome.exit_code == 0, outcome.stderr
     with Store("own.db") as store:
         assert [record.metrics["half"] for record in store.records()] == [0.5, 0.5, 1.0, 1.0, 1.5, 1.5]
@@ -87,10 +87,10 @@ def test_a_task_beside_the_file_and_failed_cells(here):
     [
         (["run", "none.toml"], 2, "none.toml does not exist"),
         (["run", "bad.toml"], 2, "bad.toml: seeds = 0 is not allowed"),
-        (["run", "unknown.toml"], 2, "theta_x is not a parameter of the task capacity"),
-        (["run", "theory.toml", "--jobs", "0"], 2, "jobs = 0"),
+        (["run", "unknown.toml"], 2, "theta_x is not a parameter of the job capacity"),
+        (["run", "theory.toml", "--workers", "0"], 2, "workers = 0"),
         (["run", "theory.toml", "--dask", "host"], 2, "tcp://host:8786"),
-        (["run", "theory.toml", "--dask", "tcp://h:1", "--jobs", "2"], 2, "local Dask cluster only"),
+        (["run", "theory.toml", "--dask", "tcp://h:1", "--workers", "2"], 2, "local Dask cluster only"),
         (["run", "theory.toml", "--store", "no/results.db"], 1, "does not exist"),
         (["run", "theory.toml", "--store", "text.db"], 2, "not a SQLite database"),
         (["status"], 1, "there is no store results.db"),
@@ -100,8 +100,8 @@ def test_a_task_beside_the_file_and_failed_cells(here):
     ],
 )
 def test_what_cannot_be_done_is_one_line(here, arguments, code, words):
-    (here / "bad.toml").write_text("task = 'capacity'\nseeds = 0")
-    (here / "unknown.toml").write_text("task = 'capacity'\n[grid]\ntheta_x = [1]")
+    (here / "bad.toml").write_text("job = 'capacity'\nseeds = 0")
+    (here / "unknown.toml").write_text("job = 'capacity'\n[grid]\ntheta_x = [1]")
     (here / "text.db").write_text("not a database" * 100)
     outcome = run(*arguments)
     assert outcome.exit_code == code
@@ -112,7 +112,7 @@ def test_what_cannot_be_done_is_one_line(here, arguments, code, words):
 
 
 def test_places_are_checked(here):
-    assert run("run", "theory.toml", "--jobs", 1).exit_code == 0
+    assert run("run", "theory.toml", "--workers", 1).exit_code == 0
     outcome = run("plot", "out.png", "--x", "theta_d", "--y", "alpha_c", "--at", "kappa")
     assert (outcome.exit_code, "AXIS=VALUE" in outcome.stderr) == (2, True)
     assert run("export", "out.csv", "--sweep", "zzz").exit_code == 2

@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-from tests.experiments.some_tasks import PAUSE
+from tests.experiments.some_jobs import PAUSE
 
 ROOT = Path(__file__).parents[2]
 # Guards against hanging, never a measure of speed.
@@ -17,7 +17,7 @@ PATIENCE = 120.0
 def sweep_file(folder, sweep):
     """A TOML file of a sweep; JSON's numbers, texts and lists are TOML's too."""
     definition = sweep.definition
-    lines = [f"{key} = {json.dumps(definition[key])}" for key in ("task", "seeds", "entropy")]
+    lines = [f"{key} = {json.dumps(definition[key])}" for key in ("job", "seeds")]
     for table in ("parameters", "grid"):
         lines += [f"[{table}]", *(f"{name} = {json.dumps(value)}" for name, value in definition[table].items())]
     path = folder / "sweep.toml"

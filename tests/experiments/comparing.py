@@ -5,16 +5,15 @@ import sqlite3
 
 from dendrocap.experiments import Store, Sweep
 
-TASKS = "tests.experiments.some_tasks"
+JOBS = "tests.experiments.some_jobs"
 
 
 def draws(cells):
     """A sweep of random numbers with so many cells."""
     return Sweep(
-        f"{TASKS}:draw",
+        f"{JOBS}:draw",
         grid={"mean": [0.5, 1.5], "scale": [1.0, 0.25]},
         seeds=cells // 4,
-        entropy=11,
     )
 
 

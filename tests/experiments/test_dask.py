@@ -11,9 +11,9 @@ import pytest
 
 from dendrocap.errors import WorkersLost
 from dendrocap.experiments import DaskExecutor, ProcessExecutor, SerialExecutor, Store, Sweep, run_sweep
-from tests.experiments import some_tasks
+from tests.experiments import some_jobs
 from tests.experiments.clients import client, environment, finished, sweep_file, wait_until
-from tests.experiments.comparing import TASKS, TRAININGS, contents, draws, stored
+from tests.experiments.comparing import JOBS, TRAININGS, contents, draws, stored
 
 pytestmark = pytest.mark.dask
 LOCALHOST = ("--host", "127.0.0.1", "--no-dashboard", "--dashboard-address", "127.0.0.1:0")
@@ -57,7 +57,7 @@ def test_serial_processes_and_dask_give_equal_tables(tmp_path, cluster, sweep):
         "serial": SerialExecutor(),
         "processes": ProcessExecutor(2),
         "cluster": DaskExecutor(cluster.address),
-        "local": DaskExecutor("local", jobs=2),
+        "local": DaskExecutor("local", workers=2),
     }
     for name, executor in executors.items():
         report = run_sweep(sweep, tmp_path / f"{name}.db", executor=executor)
@@ -75,10 +75,10 @@ def test_a_killed_worker_loses_nothing(tmp_path, cluster):
         if now.ran == 60:
             cluster.workers[0].kill()
 
-    report = run_sweep(sweep, tmp_path / "disturbed.db", executor=DaskExecutor(cluster.address), progress=kill_one)
+    report = run_sweep(sweep, tmp_path / "disturbed.db", executor=DaskExecutor(cluster.address), callback=kill_one)
     assert cluster.workers[0].wait(60) == -9
     assert (report.counts.done, report.counts.failed, report.ran) == (200, 0, 200)
-    run_sweep(sweep, tmp_path / "undisturbed.db", jobs=1)
+    run_sweep(sweep, tmp_path / "undisturbed.db", workers=1)
     assert contents(tmp_path / "disturbed.db", sweep) == contents(tmp_path / "undisturbed.db", sweep)
 
 
@@ -90,7 +90,7 @@ def test_the_command_line_survives_a_killed_worker_too(tmp_path, cluster):
     assert process.poll() is None, "the sweep was over before the worker could be killed"
     code, _, errors = finished(process)
     assert code == 0, errors
-    run_sweep(sweep, tmp_path / "undisturbed.db", jobs=1)
+    run_sweep(sweep, tmp_path / "undisturbed.db", workers=1)
     assert contents(store, sweep) == contents(tmp_path / "undisturbed.db", sweep)
 
 
@@ -102,15 +102,15 @@ def test_a_lost_scheduler_is_an_error_and_the_sweep_can_go_on_elsewhere(tmp_path
             cluster.scheduler.kill()
 
     with pytest.raises(WorkersLost, match="Dask scheduler was lost"):
-        run_sweep(sweep, store, executor=DaskExecutor(cluster.address), progress=kill_scheduler)
+        run_sweep(sweep, store, executor=DaskExecutor(cluster.address), callback=kill_scheduler)
     kept = stored(store)
     assert 20 <= kept < 200
-    assert run_sweep(sweep, store, jobs=2).ran == 200 - kept
+    assert run_sweep(sweep, store, workers=2).ran == 200 - kept
 
 
 def test_a_cell_that_kills_its_workers_fails_and_no_other_is_lost(tmp_path):
-    sweep = Sweep(f"{TASKS}:kills_at_two", grid={"number": range(12)}, parameters={"log": str(tmp_path / "log")})
-    report = run_sweep(sweep, tmp_path / "results.db", executor=DaskExecutor("local", jobs=2))
+    sweep = Sweep(f"{JOBS}:kills_at_two", grid={"number": range(12)}, parameters={"log": str(tmp_path / "log")})
+    report = run_sweep(sweep, tmp_path / "results.db", executor=DaskExecutor("local", workers=2))
     assert (report.counts.done, report.counts.failed) == (11, 1)
     with Store(tmp_path / "results.db") as store:
         (failed,) = [record for record in store.records() if record.status == "failed"]
@@ -122,8 +122,8 @@ def test_a_cell_that_kills_its_workers_fails_and_no_other_is_lost(tmp_path):
 
 def test_a_cell_that_waits_behind_a_killer_is_not_blamed(tmp_path):
     """With a single worker, the cell behind the killer is on the dying worker every time."""
-    sweep = Sweep(f"{TASKS}:kills_at_two", grid={"number": [2, 3, 4]})
-    run_sweep(sweep, tmp_path / "results.db", executor=DaskExecutor("local", jobs=1))
+    sweep = Sweep(f"{JOBS}:kills_at_two", grid={"number": [2, 3, 4]})
+    run_sweep(sweep, tmp_path / "results.db", executor=DaskExecutor("local", workers=1))
     with Store(tmp_path / "results.db") as store:
         assert [record.status for record in store.records()] == ["failed", "done", "done"]
 
@@ -147,7 +147,7 @@ def test_a_client_of_one_s_own_is_used_and_left_open(tmp_path, cluster):
         assert own.status == "running"
 
 
-def test_workers_that_lack_the_task_s_module_fail_the_cells_with_a_reason(tmp_path, cluster, monkeypatch):
+def test_workers_that_lack_the_job_s_module_fail_the_cells_with_a_reason(tmp_path, cluster, monkeypatch):
     (tmp_path / "only_here.py").write_text("def nothing():\n    return 1\n")
     monkeypatch.syspath_prepend(tmp_path)
     report = run_sweep(Sweep("only_here:nothing"), tmp_path / "results.db", executor=DaskExecutor(cluster.address))
@@ -164,13 +164,13 @@ def test_a_local_cluster_listens_on_the_loopback_interface_only(tmp_path):
         connections = [connection for process in family for connection in process.net_connections("inet")]
         listening.update(c.laddr.ip for c in connections if c.status == psutil.CONN_LISTEN)
 
-    run_sweep(draws(4), tmp_path / "results.db", executor=DaskExecutor("local", jobs=2), progress=look)
+    run_sweep(draws(4), tmp_path / "results.db", executor=DaskExecutor("local", workers=2), callback=look)
     assert listening == {"127.0.0.1"}
 
 
 def test_workers_that_cannot_run_cells_are_an_error_and_not_failed_cells(tmp_path, cluster, monkeypatch):
     """As where dendrocap is missing: what fails is not the cell, which would be part of an outcome."""
-    monkeypatch.setattr("dendrocap.experiments.executors.run_cell", some_tasks.cannot_run)
+    monkeypatch.setattr("dendrocap.experiments.executors.run_cell", some_jobs.cannot_run)
     with pytest.raises(WorkersLost, match=r"ModuleNotFoundError.*is this version of dendrocap installed there"):
         run_sweep(draws(8), tmp_path / "results.db", executor=DaskExecutor(cluster.address))
     assert stored(tmp_path / "results.db") == 0

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dendrocap.experiments import Sweep
-from dendrocap.experiments.tasks import BUILT_IN, check
+from dendrocap.experiments.jobs import BUILT_IN, check
 
 PAGE = (Path(__file__).parents[2] / "docs" / "sweeps.md").read_text(encoding="utf-8")
 
@@ -19,7 +19,7 @@ def blocks(language):
     return found
 
 
-@pytest.mark.parametrize("text", blocks("toml"), ids=lambda text: re.search(r'task = "(\w+)"', text)[1])
+@pytest.mark.parametrize("text", blocks("toml"), ids=lambda text: re.search(r'job = "(\w+)"', text)[1])
 def test_files_on_the_page_are_sweeps_that_could_run(text):
     check(Sweep.from_definition(tomllib.loads(text)))
 
@@ -34,5 +34,5 @@ def test_python_on_the_page_prints_what_it_claims(tmp_path, monkeypatch):
     assert runner.failures == 0
 
 
-def test_every_built_in_task_is_on_the_page():
+def test_every_built_in_job_is_on_the_page():
     assert set(BUILT_IN) <= set(re.findall(r"^\| `(\w+)`", PAGE, flags=re.MULTILINE))

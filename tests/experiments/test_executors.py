@@ -13,11 +13,11 @@ from dendrocap.experiments import DaskExecutor, ProcessExecutor, SerialExecutor,
 from dendrocap.experiments import processes as processes_module
 from dendrocap.experiments.cells import run_cell
 from tests.experiments.clients import wait_until
-from tests.experiments.comparing import TASKS, contents, draws
+from tests.experiments.comparing import JOBS, contents, draws
 
 
-def numbered(task, count=5, **parameters):
-    return Sweep(f"{TASKS}:{task}", grid={"number": range(count)}, parameters=parameters)
+def numbered(job, count=5, **parameters):
+    return Sweep(f"{JOBS}:{job}", grid={"number": range(count)}, parameters=parameters)
 
 
 def records(path):
@@ -42,21 +42,21 @@ def test_a_cell_that_raises_is_kept_with_its_reason(tmp_path, executor):
     (failed,) = [record for record in records(tmp_path / "results.db") if record.status == "failed"]
     assert failed.parameters == {"number": 2}
     assert failed.reason == "ValueError: two is too many"
-    assert "some_tasks.py" in failed.traceback
+    assert "some_jobs.py" in failed.traceback
     assert failed.metrics == {}
 
 
 def test_finished_cells_are_not_run_again_and_failed_ones_only_when_asked(tmp_path):
     path, marker = tmp_path / "results.db", tmp_path / "marker"
     sweep = numbered("succeeds_later", marker=str(marker))
-    assert run_sweep(sweep, path, jobs=1).counts.failed == 5
+    assert run_sweep(sweep, path, workers=1).counts.failed == 5
     marker.touch()
-    report = run_sweep(sweep, path, jobs=1)
+    report = run_sweep(sweep, path, workers=1)
     assert (report.ran, report.counts.failed) == (0, 5)
-    report = run_sweep(sweep, path, jobs=1, retry_failed=True)
+    report = run_sweep(sweep, path, workers=1, retry_failed=True)
     assert (report.ran, report.counts.done, report.counts.failed) == (5, 5, 0)
     larger = numbered("succeeds_later", 7, marker=str(marker))
-    assert run_sweep(larger, path, jobs=1, retry_failed=True).ran == 2
+    assert run_sweep(larger, path, workers=1, retry_failed=True).ran == 2
 
 
 @pytest.mark.parametrize("executor", [SerialExecutor(), ProcessExecutor(2)], ids=["serial", "processes"])
@@ -97,7 +97,7 @@ def test_a_cell_whose_process_dies_once_is_run_again(tmp_path):
 
 
 def test_workers_are_other_processes_with_one_thread_each(tmp_path):
-    sweep = Sweep(f"{TASKS}:where", seeds=20)
+    sweep = Sweep(f"{JOBS}:where", seeds=20)
     run_sweep(sweep, tmp_path / "results.db", executor=ProcessExecutor(2))
     found = [record.metrics for record in records(tmp_path / "results.db")]
     assert os.getpid() not in {metrics["pid"] for metrics in found}
@@ -110,7 +110,7 @@ def test_cells_have_one_thread_in_the_client_too(tmp_path):
 
     with threadpool_limits(2):
         allowed = [pool["num_threads"] for pool in threadpool_info()]
-        run_sweep(Sweep(f"{TASKS}:blas_threads"), tmp_path / "results.db", executor=SerialExecutor())
+        run_sweep(Sweep(f"{JOBS}:blas_threads"), tmp_path / "results.db", executor=SerialExecutor())
         assert [pool["num_threads"] for pool in threadpool_info()] == allowed
     assert max(allowed) == 2
     assert [record.metrics for record in records(tmp_path / "results.db")] == [{"value": 1}]
@@ -160,18 +160,18 @@ def test_workers_that_cannot_start_are_an_error_and_not_failed_cells(tmp_path, m
 
 def test_progress_counts_everything(tmp_path):
     seen = []
-    run_sweep(numbered("fails_at_two"), tmp_path / "results.db", executor=ProcessExecutor(2), progress=seen.append)
+    run_sweep(numbered("fails_at_two"), tmp_path / "results.db", executor=ProcessExecutor(2), callback=seen.append)
     assert [(now.done + now.failed, now.ran, now.cells) for now in seen] == [(n, n, 5) for n in range(6)]
     assert seen[-1].failed == 1
     assert max(now.running for now in seen) <= 2
     again = []
-    run_sweep(numbered("fails_at_two"), tmp_path / "results.db", jobs=1, retry_failed=True, progress=again.append)
+    run_sweep(numbered("fails_at_two"), tmp_path / "results.db", workers=1, retry_failed=True, callback=again.append)
     assert [(now.done, now.failed, now.ran) for now in again] == [(4, 0, 0), (4, 1, 1)]
 
 
 def test_a_sweep_runs_outside_the_main_thread_too(tmp_path):
     reports = []
-    thread = threading.Thread(target=lambda: reports.append(run_sweep(draws(8), tmp_path / "results.db", jobs=2)))
+    thread = threading.Thread(target=lambda: reports.append(run_sweep(draws(8), tmp_path / "results.db", workers=2)))
     thread.start()
     thread.join(60)
     assert reports[0].counts.done == 8
@@ -185,10 +185,10 @@ def test_sweeps_load_nothing_that_they_may_not_need():
 
 
 def test_bad_sizes_are_refused():
-    with pytest.raises(InvalidParameter, match="jobs = 0"):
+    with pytest.raises(InvalidParameter, match="workers = 0"):
         ProcessExecutor(0)
-    with pytest.raises(InvalidParameter, match="jobs"):
-        DaskExecutor("tcp://127.0.0.1:8786", jobs=3)
+    with pytest.raises(InvalidParameter, match="workers"):
+        DaskExecutor("tcp://127.0.0.1:8786", workers=3)
 
 
 def test_without_dask_the_message_names_the_extra(tmp_path, monkeypatch):

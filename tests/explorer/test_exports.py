@@ -40,8 +40,8 @@ def test_the_script_makes_what_the_page_shows(parameters):
     assert names["solution"].alpha_c == shown.solution.alpha_c
     np.testing.assert_array_equal(names["curve"].alpha_c.values, shown.curve.alpha_c)
     np.testing.assert_allclose(
-        np.interp(shown.curve.one_layer_x, shown.curve.x, names["one_layer"].alpha_c.values),
-        shown.curve.one_layer,
+        np.interp(shown.curve.linear_x, shown.curve.x, names["linear"].alpha_c.values),
+        shown.curve.linear,
         rtol=2e-3,  # the page draws 40 of the 120 points where there is a margin
     )
     numbers = key_numbers(shown)
@@ -66,7 +66,7 @@ def test_the_training_script_repeats_the_run_of_the_page(nonlinearity):
     progress, result = trainer.progress(), names["result"]
     assert result.solved
     assert progress.epoch == result.epochs
-    np.testing.assert_array_equal(progress.error * progress.n_patterns, result.error_history)
+    np.testing.assert_array_equal(progress.error, result.error_history / result.n_patterns)
     np.testing.assert_array_equal(progress.weights, names["finite"].flat_weights(result.weights))
 
 
@@ -89,5 +89,5 @@ def test_the_table_holds_every_curve_and_the_link(parameters):
     alpha = [float(row["y"]) for row in rows if row["quantity"] == "alpha_c"]
     np.testing.assert_array_equal(alpha, shown.curve.alpha_c[np.isfinite(shown.curve.alpha_c)])
     quantities = {row["quantity"] for row in rows}
-    assert {"g", "one_layer_alpha_c"} <= quantities
+    assert {"g", "linear_alpha_c"} <= quantities
     assert ("density" in quantities) == (shown.solution is not None)

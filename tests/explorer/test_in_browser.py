@@ -96,7 +96,7 @@ def test_presets(load):
     wait_for(page, "alpha_c", song["alpha_c"])
     assert page.inner_text("#silent_fraction") == "76.00 %"
     assert page.inner_text("#theta_d_mv") == song["theta_d_mv"]
-    page.click("text=one-layer")
+    page.click("[data-preset=linear]")
     wait_for(page, "alpha_c", "1.0000")
     page.wait_for_selector("#validity li.fine >> text=stable up to capacity")
 
@@ -188,7 +188,7 @@ def test_an_easy_run_is_solved_and_its_script_repeats_it(load):
     page.click("#start")
     page.wait_for_function("document.getElementById('run-text').textContent === 'solved'")
     page.click("#training details summary")
-    page.wait_for_function("document.querySelector('#training code').textContent.includes('random_task')")
+    page.wait_for_function("document.querySelector('#training code').textContent.includes('random_patterns')")
     names, _ = run(page.inner_text("#training code"))
     assert names["result"].epochs == int(page.inner_text("#run-epoch"))
 

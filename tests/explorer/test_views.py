@@ -28,8 +28,8 @@ def test_key_numbers_are_the_solution():
     assert numbers["silent_fraction"] == f"{100 * solution.silent_fraction:.2f} %"
     assert numbers["theta_d_mv"] == f"{units.theta_d_mv(0.05):.3g} mV"
     assert numbers["theta_s_mv"] == f"{units.theta_s_mv(0.5):.3g} mV"
-    one_layer = dc.critical_capacity(dc.NeuronSpec(dc.Linear(), 0.05, 0.5), dc.TaskSpec(0.2, 0.3, 0.1)).alpha_c
-    assert numbers["gain"] == f"{solution.alpha_c / one_layer:.2f} ×"
+    linear = dc.critical_capacity(dc.NeuronSpec(dc.Linear(), 0.05, 0.5), dc.TaskSpec(0.2, 0.3, 0.1)).alpha_c
+    assert numbers["gain"] == f"{solution.alpha_c / linear:.2f} ×"
 
 
 @pytest.mark.parametrize("axis", ["theta_d", "theta_s"])
@@ -40,8 +40,8 @@ def test_curves_are_those_of_the_package_and_pass_through_the_neuron(axis, g):
     curve = dc.capacity_curve(parameters.neuron, parameters.task, **{axis: shown.curve.x})
     np.testing.assert_array_equal(shown.curve.alpha_c, curve.alpha_c.values)
     linear = dc.NeuronSpec(dc.Linear(), 0.5, 0.5)
-    one_layer = dc.capacity_curve(linear, parameters.task, **{axis: shown.curve.one_layer_x})
-    np.testing.assert_allclose(shown.curve.one_layer, one_layer.alpha_c.values, rtol=1e-9)
+    linear = dc.capacity_curve(linear, parameters.task, **{axis: shown.curve.linear_x})
+    np.testing.assert_allclose(shown.curve.linear, linear.alpha_c.values, rtol=1e-9)
     at = np.interp(0.5, shown.curve.x, shown.curve.alpha_c)
     assert math.isclose(at, shown.solution.alpha_c, rel_tol=0.02)
 
@@ -79,8 +79,8 @@ def test_every_setting_has_a_view(parameters):
 def test_presets_come_from_where_they_say():
     paper = Parameters().changed(preset("paper"))
     assert round(view(paper).solution.alpha_c, 5) == 4.95132
-    one_layer = Parameters().changed(preset("one_layer"))
-    assert round(view(one_layer).solution.alpha_c, 9) == 1.0
+    linear = Parameters().changed(preset("linear"))
+    assert round(view(linear).solution.alpha_c, 9) == 1.0
     data = dc.datasets.song2005()
     fit = fit_weights(
         data.amplitudes_mv, data.n_tested, p0=0.76, method="histogram", nonlinearity=dc.Polsky(0.2, 20.0),
@@ -90,7 +90,7 @@ def test_presets_come_from_where_they_say():
     solution = view(song).solution
     assert round(solution.silent_fraction, 6) == 0.76
     assert math.isclose(solution.W_star, fit.W_star, rel_tol=1e-9)
-    assert set(PRESETS) == {"paper", "song2005", "one_layer"}
+    assert set(PRESETS) == {"paper", "song2005", "linear"}
 
 
 def test_a_preset_leaves_nothing_of_the_neuron_before():
@@ -116,7 +116,7 @@ def test_validity_is_stability_and_one_step_of_breaking():
         ({"n_branches": 2, "f_out": 0.4}, ["warning", "warning"], "derived for f_out = ½"),
         ({"n_branches": 2, "theta_d": 1.0}, ["warning", "warning"], "lies above it"),
         ({"n_branches": 1}, ["warning", "warning"], "K = 1"),
-        ({"nonlinearity": "linear"}, ["fine", "fine"], "one-layer neuron has no branches"),
+        ({"nonlinearity": "linear"}, ["fine", "fine"], "linear neuron has no branches"),
     ],
 )
 def test_the_note_speaks_of_stability_and_of_finite_trees(settings, kinds, words):

@@ -53,12 +53,12 @@ def test_a_neuron_at_capacity_is_found_from_its_weights_in_millivolts():
 
 def test_both_explanations_have_the_fitted_weights():
     fit = fitted(quantiles_mv(0.72, 1.0, 20_000))
-    assert fit.one_layer.solution is not None
-    for solution in (fit.dendrites.solution, fit.one_layer.solution):
+    assert fit.linear.solution is not None
+    for solution in (fit.dendrites.solution, fit.linear.solution):
         assert_allclose([solution.B, solution.W_star], [fit.B, fit.W_star], rtol=1e-8)
-    assert fit.one_layer.kappa_mv == fit.one_layer.kappa * 15.0 > 0.0
+    assert fit.linear.kappa_mv == fit.linear.kappa * 15.0 > 0.0
     # The contrast of the paper: dendrites buy sparse synapses without a margin, and more capacity.
-    assert fit.dendrites.solution.alpha_c > 5.0 * fit.one_layer.solution.alpha_c
+    assert fit.dendrites.solution.alpha_c > 5.0 * fit.linear.solution.alpha_c
 
 
 def test_a_silent_fraction_out_of_reach_is_said_to_be_with_interval_and_nearest_solution():

@@ -33,7 +33,7 @@ def test_numbers_are_those_of_the_neuron_at_capacity():
     inputs = report.preactivation_mv.ppf((np.arange(200_000) + 0.5) / 200_000)
     assert_allclose(np.mean(12.0 * fit.nonlinearity(inputs / 12.0)), report.mean_output_mv, rtol=1e-4)
     assert_allclose(report.theta_s_mv, 80 * report.mean_output_mv, rtol=1e-12)
-    assert report.one_layer_alpha_c == fit.one_layer.solution.alpha_c
+    assert report.linear_alpha_c == fit.linear.solution.alpha_c
 
 
 def test_a_fraction_out_of_reach_is_reported_for_the_nearest_neuron():
@@ -42,12 +42,12 @@ def test_a_fraction_out_of_reach_is_reported_for_the_nearest_neuron():
     assert report.silent_fraction < CapacityWeights(1.3, 1.0).silent_fraction
 
 
-def test_without_a_one_layer_alternative_its_numbers_are_missing():
+def test_without_a_linear_alternative_its_numbers_are_missing():
     fit = fitted(-0.3)
     report = capacity_report(fit)
-    assert math.isnan(report.one_layer_alpha_c)
-    assert math.isnan(report.one_layer_kappa_mv)
-    assert "margin" in fit.one_layer.reason
+    assert math.isnan(report.linear_alpha_c)
+    assert math.isnan(report.linear_kappa_mv)
+    assert "margin" in fit.linear.reason
 
 
 def test_entropy_of_a_fair_label_is_one_bit():

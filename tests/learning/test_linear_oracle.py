@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dendrocap import DendriticNeuron, InvalidParameter, LinearNeuron, NeuronSpec, Polsky, random_patterns
-from dendrocap.learning import SGD, HalveOnPlateau, linear_feasibility, random_task, train
+from dendrocap.learning import SGD, HalveOnPlateau, linear_feasibility, patterns_at_load, train
 
 
 def test_margins_of_a_task_that_can_be_done_by_hand():
@@ -44,7 +44,7 @@ def test_the_margin_reported_is_that_of_the_weights():
 def test_training_solves_easy_tasks_and_never_claims_an_impossible_one(seed):
     neuron = LinearNeuron(0.5, 199)
     for alpha in (0.6, 1.1, 1.4):
-        inputs, labels = random_task(neuron, alpha, seed)
+        inputs, labels = patterns_at_load(neuron, alpha, seed)
         possible = linear_feasibility(neuron, inputs, labels).feasible
         result = train(
             neuron, inputs, labels, algorithm=SGD(0.1), schedule=HalveOnPlateau(50), max_epochs=3000, seed=seed
@@ -59,14 +59,14 @@ def test_training_solves_easy_tasks_and_never_claims_an_impossible_one(seed):
 @pytest.mark.parametrize("seed", range(3))
 def test_training_solves_what_is_solvable_at_nine_tenths_of_capacity(seed):
     neuron = LinearNeuron(0.5, 999)
-    inputs, labels = random_task(neuron, 0.9, seed)
+    inputs, labels = patterns_at_load(neuron, 0.9, seed)
     assert linear_feasibility(neuron, inputs, labels).feasible
     result = train(
         neuron, inputs, labels, algorithm=SGD(0.1), schedule=HalveOnPlateau(1000), max_epochs=20_000, seed=seed
     )
     assert result.solved
     # Capacity 1 is a limit of large N; at N = 999 the transition is about N^(-1/2) wide.
-    impossible = random_task(neuron, 1.15, seed)
+    impossible = patterns_at_load(neuron, 1.15, seed)
     assert not linear_feasibility(neuron, *impossible).feasible
     assert not train(
         neuron, *impossible, algorithm=SGD(0.1), schedule=HalveOnPlateau(20), max_epochs=500, seed=seed

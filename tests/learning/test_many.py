@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from dendrocap import DendriticNeuron, InvalidParameter, LinearNeuron, NeuronSpec, Polsky, random_patterns
-from dendrocap.learning import SGD, HalveOnPlateau, Lorentzian, train, train_many
+from dendrocap.learning import SGD, HalveOnPlateau, Lorentzian, Recipe, train, train_many
 from dendrocap.learning.many import available_cores, in_parallel
 
 ROOT = Path(__file__).parents[2]
@@ -26,16 +26,8 @@ def weights_of(neuron):
 def test_results_equal_single_runs_bit_for_bit(workers):
     inputs, labels = random_patterns(90, 100, rng=0)
     schedule = HalveOnPlateau(5)
-    together = train_many(
-        NEURONS,
-        inputs,
-        labels,
-        algorithms=ALGORITHMS,
-        seeds=[0, 1],
-        schedule=schedule,
-        max_epochs=60,
-        workers=workers,
-    )
+    recipes = [Recipe(algorithm, schedule, max_epochs=60) for algorithm in ALGORITHMS]
+    together = train_many(NEURONS, inputs, labels, recipes=recipes, seeds=[0, 1], workers=workers)
     alone = [
         train(neuron, inputs, labels, algorithm=algorithm, seed=seed, schedule=schedule, max_epochs=60)
         for neuron in NEURONS
@@ -51,7 +43,7 @@ def test_results_equal_single_runs_bit_for_bit(workers):
 
 def test_a_failed_run_does_not_disturb_the_others():
     inputs, labels = random_patterns(40, 100, rng=0)
-    good, bad = train_many(NEURONS[1], inputs, labels, algorithms=[SGD(0.1), SGD(1e4)], seeds=[0])
+    good, bad = train_many(NEURONS[1], inputs, labels, recipes=[Recipe(SGD(0.1)), Recipe(SGD(1e4))], seeds=[0])
     assert good.solved
     assert bad.stopped == "dead"
 
@@ -76,7 +68,7 @@ def test_an_interruption_reaches_runs_that_are_under_way():
 
 def test_results_are_told_in_order():
     told = []
-    assert in_parallel(lambda x, stop: 2 * x, [3, 1, 2], workers=2, done=told.append) == [6, 2, 4]
+    assert in_parallel(lambda x, stop: 2 * x, [3, 1, 2], workers=2, callback=told.append) == [6, 2, 4]
     assert told == [6, 2, 4]
     assert in_parallel(lambda x, stop: x, [], workers=2) == []
     assert available_cores() >= 1
@@ -96,7 +88,7 @@ def test_another_process_computes_the_same_bits():
     [
         {"seeds": []},
         {"seeds": [0], "workers": 0},
-        {"seeds": [0], "algorithms": []},
+        {"seeds": [0], "recipes": []},
         {"seeds": [-1]},
         {"seeds": [np.random.default_rng(0)]},
     ],

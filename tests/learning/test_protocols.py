@@ -1,5 +1,6 @@
 """Protocols: capacity, speed, noise and weights, on tasks small enough to check by hand or by another way."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -21,20 +22,22 @@ from dendrocap.learning import (
     SGD,
     Constant,
     HalveOnPlateau,
+    Recipe,
     algorithmic_capacity,
     learning_speed,
     linear_feasibility,
     noise_robustness,
-    random_task,
+    patterns_at_load,
     train,
     training_error_curve,
     weight_statistics,
 )
-from dendrocap.learning.capacity import _bisect, _largest_solved, _scan, success_interval
-from dendrocap.learning.tasks import Trial
+from dendrocap.learning.algorithmic_capacity import _bisect, _largest_solved, _scan, success_interval
+from dendrocap.learning.trials import Trial
 
 LINEAR = LinearNeuron(0.5, 199)
-HOW = {"algorithm": SGD(0.2, 100.0), "schedule": HalveOnPlateau(20), "max_epochs": 2000}
+RECIPE = Recipe(SGD(0.2, 100.0), HalveOnPlateau(20), max_epochs=2000)
+HOW = {"recipe": RECIPE}
 
 
 def trial(alpha, errors):
@@ -54,11 +57,10 @@ def test_error_curve_rises_with_the_load_and_repeats():
 
 
 def test_a_trial_is_the_run_one_gets_by_hand():
-    inputs, labels = random_task(LINEAR, 0.5, seed=4, task=TaskSpec(f_in=0.3, f_out=0.2))
+    inputs, labels = patterns_at_load(LINEAR, 0.5, seed=4, task=TaskSpec(f_in=0.3, f_out=0.2))
     assert inputs.shape == (100, 199)
     curve = training_error_curve(LINEAR, [0.5], seeds=[4], task=TaskSpec(f_in=0.3, f_out=0.2), **HOW)
-    run = np.random.SeedSequence(4).spawn(2)[1]
-    result = train(LINEAR, inputs, labels, seed=run, f_in=0.3, **HOW)
+    result = RECIPE.train(LINEAR, inputs, labels, seed=4)
     assert curve.points[0].trials[0].epochs == result.epochs
     assert curve.points[0].trials[0].errors == result.errors
     assert np.isnan(curve.points[0].error_of_mean)
@@ -78,7 +80,7 @@ def test_capacity_of_the_linear_neuron_is_below_what_linear_programming_allows(m
     for point in found.points:
         for one in point.trials:
             if one.error == 0.0:
-                assert linear_feasibility(neuron, *random_task(neuron, one.alpha, one.seed)).feasible
+                assert linear_feasibility(neuron, *patterns_at_load(neuron, one.alpha, one.seed)).feasible
 
 
 def test_capacity_counts_tolerance_and_ends():
@@ -86,7 +88,9 @@ def test_capacity_counts_tolerance_and_ends():
     assert always.largest_solved == (0.4,)
     assert always.reaches_limit
     assert always.interval == (0.0, np.inf)
-    never = algorithmic_capacity(LINEAR, limits=(3.0, 3.2), resolution=0.1, seeds=[0], **{**HOW, "max_epochs": 3})
+    never = algorithmic_capacity(
+        LINEAR, limits=(3.0, 3.2), resolution=0.1, seeds=[0], recipe=replace(RECIPE, max_epochs=3)
+    )
     assert never.largest_solved == (0.0,)
     assert not never.reaches_limit
 
@@ -119,12 +123,12 @@ def test_wilson_interval_solves_its_defining_equation():
 
 
 def test_learning_speed_is_the_length_of_its_runs():
-    speed = learning_speed(LINEAR, algorithm=SGD(1.0), schedule=Constant(), max_epochs=300, alpha=0.3, seeds=range(4))
+    speed = learning_speed(LINEAR, recipe=Recipe(SGD(1.0), Constant(), 300), alpha=0.3, seeds=range(4))
     assert speed.solved == 4
     assert speed.median_epochs == np.median(speed.epochs)
     assert len(speed.mean_error) == speed.epochs.max()
     assert speed.mean_error[-1] == 0.0 < speed.mean_error[0]
-    hopeless = learning_speed(LINEAR, algorithm=SGD(1.0), schedule=Constant(), max_epochs=2, alpha=2.0, seeds=[0])
+    hopeless = learning_speed(LINEAR, recipe=Recipe(SGD(1.0), Constant(), 2), alpha=2.0, seeds=[0])
     assert (hopeless.solved, hopeless.median_epochs) == (0, np.inf)
 
 

@@ -50,7 +50,7 @@ def test_a_function_cannot_be_stored(tmp_path):
     neuron = DendriticNeuron(NeuronSpec(Custom(np.tanh), 0.1, 0.1), 50, 7)
     inputs, labels = random_patterns(5, 50, rng=0)
     result = train(neuron, inputs, labels, seed=1, max_epochs=2)
-    with pytest.raises(InvalidParameter, match="a function cannot be stored"):
+    with pytest.raises(InvalidParameter, match="function cannot be stored"):
         save_run(tmp_path / "run.npz", result, inputs, labels)
 
 

@@ -32,6 +32,7 @@ from dendrocap.learning import (
     train,
 )
 from dendrocap.learning.engine import CompiledEngine
+from dendrocap.model.seeds import generator_for
 from tests.naive.learning import naive_epoch
 
 SMALL = DendriticNeuron(NeuronSpec(Polsky(), theta_d=0.1, theta_s=0.5), n_inputs=100, n_branches=7)
@@ -48,7 +49,7 @@ def test_a_run_equals_naive_epochs_with_the_rates_of_its_schedule(schedule):
     run = Training(
         SMALL, inputs, labels, algorithm=SGD(0.2, 5.0, precision="float64"), schedule=schedule, weights=first, seed=8
     )
-    shuffles = np.random.default_rng(8)
+    shuffles = generator_for("run", 8)
     flat, errors = SMALL.flat_weights(first), []
     for record in run:
         flat = naive_epoch(SMALL, flat, inputs, labels, shuffles.permutation(20), record.learning_rate, 5.0)

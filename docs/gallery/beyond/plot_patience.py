@@ -15,11 +15,11 @@ import dendrocap as dc
 waits = [5, 20, 100, 400]
 figure, axes = plt.subplots(figsize=(4.6, 3), layout="constrained")
 for label, neuron, colour in (
-    ("one layer", dc.LinearNeuron(0.5, n_inputs=198), "black"),
+    ("linear", dc.LinearNeuron(0.5, n_inputs=198), "black"),
     ("Polsky", dc.DendriticNeuron(dc.NeuronSpec(dc.Polsky(), 0.1, 0.5), n_inputs=198, n_branches=6), "#D55E00"),
 ):
     found = [
-        dc.algorithmic_capacity(neuron, algorithm=dc.SGD(0.1), schedule=dc.HalveOnPlateau(wait), max_epochs=4000)
+        dc.algorithmic_capacity(neuron, recipe=dc.Recipe(dc.SGD(0.1), dc.HalveOnPlateau(wait), max_epochs=4000))
         for wait in waits
     ]
     middle = [one.alpha for one in found]

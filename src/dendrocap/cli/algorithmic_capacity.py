@@ -7,33 +7,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dendrocap.cli import learning_options as options
+from dendrocap.cli.option_groups import NeuronOptions, PlateauOptions, spread
 from dendrocap.cli.output import JsonFlag, PlotPath, emit, message, plot_target, progress
 
 if TYPE_CHECKING:
     from dendrocap.learning import AlgorithmicCapacity, LoadPoint
-    from dendrocap.learning.tasks import Trial
+    from dendrocap.learning.trials import Trial
 
 __all__ = ["algorithmic_capacity"]
 
 
+@spread
 def algorithmic_capacity(
-    patience: Annotated[
-        int, typer.Option(help="Epochs without a new minimum before the rate is halved. It decides the outcome.")
-    ],
-    nonlinearity: options.NonlinearityName = "polsky",
-    x_min: options.XMin = None,
-    gamma: options.Gamma = None,
-    theta_d: options.ThetaD = 0.05,
-    theta_s: options.ThetaS = 0.5,
-    inputs: options.Inputs = 999,
-    branches: options.Branches = 27,
-    linear: options.LinearFlag = False,
-    rate: options.Rate = 0.01,
-    gamma_ce: options.GammaCe = 100.0,
-    surrogate_width: options.SurrogateWidth = None,
-    surrogate_center: options.SurrogateCenter = 0.4,
-    precision: options.Precision = "float32",
-    epochs: options.Epochs = 20_000,
+    neuron: NeuronOptions,
+    learning: PlateauOptions,
     start: Annotated[float, typer.Option("--from", help="Smallest load.")] = 0.1,
     stop: Annotated[float, typer.Option("--to", help="Largest load.")] = 2.0,
     resolution: Annotated[float, typer.Option(help="Distance of the loads tried.")] = 0.1,
@@ -54,18 +41,16 @@ def algorithmic_capacity(
     """
     import numpy as np
 
-    from dendrocap import learning
-    from dendrocap.learning.capacity import load_points
+    from dendrocap import learning as protocols
+    from dendrocap.learning.algorithmic_capacity import load_points
     from dendrocap.validation import choice, whole_number
 
     target = plot_target(plot) if plot else None
     choice("--method", method, ("bisection", "scan", "curve"))
     several = range(whole_number("--seeds", seeds, 1))
-    neuron = options.neuron_from(nonlinearity, x_min, gamma, theta_d, theta_s, inputs, branches, linear)
+    measured = neuron.neuron()
     how: dict[str, Any] = {
-        "algorithm": options.algorithm_from(rate, gamma_ce, surrogate_width, surrogate_center, precision),
-        "schedule": options.schedule_from(patience, 0.0),
-        "max_epochs": epochs,
+        "recipe": learning.recipe(),
         "seeds": several,
         "tolerance": tolerance,
         "workers": workers,
@@ -81,7 +66,7 @@ def algorithmic_capacity(
                     kept.append(trial)
                     tell(total=len(alphas) * seeds, label="run")
 
-                learning.training_error_curve(neuron, alphas, done=keep_run, **how)
+                protocols.training_error_curve(measured, alphas, callback=keep_run, **how)
                 verdict = ""
             else:
 
@@ -91,10 +76,10 @@ def algorithmic_capacity(
 
                 limits = (start, stop)
                 verdict = _verdict(
-                    learning.algorithmic_capacity(
-                        neuron, limits=limits, resolution=resolution, method=method, done=keep_seed, **how
+                    protocols.algorithmic_capacity(
+                        measured, limits=limits, resolution=resolution, method=method, callback=keep_seed, **how
                     ),
-                    patience,
+                    learning.patience,
                 )
         except KeyboardInterrupt:
             if not kept:
@@ -107,7 +92,7 @@ def algorithmic_capacity(
     if target:
         from dendrocap import plot as plots
 
-        plots.save(plots.error_curve(points, neuron.nonlinearity.name), target)
+        plots.save(plots.error_curve(points, measured.nonlinearity.name), target)
         message(f"figure: {target}")
     if interrupted:
         raise typer.Exit(130)

@@ -2,37 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from dendrocap.cli.option_groups import spread
 from dendrocap.cli.output import CsvFlag, JsonFlag, PlotPath
-from dendrocap.cli.theory_grid import (
-    Gamma,
-    Grid,
-    InputLevel,
-    Kappa,
-    LogFlag,
-    Names,
-    OutputLevel,
-    Steps,
-    ThetaD,
-    ThetaS,
-    XMin,
-    run,
-    steps_of_breaking,
-)
+from dendrocap.cli.theory_grid import GridOptions, run
 
 __all__ = ["capacity"]
 
 
+@dataclass(frozen=True, kw_only=True)
+class CapacityGrid(GridOptions):
+    """A grid of capacities."""
+
+    rsb: Annotated[
+        str | None,
+        typer.Option(
+            "--rsb", help="Steps of replica symmetry breaking: 0,1,2,full.", metavar="STEPS", show_default="0"
+        ),
+    ] = None
+
+
+@spread
 def capacity(
-    nonlinearity: Names = "polsky",
-    theta_d: ThetaD = "0.5",
-    theta_s: ThetaS = "0.5",
-    x_min: XMin = "0.33",
-    gamma: Gamma = "15",
-    f_in: InputLevel = "0.5",
-    f_out: OutputLevel = "0.5",
-    kappa: Kappa = "0",
-    rsb: Steps = None,
-    log: LogFlag = False,
+    grid: CapacityGrid,
     plot: PlotPath = None,
     as_json: JsonFlag = False,
     as_csv: CsvFlag = False,
@@ -49,18 +45,13 @@ def capacity(
     """
     from dendrocap.theory.parameter_grids import BROKEN_FIELDS, CAPACITY_FIELDS, capacity_points
 
-    texts = {
-        "theta_d": theta_d, "theta_s": theta_s, "x_min": x_min, "gamma": gamma,
-        "f_in": f_in, "f_out": f_out, "kappa": kappa,
-    }  # fmt: skip
-    steps = steps_of_breaking(rsb) if rsb is not None else ()
     shown = ["alpha_c", "silent_fraction", "B", "W_star", "Q", "preactivation_mean", "preactivation_sd"]
-    if steps:
+    if grid.steps:
         shown = ["alpha_c", "silent_fraction", "Q", "effective_levels", "quadrature_error", "steps_error"]
     run(
-        Grid(nonlinearity, texts, log, steps),
+        grid,
         capacity_points,
-        list(BROKEN_FIELDS if steps else CAPACITY_FIELDS),
+        list(BROKEN_FIELDS if grid.steps else CAPACITY_FIELDS),
         shown,
         as_json=as_json,
         as_csv=as_csv,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dendrocap.cli.option_groups import ShapeOptions, TaskOptions, spread
 from dendrocap.cli.output import JsonFlag, PlotPath, emit, message, plot_target, progress
 from dendrocap.errors import InvalidParameter
 
@@ -51,6 +52,7 @@ def fit_nonlinearity_command(
 
 
 @fit.command("weights")
+@spread
 def fit_weights_command(
     amplitudes: DataFile,
     tested: Annotated[int | None, typer.Option(help="Pairs tested, connected or not.")] = None,
@@ -59,19 +61,13 @@ def fit_weights_command(
     method: Annotated[str, typer.Option(help="likelihood, or histogram for the paper's least squares.")] = "likelihood",
     detection: Annotated[float, typer.Option(help="mV below which a connection looks silent.")] = 0.0,
     bin_width: Annotated[float, typer.Option(help="Of the histogram, in mV.")] = 0.1,
-    f_in: Annotated[float, typer.Option(help="Input coding level.")] = 0.05,
-    f_out: Annotated[float, typer.Option(help="Output coding level.")] = 0.05,
-    kappa: Annotated[float, typer.Option(help="Margin of the neuron with dendrites.")] = 0.0,
-    nonlinearity: Annotated[
-        str, typer.Option("--nonlinearity", "-g", help="polsky, relu, saturating-relu.")
-    ] = "polsky",
-    x_min: Annotated[float | None, typer.Option(help="Polsky: where the sigmoid takes over.")] = None,
-    gamma: Annotated[float | None, typer.Option(help="Polsky: steepness of the sigmoid.")] = None,
+    task: TaskOptions = TaskOptions(f_in=0.05, f_out=0.05),
+    shape: ShapeOptions = ShapeOptions(),
     curve: Annotated[
         Path | None, typer.Option(help="Measured curve to fit for g and the scale, instead of naming one.")
     ] = None,
-    n_inputs: Annotated[int, typer.Option(help="N, synapses of the neuron.")] = 10_000,
-    n_branches: Annotated[int, typer.Option(help="K, its dendritic branches.")] = 100,
+    n_inputs: Annotated[int, typer.Option("--n-inputs", "-N", help="N, synapses of the neuron.")] = 10_000,
+    n_branches: Annotated[int, typer.Option("--n-branches", "-K", help="K, its dendritic branches.")] = 100,
     scale: Annotated[float | None, typer.Option(help="mV of a saturated dendrite; 15 if no curve tells it.")] = None,
     bootstrap: Bootstrap = 1000,
     seed: Seed = 0,
@@ -85,14 +81,13 @@ def fit_weights_command(
     """
     from dendrocap.datasets import read_table
     from dendrocap.fitting import capacity_report, fit_weights
-    from dendrocap.model import TaskSpec, Units, named_nonlinearity
+    from dendrocap.model import Units
     from dendrocap.validation import whole_number
 
     target = plot_target(plot) if plot else None
     if curve is None:
-        given = {name: value for name, value in (("x_min", x_min), ("gamma", gamma)) if value is not None}
-        g, measured_scale = named_nonlinearity(nonlinearity, **given), 15.0
-    elif x_min is not None or gamma is not None or scale is not None:
+        g, measured_scale = shape.g(), 15.0
+    elif shape.x_min is not None or shape.gamma is not None or scale is not None:
         raise InvalidParameter("--curve is not allowed together with --x-min, --gamma or --scale: it determines them")
     else:
         fitted_curve = _fitted_curve(curve, None, None, "polsky", None)
@@ -108,7 +103,7 @@ def fit_weights_command(
             detection_threshold_mv=detection,
             bin_width_mv=bin_width,
             nonlinearity=g,
-            task=TaskSpec(f_in, f_out, kappa),
+            task=task.task(),
             units=Units(n_inputs, n_branches, measured_scale if scale is None else scale),
             n_bootstrap=bootstrap,
             level=level,
@@ -137,7 +132,7 @@ def song2005_command(
 
     Example: dendrocap fit song2005 --plot fig6.png
     """
-    from dendrocap.experiments.song2005 import PRINTED, compare_with_paper
+    from dendrocap.experiments.song2005_fit import PRINTED, compare_with_paper
     from dendrocap.validation import whole_number
 
     target = plot_target(plot) if plot else None
@@ -200,9 +195,9 @@ def _weights_row(fit: WeightFit, report: CapacityReport) -> dict[str, Any]:
         "preactivation_mean_mv": report.preactivation_mv.mean(),
         "preactivation_sd_mv": report.preactivation_mv.std(),
         "inactive_branches": report.inactive_branches,
-        "one_layer_kappa": fit.one_layer.kappa,
-        "one_layer_kappa_mv": fit.one_layer.kappa_mv,
-        "one_layer_alpha_c": report.one_layer_alpha_c,
+        "linear_kappa": fit.linear.kappa,
+        "linear_kappa_mv": fit.linear.kappa_mv,
+        "linear_alpha_c": report.linear_alpha_c,
     }
     for candidate in fit.comparison:
         name = candidate.name.replace(", ", "_").replace(" ", "_")
@@ -224,8 +219,8 @@ def _weights_table(fit: WeightFit, report: CapacityReport) -> list[dict[str, Any
         ("information", report.bits_per_synapse, "", "", "bits / synapse"),
         ("branch input, mean", report.preactivation_mv.mean(), "", "", "mV"),
         ("branch input, sd", report.preactivation_mv.std(), "", "", "mV"),
-        ("without dendrites: margin kappa", report.one_layer_kappa_mv, "", "", "mV"),
-        ("without dendrites: capacity", report.one_layer_alpha_c, "", "", "patterns / synapse"),
+        ("without dendrites: margin kappa", report.linear_kappa_mv, "", "", "mV"),
+        ("without dendrites: capacity", report.linear_alpha_c, "", "", "patterns / synapse"),
     ]
     return [dict(zip(("quantity", "value", "low", "high", "unit"), line, strict=True)) for line in lines]
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
 
+from dendrocap.cli.option_groups import RecipeOptions, SpecOptions, spread
 from dendrocap.cli.output import JsonFlag, PlotPath, emit, message, plot_target
 from dendrocap.errors import InvalidParameter
 
@@ -16,19 +18,27 @@ PRESETS: dict[str, tuple[int | None, int, int]] = {"quick": (2000, 20, 3), "pape
 BRANCHES = {"mnist": 7, "fashion-mnist": 7, "cifar10": 8, "cifar10-odd-even": 8}
 
 
+@dataclass(frozen=True, kw_only=True)
+class ImageRecipe(RecipeOptions):
+    """How the dendritic neuron is trained; the linear one has a rule of its own and the same schedule."""
+
+    learning_rate: Annotated[float, typer.Option(help="Of the dendritic neuron, in the first epoch.")] = 0.03
+    gamma_ce: Annotated[float, typer.Option(help="Steepness of the loss of the dendritic neuron.")] = 10.0
+    max_epochs: Annotated[int | None, typer.Option(help="Epochs; overrides the preset.")] = None  # type: ignore[assignment]
+
+
+@spread
 def generalise(
-    task: Annotated[str, typer.Argument(help="mnist, fashion-mnist, cifar10 (bird/ship) or cifar10-odd-even.")],
+    dataset: Annotated[str, typer.Argument(help="mnist, fashion-mnist, cifar10 (bird/ship) or cifar10-odd-even.")],
     preset: Annotated[str, typer.Option(help="quick: 2,000 images, 20 epochs, 3 seeds; paper: all, 100, 10")] = "quick",
-    branches: Annotated[
-        int | None, typer.Option(help="Branches K; 7 or 8 as in the paper's appendix if not given.")
+    neuron: SpecOptions = SpecOptions(theta_d=0.1),
+    n_branches: Annotated[
+        int | None,
+        typer.Option("--n-branches", "-K", help="Branches K; 7 or 8 as in the paper's appendix if not given."),
     ] = None,
+    learning: ImageRecipe = ImageRecipe(),
     images: Annotated[int | None, typer.Option(help="Training images, balanced; overrides the preset.")] = None,
-    epochs: Annotated[int | None, typer.Option(help="Epochs; overrides the preset.")] = None,
     seeds: Annotated[int | None, typer.Option(help="Number of seeds; overrides the preset.")] = None,
-    theta_d: Annotated[float, typer.Option(help="Dendritic threshold.")] = 0.1,
-    theta_s: Annotated[float, typer.Option(help="Somatic threshold.")] = 0.5,
-    learning_rate: Annotated[float, typer.Option(help="Of the dendritic neuron.")] = 0.03,
-    gamma_ce: Annotated[float, typer.Option(help="Steepness of the loss of the dendritic neuron.")] = 10.0,
     linear_rate: Annotated[float, typer.Option(help="Learning rate of the linear neuron.")] = 0.1,
     linear_gamma_ce: Annotated[float, typer.Option(help="Steepness of the loss of the linear neuron.")] = 10.0,
     workers: Annotated[int | None, typer.Option(help="Seeds at a time; all cores if not given.")] = None,
@@ -41,21 +51,21 @@ def generalise(
     """
     from dendrocap.cli.output import progress
     from dendrocap.datasets import TASKS
-    from dendrocap.experiments.generalisation import GeneralisationCurve, summary
-    from dendrocap.experiments.generalisation import generalise as run
+    from dendrocap.experiments.generalise import GeneralisationCurve, summary
+    from dendrocap.experiments.generalise import generalise as run
     from dendrocap.validation import choice, whole_number
 
-    choice("task", task, tuple(TASKS))
+    choice("dataset", dataset, tuple(TASKS))
     n_train, max_epochs, n_seeds = PRESETS[choice("--preset", preset, tuple(PRESETS))]
     n_train = images if images is not None else n_train
-    max_epochs = whole_number("--epochs", max_epochs if epochs is None else epochs, 1)
+    max_epochs = whole_number("--max-epochs", learning.max_epochs or max_epochs, 1)
     n_seeds = whole_number("--seeds", n_seeds if seeds is None else seeds, 1)
-    if theta_d <= 0.0:
-        raise InvalidParameter(f"--theta-d {theta_d} is not allowed: it must be > 0")
+    if neuron.theta_d <= 0.0:
+        raise InvalidParameter(f"--theta-d {neuron.theta_d} is not allowed: it must be > 0")
     target = plot_target(plot) if plot else None
     kept: list[GeneralisationCurve] = []
     interrupted = False
-    with progress(2 * n_seeds, f"training on {task}") as step:
+    with progress(2 * n_seeds, f"training on {dataset}") as step:
 
         def keep(curve: GeneralisationCurve) -> None:
             if curve.epochs.size and curve.epochs[-1] == max_epochs:  # Ctrl-C cuts others short
@@ -64,18 +74,15 @@ def generalise(
 
         try:
             curves = run(
-                task,
-                n_branches=BRANCHES[task] if branches is None else branches,
+                dataset,
+                neuron.spec(),
+                learning.recipe(max_epochs=max_epochs),
+                n_branches=BRANCHES[dataset] if n_branches is None else n_branches,
                 seeds=range(n_seeds),
-                max_epochs=max_epochs,
                 n_train=n_train,
                 every=max(1, max_epochs // 20),
                 workers=workers,
-                done=keep,
-                theta_d=theta_d,
-                theta_s=theta_s,
-                learning_rate=learning_rate,
-                gamma_ce=gamma_ce,
+                callback=keep,
                 linear_rate=linear_rate,
                 linear_gamma_ce=linear_gamma_ce,
             )
@@ -85,11 +92,11 @@ def generalise(
             curves, interrupted = sorted(kept, key=lambda curve: (curve.contender, curve.seed)), True
     rows = summary(curves)
     last = [row for row in rows if row["epoch"] == rows[-1]["epoch"]]
-    emit(rows if as_json else last, as_json=as_json, title=f"{TASKS[task].meaning}, {n_seeds} seeds")
+    emit(rows if as_json else last, as_json=as_json, title=f"{TASKS[dataset].meaning}, {n_seeds} seeds")
     if target:
         from dendrocap import plot as plots
 
-        plots.save(plots.generalisation(rows, TASKS[task].meaning), target)
+        plots.save(plots.generalisation(rows, TASKS[dataset].meaning), target)
         message(f"figure: {target}")
     if interrupted:
         message(f"interrupted: {len(curves)} of {2 * n_seeds} runs were finished and are shown")

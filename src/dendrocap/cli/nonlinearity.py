@@ -29,11 +29,11 @@ def nonlinearity(
     """
     import numpy as np
 
-    from dendrocap.model import named_nonlinearity
+    from dendrocap.model.flat import nonlinearity_from_flat
     from dendrocap.validation import real_number, whole_number
 
-    given = {"x_min": x_min, "gamma": gamma}
-    g = named_nonlinearity(name, **{key: value for key, value in given.items() if value is not None})
+    given = {"nonlinearity": name, "x_min": x_min, "gamma": gamma}
+    g = nonlinearity_from_flat({key: value for key, value in given.items() if value is not None})
     start = real_number("--from", start)
     stop = real_number("--to", stop, start, low_open=True)
     x = np.linspace(start, stop, whole_number("--points", points, 2, 1_000_000))

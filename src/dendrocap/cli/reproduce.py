@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dendrocap.cli.output import JsonFlag, emit, message
-from dendrocap.cli.workers import Dask, Jobs, chosen_executor, progress_bar
+from dendrocap.cli.workers import Dask, Workers, chosen_executor, progress_bar
 
 if TYPE_CHECKING:
     from dendrocap.reproduction import FigureOutcome, PaperFigure, Reproduction
@@ -25,12 +25,12 @@ def reproduce(
     figures: Annotated[
         list[str] | None, typer.Argument(metavar="[FIGURE]...", help="fig2a, 2, speed, ...; all if none is named.")
     ] = None,
-    preset: Annotated[str, typer.Option(help="quick, or paper for the sizes of the print.")] = "quick",
+    preset: Annotated[str, typer.Option(help="quick, or paper for the sizes of the paper.")] = "quick",
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for figures, data and report.")] = Path("reproduced"),
     seeds: Annotated[
         int | None, typer.Option(help="Repetitions of every simulation, in place of the preset's; more can follow.")
     ] = None,
-    jobs: Jobs = None,
+    workers: Workers = None,
     dask: Dask = None,
     listing: Annotated[
         bool, typer.Option("--list", help="Tell what there is and how long it takes, and leave.")
@@ -45,7 +45,7 @@ def reproduce(
     Writes PNG, PDF, SVG and CSV files and one self-contained report. Finished simulations are kept: after Ctrl-C or
     a crash the same command goes on. A figure that fails does not stop the others.
 
-    Example: dendrocap reproduce fig3 fig4 --preset paper --jobs 8
+    Example: dendrocap reproduce fig3 fig4 --preset paper --workers 8
     """
     from dendrocap.reproduction import FIGURES, PRESETS, selected, write_report
     from dendrocap.reproduction import reproduce as make
@@ -56,14 +56,14 @@ def reproduce(
         return
     choice("--preset", preset, tuple(PRESETS))
     selected(figures or ())  # a name that is none is refused before anything is shown
-    executor = chosen_executor(dask, jobs)
+    executor = chosen_executor(dask, workers)
     with progress_bar("") as tell:
         made = make(
             figures or (),
             preset=preset,
             out=out,
             seeds=seeds,
-            workers=jobs,
+            workers=workers,
             executor=executor,
             progress=lambda name, now: tell(now, name),
             callback=_tell,

@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
 
 import typer
 
+from dendrocap.cli.option_groups import spread
 from dendrocap.cli.output import CsvFlag, JsonFlag, PlotPath
-from dendrocap.cli.theory_grid import (
-    Gamma,
-    Grid,
-    InputLevel,
-    Kappa,
-    LogFlag,
-    Names,
-    OutputLevel,
-    ThetaD,
-    ThetaS,
-    XMin,
-    run,
-)
+from dendrocap.cli.theory_grid import GridOptions, run
 
 __all__ = ["saddle_point"]
 
@@ -32,17 +22,18 @@ QUANTITIES = {
 }
 
 
+@dataclass(frozen=True, kw_only=True)
+class LoadGrid(GridOptions):
+    """A grid of saddle points."""
+
+    parameters: ClassVar[tuple[str, ...]] = ("alpha", *GridOptions.parameters)
+
+    alpha: Annotated[str, typer.Option(help="Load P / N, from 0 up to the capacity.", metavar="VALUES")] = "0.5"
+
+
+@spread
 def saddle_point(
-    alpha: Annotated[str, typer.Option(help="Load P / N, from 0 up to the capacity.", metavar="VALUES")] = "0.5",
-    nonlinearity: Names = "polsky",
-    theta_d: ThetaD = "0.5",
-    theta_s: ThetaS = "0.5",
-    x_min: XMin = "0.33",
-    gamma: Gamma = "15",
-    f_in: InputLevel = "0.5",
-    f_out: OutputLevel = "0.5",
-    kappa: Kappa = "0",
-    log: LogFlag = False,
+    grid: LoadGrid,
     quantity: Annotated[str, typer.Option(help="What --plot shows: free_entropy, Q, q or stability.")] = "free_entropy",
     plot: PlotPath = None,
     as_json: JsonFlag = False,
@@ -57,13 +48,9 @@ def saddle_point(
     from dendrocap.theory.parameter_grids import SADDLE_POINT_FIELDS, saddle_point_points
     from dendrocap.validation import choice
 
-    texts = {
-        "alpha": alpha, "theta_d": theta_d, "theta_s": theta_s, "x_min": x_min, "gamma": gamma,
-        "f_in": f_in, "f_out": f_out, "kappa": kappa,
-    }  # fmt: skip
     y = choice("--quantity", quantity, tuple(QUANTITIES))
     run(
-        Grid(nonlinearity, texts, log),
+        grid,
         saddle_point_points,
         list(SADDLE_POINT_FIELDS),
         ["Q", "q", "M_bar", "Q_hat", "q_hat", "M_hat", "free_entropy", "stability"],

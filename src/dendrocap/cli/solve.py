@@ -8,32 +8,25 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dendrocap.cli import learning_options as options
+from dendrocap.cli.option_groups import NeuronOptions, PatternOptions, spread
 from dendrocap.cli.output import JsonFlag, message, progress
 
 if TYPE_CHECKING:
     from dendrocap.learning import TrainingResult
-    from dendrocap.model import DendriticNeuron
+    from dendrocap.model import DendriticNeuron, Patterns
 
 __all__ = ["solve"]
 
 
+@spread
 def solve(
-    nonlinearity: options.NonlinearityName = "polsky",
-    x_min: options.XMin = None,
-    gamma: options.Gamma = None,
-    theta_d: options.ThetaD = 0.5,
-    theta_s: options.ThetaS = 0.5,
-    inputs: options.Inputs = 999,
-    branches: options.Branches = 27,
-    linear: options.LinearFlag = False,
-    alpha: options.Alpha = 1.0,
-    data: options.DataPath = None,
+    neuron: NeuronOptions = NeuronOptions(theta_d=0.5),
+    patterns: PatternOptions = PatternOptions(alpha=1.0),
     solver: Annotated[
         str,
         typer.Option(help="auto, sgd, surrogate, sharpening, least-action, replicated or message-passing."),
     ] = "auto",
     time_limit: Annotated[float, typer.Option(help="Seconds after which the search ends.")] = 120.0,
-    seed: options.Seed = 0,
     save: options.SavePath = None,
     as_json: JsonFlag = False,
 ) -> None:
@@ -44,23 +37,17 @@ def solve(
 
     Example: dendrocap solve --theta-d 0.5 --alpha 1.8 --time-limit 60 --save solution.npz
     """
-    from dendrocap.learning import random_task
     from dendrocap.learning.training import INTERRUPTED
 
     file = options.save_target(save) if save else None
-    if data is not None:
-        task = options.read_task(data)
-        inputs = task[0].shape[1]
-    neuron = options.neuron_from(nonlinearity, x_min, gamma, theta_d, theta_s, inputs, branches, linear)
-    if data is None:
-        task = random_task(neuron, alpha, seed)
-    result = _follow(neuron, task, solver, time_limit, seed)
+    trained, learned = patterns.for_neuron(neuron)
+    result = _follow(trained, learned, solver, time_limit, patterns.seed)
     summary = {"solver": getattr(result.algorithm, "name", repr(result.algorithm)), **options.run_summary(result)}
-    options.emit_run(summary, as_json=as_json, title=repr(neuron))
+    options.emit_run(summary, as_json=as_json, title=repr(trained))
     if file:
         from dendrocap.learning.storage import save_run
 
-        save_run(file, result, *task)
+        save_run(file, result, *learned)
         message(f"run: {file}")
     if result.stopped == INTERRUPTED:
         raise KeyboardInterrupt
@@ -68,7 +55,7 @@ def solve(
         raise typer.Exit(1)
 
 
-def _follow(neuron: DendriticNeuron, task: Any, solver: str, time_limit: float, seed: int) -> TrainingResult:
+def _follow(neuron: DendriticNeuron, patterns: Patterns, solver: str, time_limit: float, seed: int) -> TrainingResult:
     """Solve under a progress bar."""
     from dendrocap.learning import solve as search
 
@@ -76,8 +63,8 @@ def _follow(neuron: DendriticNeuron, task: Any, solver: str, time_limit: float, 
     with progress(time_limit, "seconds") as tell:
 
         def show(record: Any) -> bool:
-            best = record.best_errors / len(task[1])
+            best = record.best_errors / len(patterns.labels)
             tell(round(time.monotonic() - began, 1), note=f"error {record.error:.4f}, best {best:.4f}")
             return False
 
-        return search(neuron, *task, solver=solver, time_limit=time_limit, seed=seed, callback=show)
+        return search(neuron, *patterns, solver=solver, time_limit=time_limit, seed=seed, callback=show)

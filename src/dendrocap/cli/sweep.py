@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dendrocap.cli.output import JsonFlag, emit, message, plot_target
-from dendrocap.cli.workers import Dask, Jobs, chosen_executor, progress_bar
+from dendrocap.cli.workers import Dask, Workers, chosen_executor, progress_bar
 from dendrocap.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ sweep = typer.Typer(
 def run(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A TOML file that describes the sweep.")],
     store: StorePath = Path("results.db"),
-    jobs: Jobs = None,
+    workers: Workers = None,
     dask: Dask = None,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Run failed cells again.")] = False,
     as_json: JsonFlag = False,
@@ -44,9 +44,9 @@ def run(
     """Run what the store does not have yet of a sweep.
 
     Finished cells are never run again: after Ctrl-C, a crash or a power cut, the same command goes on.
-    Tasks of your own, module:function, are also looked for beside FILE.
+    Jobs of your own, module:function, are also looked for beside FILE.
 
-    Example: dendrocap sweep run fig3.toml --store fig3.db --jobs 8
+    Example: dendrocap sweep run fig3.toml --store fig3.db --workers 8
     """
     from dendrocap.experiments import read_sweep, run_sweep
 
@@ -54,7 +54,12 @@ def run(
     sys.path.insert(0, str(file.parent.absolute()))  # as Python does with the folder of a script
     with progress_bar(wanted.name) as tell:
         report = run_sweep(
-            wanted, store, executor=chosen_executor(dask, jobs), jobs=jobs, retry_failed=retry_failed, progress=tell
+            wanted,
+            store,
+            executor=chosen_executor(dask, workers),
+            workers=workers,
+            retry_failed=retry_failed,
+            callback=tell,
         )
     emit([_row(wanted, report.counts)], as_json=as_json)
     counts = report.counts
@@ -103,7 +108,7 @@ def export(
     Parquet and NetCDF need an extra: pip install 'dendrocap[tables]'.
     """
     from dendrocap.experiments import Store
-    from dendrocap.experiments.tables import export as write
+    from dendrocap.experiments.cell_tables import export as write
 
     with Store(store) as results:
         wanted = results.sweep(digest)
@@ -147,7 +152,7 @@ def _row(wanted: Sweep, counts: Counts) -> dict[str, Any]:
     return {
         "sweep": wanted.digest,
         "name": wanted.name,
-        "task": wanted.task,
+        "job": wanted.job,
         "cells": counts.cells,
         "done": counts.done,
         "failed": counts.failed,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import typer
 
@@ -14,64 +14,53 @@ from dendrocap.cli.output import emit, message, plot_target, progress
 from dendrocap.cli.ranges import values
 from dendrocap.errors import InvalidParameter, NoSolution
 
-__all__ = [
-    "Gamma",
-    "Grid",
-    "InputLevel",
-    "Kappa",
-    "LogFlag",
-    "Names",
-    "OutputLevel",
-    "Steps",
-    "ThetaD",
-    "ThetaS",
-    "XMin",
-    "run",
-    "steps_of_breaking",
-]
-
-Names = Annotated[
-    str, typer.Option("--nonlinearity", "-g", help="One or several of polsky, relu, saturating-relu, linear: a,b,c.")
-]
-ThetaD = Annotated[str, typer.Option(help="Dendritic threshold.", metavar="VALUES")]
-ThetaS = Annotated[str, typer.Option(help="Somatic threshold, inside the range of g.", metavar="VALUES")]
-XMin = Annotated[str, typer.Option(help="Polsky: where the sigmoid takes over, in [0, 1].", metavar="VALUES")]
-Gamma = Annotated[str, typer.Option(help="Polsky: steepness, > 0.", metavar="VALUES")]
-InputLevel = Annotated[str, typer.Option("--f-in", help="Input coding level, in (0, 1).", metavar="VALUES")]
-OutputLevel = Annotated[str, typer.Option("--f-out", help="Output coding level, in (0, 1).", metavar="VALUES")]
-Kappa = Annotated[str, typer.Option(help="Margin, >= 0.", metavar="VALUES")]
-Steps = Annotated[
-    str | None,
-    typer.Option("--rsb", help="Steps of replica symmetry breaking: 0,1,2,full.", metavar="STEPS", show_default="0"),
-]
-LogFlag = Annotated[bool, typer.Option("--log", help="Space ranges evenly in the logarithm.")]
+__all__ = ["GridOptions", "run", "steps_of_breaking"]
 
 
-@dataclass(frozen=True)
-class Grid:
-    """The non-linearities and the values of each parameter, as typed on the command line."""
+@dataclass(frozen=True, kw_only=True)
+class GridOptions:
+    """Non-linearities, and the values of each parameter as typed."""
 
-    names: str
-    texts: Mapping[str, str]
-    log: bool
-    rsb: tuple[int | str, ...] = ()
+    panel: ClassVar[str] = "Grid"
+    parameters: ClassVar[tuple[str, ...]] = ("theta_d", "theta_s", "x_min", "gamma", "f_in", "f_out", "kappa")
+
+    nonlinearity: Annotated[
+        str,
+        typer.Option("--nonlinearity", "-g", help="One or several of polsky, relu, saturating-relu, linear: a,b,c."),
+    ] = "polsky"
+    theta_d: Annotated[str, typer.Option(help="Dendritic threshold.", metavar="VALUES")] = "0.5"
+    theta_s: Annotated[str, typer.Option(help="Somatic threshold, inside the range of g.", metavar="VALUES")] = "0.5"
+    x_min: Annotated[str, typer.Option(help="Polsky: where the sigmoid takes over, in [0, 1].", metavar="VALUES")] = (
+        "0.33"
+    )
+    gamma: Annotated[str, typer.Option(help="Polsky: steepness, > 0.", metavar="VALUES")] = "15"
+    f_in: Annotated[str, typer.Option("--f-in", help="Input coding level, in (0, 1).", metavar="VALUES")] = "0.5"
+    f_out: Annotated[str, typer.Option("--f-out", help="Output coding level, in (0, 1).", metavar="VALUES")] = "0.5"
+    kappa: Annotated[str, typer.Option(help="Margin, >= 0.", metavar="VALUES")] = "0"
+    log: Annotated[bool, typer.Option("--log", help="Space ranges evenly in the logarithm.")] = False
+
+    @property
+    def steps(self) -> tuple[int | str, ...]:
+        """Steps of replica symmetry breaking that are asked for; none where a command has no such option."""
+        asked = getattr(self, "rsb", None)
+        return () if asked is None else steps_of_breaking(asked)
 
     @property
     def inputs(self) -> list[str]:
         """Names of the columns that hold inputs."""
-        return [*self.texts, *(["rsb"] if self.rsb else [])]
+        return [*self.parameters, *(["rsb"] if self.steps else [])]
 
     def cases(self) -> list[tuple[Any, dict[str, list[Any]]]]:
         """Each non-linearity with the values of the parameters that it has."""
         from dendrocap.model import Polsky, named_nonlinearity
 
         numbers: dict[str, list[Any]] = {
-            name: values("--" + name.replace("_", "-"), text, log=self.log) for name, text in self.texts.items()
+            name: values("--" + name.replace("_", "-"), getattr(self, name), log=self.log) for name in self.parameters
         }
-        if self.rsb:
-            numbers["rsb"] = list(self.rsb)
+        if self.steps:
+            numbers["rsb"] = list(self.steps)
         found = []
-        for name in self.names.split(","):
+        for name in self.nonlinearity.split(","):
             g = named_nonlinearity(name.strip())
             shape_free = {key: numbers[key] for key in numbers if key not in ("x_min", "gamma")}
             found.append((g, numbers if isinstance(g, Polsky) else shape_free))
@@ -79,7 +68,7 @@ class Grid:
 
 
 def run(
-    grid: Grid,
+    grid: GridOptions,
     points: Callable[..., Iterable[Any]],
     fields: Sequence[str],
     shown: Sequence[str],

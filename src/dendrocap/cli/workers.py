@@ -14,16 +14,16 @@ from dendrocap.errors import InvalidParameter
 if TYPE_CHECKING:
     from dendrocap.experiments import Executor, Progress
 
-__all__ = ["Dask", "Jobs", "chosen_executor", "described", "progress_bar"]
+__all__ = ["Dask", "Workers", "chosen_executor", "described", "progress_bar"]
 
-Jobs = Annotated[int | None, typer.Option(help="Processes on this machine; by default one per core. 1 uses none.")]
+Workers = Annotated[int | None, typer.Option(help="Processes on this machine; by default one per core. 1 uses none.")]
 Dask = Annotated[
     str | None,
     typer.Option(metavar="ADDRESS", help="tcp://HOST:PORT of a Dask scheduler, or local to start a cluster here."),
 ]
 
 
-def chosen_executor(dask: str | None, jobs: int | None) -> Executor | None:
+def chosen_executor(dask: str | None, workers: int | None) -> Executor | None:
     """A Dask cluster if one is asked for; None leaves the choice to the library."""
     if dask is None:
         return None
@@ -31,7 +31,7 @@ def chosen_executor(dask: str | None, jobs: int | None) -> Executor | None:
 
     if dask != "local" and "://" not in dask:
         raise InvalidParameter(f"--dask {dask} is not allowed: it must be local, or an address such as tcp://host:8786")
-    return DaskExecutor(dask, jobs)
+    return DaskExecutor(dask, workers)
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from dendrocap.datasets.images import ImageSet, load_images
 from dendrocap.display import Displayed
 from dendrocap.errors import InvalidParameter
 from dendrocap.model.patterns import PackedPatterns, pack_patterns
+from dendrocap.model.seeds import Seed, generator_for
 from dendrocap.validation import choice, refuse, whole_number
 
 __all__ = ["TASKS", "BinaryTask", "binarise", "image_task", "pixel_permutation"]
@@ -97,7 +98,7 @@ class BinaryTask(Displayed):
         return self.inputs.n_inputs
 
 
-def pixel_permutation(n_pixels: int, rng: np.random.Generator | int | None) -> NDArray[np.int64]:
+def pixel_permutation(n_pixels: int, rng: Seed) -> NDArray[np.int64]:
     """An order of the pixels, to be used for all images of an experiment.
 
     Examples
@@ -105,7 +106,7 @@ def pixel_permutation(n_pixels: int, rng: np.random.Generator | int | None) -> N
     >>> sorted(pixel_permutation(5, rng=0).tolist())
     [0, 1, 2, 3, 4]
     """
-    return np.random.default_rng(rng).permutation(whole_number("n_pixels", n_pixels, 1))
+    return generator_for("patterns", rng).permutation(whole_number("n_pixels", n_pixels, 1))
 
 
 def binarise(images: ArrayLike, permutation: ArrayLike | None = None) -> Bits:
@@ -147,7 +148,7 @@ def image_task(
     *,
     n_train: int | None = None,
     n_test: int | None = None,
-    rng: np.random.Generator | int | None = None,
+    rng: Seed = None,
 ) -> BinaryTask:
     """A binary classification task of the paper, ready for training.
 
@@ -157,7 +158,7 @@ def image_task(
         Odd against even classes, or for "cifar10" birds against ships.
     n_train, n_test : int, optional
         Images of each half, drawn with equal numbers of both classes; all that take part if not given.
-    rng : Generator, int or None
+    rng : int, SeedSequence, Generator or None
         Source of the permutation and of the draws.
 
     Examples
@@ -169,7 +170,7 @@ def image_task(
     ...     assert task.inputs.shape == (100, 6144)
     """
     rule = TASKS[choice("task", name, tuple(TASKS))]
-    generator = np.random.default_rng(rng)
+    generator = generator_for("patterns", rng)
     halves = []
     permutation: NDArray[np.int64] | None = None
     for split, size in (("train", n_train), ("test", n_test)):

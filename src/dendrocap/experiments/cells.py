@@ -14,8 +14,8 @@ from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
+from dendrocap.experiments.jobs import job_named
 from dendrocap.experiments.sweep import Cell
-from dendrocap.experiments.tasks import task_named
 
 __all__ = ["DONE", "FAILED", "MOST_DEATHS", "Outcome", "killed", "package_version", "run_cell"]
 
@@ -65,9 +65,9 @@ def run_cell(cell: Cell) -> Outcome:
     """Run a cell, in one thread; whatever it raises becomes part of the outcome, except Ctrl-C."""
     began = time.perf_counter()
     try:
-        task = task_named(cell.task)
+        job = job_named(cell.job)
         with _thread_pools(len(sys.modules)).limit(limits=1):
-            metrics = task(cell)
+            metrics = job(cell)
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # SystemExit too: no cell may end the sweep

@@ -35,7 +35,7 @@ class Executor(Protocol):
 
     Examples
     --------
-    >>> everything: list[Executor] = [SerialExecutor(), ProcessExecutor(jobs=2), DaskExecutor("local")]
+    >>> everything: list[Executor] = [SerialExecutor(), ProcessExecutor(workers=2), DaskExecutor("local")]
     """
 
     running: int  # cells being run at the moment, for display
@@ -73,7 +73,7 @@ class SerialExecutor:
 class DaskExecutor:
     """Runs cells on the workers of a Dask cluster.
 
-    Workers need dendrocap, and the module of a user's task, installed; they need no access to the store. A cell whose
+    Workers need dendrocap, and the module of a user's job, installed; they need no access to the store. A cell whose
     worker dies is run again on another by the scheduler.
 
     Parameters
@@ -81,20 +81,20 @@ class DaskExecutor:
     cluster : str or distributed.Client
         Address of a running scheduler, such as ``"tcp://host:8786"``; ``"local"`` for a cluster of processes on this
         machine that ends with the sweep; or a client of one's own.
-    jobs : int, optional
+    workers : int, optional
         Number of workers of a local cluster; by default one per core.
 
     Examples
     --------
-    >>> executor = DaskExecutor("local", jobs=2)  # for run_sweep(..., executor=executor), which starts the cluster
-    >>> executor.jobs
+    >>> executor = DaskExecutor("local", workers=2)  # for run_sweep(..., executor=executor), which starts the cluster
+    >>> executor.workers
     2
     """
 
-    def __init__(self, cluster: str | Client = "local", jobs: int | None = None) -> None:
-        if jobs is not None and cluster != "local":
-            raise InvalidParameter("jobs is allowed with a local Dask cluster only: others have the size they have")
-        self.jobs = available_cores() if jobs is None else whole_number("jobs", jobs, 1)
+    def __init__(self, cluster: str | Client = "local", workers: int | None = None) -> None:
+        if workers is not None and cluster != "local":
+            raise InvalidParameter("workers is allowed with a local Dask cluster only: others have the size they have")
+        self.workers = available_cores() if workers is None else whole_number("workers", workers, 1)
         self.cluster = cluster
         self.running = 0
 
@@ -182,7 +182,7 @@ class DaskExecutor:
         environ = {**dask.config.get("distributed.nanny.pre-spawn-environ"), **ONE_THREAD}
         with dask.config.set({"distributed.nanny.pre-spawn-environ": environ}):
             return LocalCluster(
-                n_workers=self.jobs,
+                n_workers=self.workers,
                 threads_per_worker=1,
                 host="127.0.0.1",  # nobody else may send us code to run
                 # Any free port: Dask starts its web server in any case, and its own choice, 8787, may be taken.

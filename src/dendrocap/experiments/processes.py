@@ -40,24 +40,24 @@ class ProcessExecutor:
 
     Parameters
     ----------
-    jobs : int, optional
+    workers : int, optional
         How many at a time; by default one per core.
 
     Examples
     --------
-    >>> ProcessExecutor(jobs=2).jobs
+    >>> ProcessExecutor(workers=2).workers
     2
     """
 
-    def __init__(self, jobs: int | None = None) -> None:
-        self.jobs = available_cores() if jobs is None else whole_number("jobs", jobs, 1)
+    def __init__(self, workers: int | None = None) -> None:
+        self.workers = available_cores() if workers is None else whole_number("workers", workers, 1)
         self.running = 0
 
     def run(self, cells: Iterable[Cell], stop: threading.Event) -> Iterator[Outcome]:
         """Outcomes in the order in which they arrive; when asked to stop, those that are there already."""
         todo = iter(cells)
         results: Results = queue.Queue()
-        workers = [_Worker(cell, results) for cell in islice(todo, self.jobs)]
+        workers = [_Worker(cell, results) for cell in islice(todo, self.workers)]
         self.running = len(workers)
         try:
             while self.running and not stop.is_set():

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["Counts", "Record", "Store"]
 
 APPLICATION = int.from_bytes(b"dcap", "big")  # in the header of the file: this database is ours
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 SCHEMA = """
 CREATE TABLE sweeps (
     digest TEXT PRIMARY KEY,
@@ -40,10 +40,9 @@ CREATE TABLE sweeps (
 );
 CREATE TABLE cells (
     key TEXT PRIMARY KEY,
-    task TEXT NOT NULL,
+    job TEXT NOT NULL,
     parameters TEXT NOT NULL,
     seed INTEGER NOT NULL,
-    entropy TEXT NOT NULL,
     status TEXT NOT NULL CHECK (status IN ('done', 'failed')),
     metrics TEXT NOT NULL,
     reason TEXT NOT NULL,
@@ -56,7 +55,7 @@ CREATE TABLE cells (
 """
 # A finished cell is never replaced; a failed one by whatever a later try gives.
 SAVE = """
-INSERT INTO cells VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO cells VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (key) DO UPDATE SET
     status = excluded.status, metrics = excluded.metrics, reason = excluded.reason, traceback = excluded.traceback,
     seconds = excluded.seconds, host = excluded.host, version = excluded.version, finished = excluded.finished
@@ -75,7 +74,7 @@ class Record(Displayed):
     >>> from dendrocap import Sweep, run_sweep
     >>> sweep = Sweep("capacity", grid={"theta_d": [0.5]}, parameters={"nonlinearity": "linear", "theta_s": 0.5})
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = run_sweep(sweep, Path(folder, "one.db"), jobs=1)
+    ...     _ = run_sweep(sweep, Path(folder, "one.db"), workers=1)
     ...     with Store(Path(folder, "one.db")) as store:
     ...         record = list(store.records())[0]
     >>> record.status, record.parameters["theta_d"], round(record.metrics["alpha_c"], 9)
@@ -85,10 +84,9 @@ class Record(Displayed):
     _displayed = ("status", "metrics", "parameters", "seed", "seconds", "reason")
 
     key: str
-    task: str
+    job: str
     parameters: Mapping[str, Any]
     seed: int
-    entropy: int
     status: str
     metrics: Mapping[str, Any]
     reason: str
@@ -134,7 +132,7 @@ class Store(Displayed):
     Raises
     ------
     CorruptData
-        If the file is not a store, is damaged, or was written by a newer dendrocap. The file is left as it is.
+        If the file is not a store, is damaged, or was written by another version. The file is left as it is.
     StoreError
         If it does not exist, cannot be written, or has a writer already.
 
@@ -144,7 +142,7 @@ class Store(Displayed):
     >>> from dendrocap.experiments import Sweep, run_sweep
     >>> sweep = Sweep("capacity", grid={"theta_d": [0.1, 0.5]}, parameters={"nonlinearity": "linear", "theta_s": 0.5})
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     report = run_sweep(sweep, f"{folder}/results.db", jobs=1)
+    ...     report = run_sweep(sweep, f"{folder}/results.db", workers=1)
     ...     with Store(f"{folder}/results.db") as store:
     ...         print(store.counts(sweep))
     ...         print([round(record.metrics["alpha_c"], 6) for record in store.records(sweep)])
@@ -185,10 +183,11 @@ class Store(Displayed):
             application, version = (database.execute(f"PRAGMA {name}").fetchone()[0] for name in HEADER)
         if application != APPLICATION:
             raise CorruptData(f"{self.path} is a database, but not a store of dendrocap")
-        if version > SCHEMA_VERSION:
+        if version != SCHEMA_VERSION:
+            age = "a newer" if version > SCHEMA_VERSION else "an older"
             raise CorruptData(
-                f"{self.path} was written by a newer dendrocap (schema {version}, known here up to "
-                f"{SCHEMA_VERSION}): update dendrocap to use it"
+                f"{self.path} was written by {age} dendrocap (schema {version}, known here is {SCHEMA_VERSION}): "
+                "use that version, or another store"
             )
 
     def _refuse_damage(self, database: sqlite3.Connection) -> None:
@@ -285,7 +284,7 @@ class Store(Displayed):
     def save(self, outcome: Outcome) -> None:
         """Write down a finished cell, in a transaction of its own."""
         cell = outcome.cell
-        row = (cell.key, cell.task, canonical(cell.parameters), cell.seed, str(cell.entropy), outcome.status,
+        row = (cell.key, cell.job, canonical(cell.parameters), cell.seed, outcome.status,
                json.dumps(outcome.metrics), outcome.reason, outcome.traceback, outcome.seconds, outcome.host,
                outcome.version, _now())  # fmt: skip
         with self._plain_errors():
@@ -331,15 +330,15 @@ class Store(Displayed):
         return found[0]
 
     def to_dataframe(self, sweep: Sweep | None = None) -> pd.DataFrame:
-        """One row per stored cell; see `dendrocap.experiments.tables.dataframe`."""
-        from dendrocap.experiments.tables import dataframe
+        """One row per stored cell; see `dendrocap.experiments.cell_tables.dataframe`."""
+        from dendrocap.experiments.cell_tables import dataframe
 
         wanted = self.sweep() if sweep is None else sweep
         return dataframe(wanted, self.records(wanted))
 
     def to_xarray(self, sweep: Sweep | None = None) -> xr.Dataset:
-        """One dimension per axis of the grid; see `dendrocap.experiments.tables.dataset`."""
-        from dendrocap.experiments.tables import dataset
+        """One dimension per axis of the grid; see `dendrocap.experiments.cell_tables.dataset`."""
+        from dendrocap.experiments.cell_tables import dataset
 
         wanted = self.sweep() if sweep is None else sweep
         return dataset(wanted, self.records(wanted))
@@ -379,5 +378,5 @@ def _now() -> str:
 
 
 def _record(row: tuple[Any, ...]) -> Record:
-    key, task, parameters, seed, entropy, status, metrics, *rest = row
-    return Record(key, task, json.loads(parameters), seed, int(entropy), status, json.loads(metrics), *rest)
+    key, job, parameters, seed, status, metrics, *rest = row
+    return Record(key, job, json.loads(parameters), seed, status, json.loads(metrics), *rest)

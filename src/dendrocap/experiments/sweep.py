@@ -1,6 +1,6 @@
-"""A sweep is data: which task, on which grid of parameters, with which seeds.
+"""A sweep is data: which job, on which grid of parameters, with which seeds.
 
-Nothing here runs anything. A sweep knows its cells, and a cell knows its name and its randomness: both follow from
+Nothing here runs anything. A sweep knows its cells, and a cell knows its name and its seed: both follow from
 what the cell *is*, never from when or where it is run. So any executor gives the same results, and a sweep that is
 made larger later finds the cells it already has.
 """
@@ -26,7 +26,7 @@ from dendrocap.validation import choice, real_number, refuse, whole_number
 
 __all__ = ["Cell", "Sweep", "read_sweep"]
 
-KEYS = ("task", "name", "seeds", "entropy", "parameters", "grid")
+KEYS = ("job", "name", "seeds", "parameters", "grid")
 RANGE_KEYS = ("from", "to", "points", "scale")
 # A sweep is held in memory cell by cell; beyond this it is a typing error or needs several files.
 MOST_CELLS = 10_000_000
@@ -38,62 +38,47 @@ class Cell:
 
     Parameters
     ----------
-    task : str
+    job : str
         What is run.
     parameters : dict
         With which arguments, the fixed ones included.
     seed : int
-        Which of the independent repetitions this is.
-    entropy : int
-        Root of the sweep's randomness.
+        Which of the independent repetitions this is: the root of the cell's randomness (`dendrocap.model.seeds`).
 
     Examples
     --------
-    >>> cell = Cell("capacity", {"nonlinearity": "relu", "theta_d": 0.5}, seed=0, entropy=0)
-    >>> same = Cell("capacity", {"theta_d": 0.5, "nonlinearity": "relu"}, seed=0, entropy=0)
+    >>> cell = Cell("capacity", {"nonlinearity": "relu", "theta_d": 0.5}, seed=0)
+    >>> same = Cell("capacity", {"theta_d": 0.5, "nonlinearity": "relu"}, seed=0)
     >>> cell.key == same.key
     True
     """
 
-    task: str
+    job: str
     parameters: Mapping[str, Any]
     seed: int
-    entropy: int
 
     @cached_property
     def key(self) -> str:
         """Name of the result: equal cells of any two sweeps have the same."""
-        return _digest([self.task, self.parameters, self.seed, self.entropy])[:32]
-
-    @property
-    def seed_sequence(self) -> np.random.SeedSequence:
-        """The cell's own child of ``SeedSequence(entropy)``.
-
-        Children are told apart by their spawn key. NumPy numbers them in the order of their birth; here the key is
-        128 bits of a digest of parameters and seed, so that no order enters and children never coincide.
-        """
-        digest = _digest([self.parameters, self.seed])
-        words = tuple(int(digest[i : i + 8], 16) for i in range(0, 32, 8))
-        return np.random.SeedSequence(self.entropy, spawn_key=words)
+        return _digest([self.job, self.parameters, self.seed])[:32]
 
 
 @dataclass(frozen=True)
 class Sweep(Displayed):
-    """A task on a grid of parameters, several times each.
+    """A job on a grid of parameters, several times each.
 
     Parameters
     ----------
-    task : str or function
-        A built-in task (see `dendrocap.experiments.tasks`), ``"package.module:function"``, or a function that can
+    job : str or function
+        A built-in job (see `dendrocap.experiments.jobs`), ``"package.module:function"``, or a function that can
         be imported under its name.
     grid : mapping of sequences
         Values of each parameter that varies; cells are all combinations. Values are numbers, strings or booleans.
     parameters : mapping
         Parameters that stay fixed: numbers, strings, booleans or lists of them.
     seeds : int or sequence of int
-        How many independent repetitions of each combination, or their numbers.
-    entropy : int
-        Root of all randomness.
+        How many independent repetitions of each combination, or their numbers. A number alone decides the
+        randomness of a cell: combinations with the same number meet the same random patterns.
     name : str
         For people; it does not enter the digest.
 
@@ -101,22 +86,21 @@ class Sweep(Displayed):
     --------
     >>> sweep = Sweep("capacity", grid={"theta_d": [0.1, 0.5]}, parameters={"nonlinearity": "linear", "theta_s": 0.5})
     >>> len(sweep), sweep.digest
-    (2, 'fe3ecf6f')
+    (2, '8aeec911')
     >>> [dict(cell.parameters)["theta_d"] for cell in sweep]
     [0.1, 0.5]
     """
 
-    _displayed = ("name", "task", "grid", "seeds", "digest")
+    _displayed = ("name", "job", "grid", "seeds", "digest")
 
-    task: str
+    job: str
     grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     parameters: Mapping[str, Any] = field(default_factory=dict)
     seeds: Sequence[int] = (0,)
-    entropy: int = 0
     name: str = ""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "task", _task_name(self.task))
+        object.__setattr__(self, "job", _job_name(self.job))
         object.__setattr__(self, "grid", {name: _axis(name, values) for name, values in _table("grid", self.grid)})
         fixed = {name: _plain(name, value) for name, value in _table("parameters", self.parameters)}
         object.__setattr__(self, "parameters", fixed)
@@ -124,7 +108,6 @@ class Sweep(Displayed):
         if twice:
             raise InvalidParameter(f"{twice[0]} is not allowed both in grid and in parameters")
         object.__setattr__(self, "seeds", _seeds(self.seeds))
-        object.__setattr__(self, "entropy", whole_number("entropy", self.entropy, 0))
         if not isinstance(self.name, str):
             raise refuse("name", self.name, "a text")
         if len(self) > MOST_CELLS:
@@ -138,7 +121,7 @@ class Sweep(Displayed):
         for values in product(*self.grid.values()):
             parameters = {**self.parameters, **dict(zip(self.grid, values, strict=True))}
             for seed in self.seeds:
-                yield Cell(self.task, parameters, seed, self.entropy)
+                yield Cell(self.job, parameters, seed)
 
     @cached_property
     def digest(self) -> str:
@@ -149,11 +132,10 @@ class Sweep(Displayed):
     def definition(self) -> dict[str, Any]:
         """The sweep as plain data, from which `from_definition` makes an equal one."""
         return {
-            "task": self.task,
+            "job": self.job,
             "grid": {name: list(values) for name, values in self.grid.items()},
             "parameters": dict(self.parameters),
             "seeds": list(self.seeds),
-            "entropy": self.entropy,
             "name": self.name,
         }
 
@@ -162,8 +144,8 @@ class Sweep(Displayed):
         """The sweep that a mapping, such as a parsed TOML file, describes."""
         for key in definition:
             choice("key in the sweep", key, KEYS)
-        if "task" not in definition:
-            raise InvalidParameter("a sweep needs a task, such as task = 'capacity'")
+        if "job" not in definition:
+            raise InvalidParameter("a sweep needs a job, such as job = 'capacity'")
         return cls(**definition)
 
 
@@ -174,7 +156,7 @@ def read_sweep(path: str | Path) -> Sweep:
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> text = 'task = "capacity"\nparameters = {nonlinearity = "relu"}\ngrid = {theta_d = [0.1, 0.2, 0.5]}'
+    >>> text = 'job = "capacity"\nparameters = {nonlinearity = "relu"}\ngrid = {theta_d = [0.1, 0.2, 0.5]}'
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder, "relu.toml")
     ...     _ = file.write_text(text)
@@ -205,12 +187,12 @@ def _digest(value: Any) -> str:
     return hashlib.sha256(canonical(value).encode()).hexdigest()
 
 
-def _task_name(task: str | Callable[..., Any]) -> str:
-    if isinstance(task, str) and task:
-        return task
-    module, name = getattr(task, "__module__", None), getattr(task, "__qualname__", "<")
-    if not callable(task) or module in (None, "__main__") or "<" in name:
-        raise refuse("task", task, "a task's name, or a function that workers can import: put it in a module")
+def _job_name(job: str | Callable[..., Any]) -> str:
+    if isinstance(job, str) and job:
+        return job
+    module, name = getattr(job, "__module__", None), getattr(job, "__qualname__", "<")
+    if not callable(job) or module in (None, "__main__") or "<" in name:
+        raise refuse("job", job, "a job's name, or a function that workers can import: put it in a module")
     return f"{module}:{name}"
 
 

@@ -1,7 +1,7 @@
 """A worker process: cells come in as lines of JSON, outcomes go out as lines of JSON.
 
 It is started by `dendrocap.experiments.processes` and lives until its input ends. Nothing is pickled, the main script
-of the user is not imported again, and whatever a task prints goes to stderr.
+of the user is not imported again, and whatever a job prints goes to stderr.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ READY = "ready\n"
 
 def cell_line(cell: Cell) -> str:
     """A cell on its way to a worker."""
-    return json.dumps([cell.task, cell.parameters, cell.seed, cell.entropy]) + "\n"
+    return json.dumps([cell.job, cell.parameters, cell.seed]) + "\n"
 
 
 def outcome_line(outcome: Outcome) -> str:
@@ -41,7 +41,7 @@ def outcome_from(cell: Cell, line: str) -> Outcome:
 def main() -> None:
     """Serve until the client closes the pipe, or dies."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the client's business
-    # Results leave on a descriptor of their own; a task that prints must not speak between them.
+    # Results leave on a descriptor of their own; a job that prints must not speak between them.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     answers.write(READY)

@@ -39,7 +39,7 @@ def figure_file(parameters: Parameters, suffix: str) -> bytes:
         shown.dendrite_x,
         curve.axis,
         (curve.x, curve.alpha_c),
-        (curve.one_layer_x, curve.one_layer),
+        (curve.linear_x, curve.linear),
         shown.weight_mv,
         parameters.units,
     )
@@ -73,7 +73,7 @@ def _curves(shown: View) -> list[tuple[str, str, np.ndarray, np.ndarray]]:
         ("dendrite", "g", shown.dendrite_x, shown.dendrite_y),
         ("capacity", "alpha_c", curve.x, curve.alpha_c),
         ("capacity", "silent_fraction", curve.x, curve.silent_fraction),
-        ("capacity", "one_layer_alpha_c", curve.one_layer_x, curve.one_layer),
+        ("capacity", "linear_alpha_c", curve.linear_x, curve.linear),
     ]
     if shown.solution is not None:
         curves.insert(1, ("dendrite", "branch_input_density", shown.dendrite_x, shown.density))

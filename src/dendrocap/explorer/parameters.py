@@ -30,7 +30,7 @@ NONLINEARITIES = {
     "polsky": "Polsky",
     "relu": "ReLU",
     "saturating_relu": "saturating ReLU",
-    "linear": "linear (one layer)",
+    "linear": "linear",
     "tabulated": "uploaded curve",
 }
 AXES = {"theta_d": "dendritic threshold", "theta_s": "somatic threshold"}

@@ -118,7 +118,7 @@ class DendritePlot(Plot):
 
 
 class CapacityPlot(Plot):
-    """Capacity against a threshold, with the present neuron marked and the one-layer neuron dashed."""
+    """Capacity against a threshold, with the present neuron marked and the linear neuron dashed."""
 
     def __init__(self, axis: str) -> None:
         self.axis = axis
@@ -133,10 +133,10 @@ class CapacityPlot(Plot):
         )
         plot = self.figure
         self.curve = ColumnDataSource({"x": [], "alpha_c": []})
-        self.one_layer = ColumnDataSource({"x": [], "alpha_c": []})
+        self.linear = ColumnDataSource({"x": [], "alpha_c": []})
         self.point = ColumnDataSource({"x": [], "alpha_c": []})
         dashed = plot.line(
-            "x", "alpha_c", source=self.one_layer, line_dash="dashed", line_width=2, legend_label=LABELS["linear"]
+            "x", "alpha_c", source=self.linear, line_dash="dashed", line_width=2, legend_label=LABELS["linear"]
         ).glyph
         self.line = plot.line("x", "alpha_c", source=self.curve, line_width=2.5, legend_label="dendrites").glyph
         self.marker = plot.scatter("x", "alpha_c", source=self.point, size=12, line_width=2, legend_label="here").glyph
@@ -157,11 +157,11 @@ class CapacityPlot(Plot):
         curve, parameters = view.curve, view.parameters
         self.line.line_color = self.marker.fill_color = self.theme.curves[parameters.g.name]
         self.curve.data = {"x": curve.x, "alpha_c": curve.alpha_c}
-        self.one_layer.data = {"x": curve.one_layer_x, "alpha_c": curve.one_layer}
+        self.linear.data = {"x": curve.linear_x, "alpha_c": curve.linear}
         solved = view.solution is not None
         at = [getattr(parameters, self.axis)] if solved else []
         self.point.data = {"x": at, "alpha_c": [view.solution.alpha_c] if view.solution is not None else []}
-        known = np.concatenate([curve.alpha_c[np.isfinite(curve.alpha_c)], curve.one_layer])
+        known = np.concatenate([curve.alpha_c[np.isfinite(curve.alpha_c)], curve.linear])
         low, high = 0.8 * float(known.min()), 1.25 * float(known.max())
         # Room for the legend above.
         self.figure.y_range.update(start=low, end=high * (high / low) ** 0.25)

@@ -32,7 +32,7 @@ def preset(name: str) -> dict[str, Any]:
 
     Examples
     --------
-    >>> preset("paper")["theta_d"], preset("one_layer")["nonlinearity"]
+    >>> preset("paper")["theta_d"], preset("linear")["nonlinearity"]
     (0.5, 'linear')
     """
     from dendrocap.validation import choice
@@ -44,14 +44,14 @@ def _paper() -> dict[str, Any]:
     return _neuron("polsky", theta_d=0.5, theta_s=0.5, f_in=0.5, f_out=0.5)
 
 
-def _one_layer() -> dict[str, Any]:
+def _linear() -> dict[str, Any]:
     return _neuron("linear", theta_d=0.5, theta_s=0.5, f_in=0.5, f_out=0.5)
 
 
 @lru_cache(maxsize=1)
 def _song2005() -> dict[str, Any]:
     """Fitted when first asked for, not copied: the numbers are those that ``dendrocap fit song2005`` prints."""
-    from dendrocap.experiments.song2005 import PRINTED, compare_with_paper
+    from dendrocap.experiments.song2005_fit import PRINTED, compare_with_paper
 
     fit = compare_with_paper(n_bootstrap=0).paper_way
     g, task, units = PRINTED.nonlinearity, PRINTED.task, PRINTED.units
@@ -81,5 +81,5 @@ PRESETS = {
         "least squares on the histogram of the 931 EPSPs of Song et al. (2005), as `dendrocap fit song2005` prints it",
         _song2005,
     ),
-    "one_layer": Preset("one-layer", "a linear neuron without dendrites, f = ½", _one_layer),
+    "linear": Preset("linear", "a neuron without dendrites, f = ½", _linear),
 }

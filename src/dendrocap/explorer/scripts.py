@@ -21,10 +21,9 @@ def neuron_script(parameters: Parameters) -> str:
     grid = f"np.geomspace({low!r}, {high!r}, {n})" if parameters.axis == "theta_d" else None
     grid = grid or f"np.linspace({low!r}, {high!r}, {n})"
     axis = parameters.axis
-    head = _head(parameters, "from dendrocap.theory import committee_ceiling")
     return f"""import numpy as np
 
-{head}units = dc.Units(n_inputs={parameters.n_inputs}, n_branches={parameters.n_branches})
+{_head(parameters)}units = dc.Units(n_inputs={parameters.n_inputs}, n_branches={parameters.n_branches})
 
 solution = dc.critical_capacity(neuron, task)
 print(f"capacity            {{solution.alpha_c:.4f}} patterns per synapse")
@@ -35,12 +34,12 @@ print(f"somatic threshold   {{units.theta_s_mv(neuron.theta_s):,.4g}} mV")
 
 {axis} = {grid}
 curve = dc.capacity_curve(neuron, task, {axis}={axis})
-one_layer = dc.capacity_curve(dc.NeuronSpec(dc.Linear(), neuron.theta_d, neuron.theta_s), task, {axis}={axis})
+linear = dc.capacity_curve(dc.NeuronSpec(dc.Linear(), neuron.theta_d, neuron.theta_s), task, {axis}={axis})
 branch_input = solution.preactivation  # its density is branch_input.pdf(x), next to neuron.nonlinearity(x)
 weights = solution.weights  # weights.pdf(w) for w > 0, and weights.silent_fraction at zero
 
 limit = dc.stability_limit(neuron, task)
-ceiling = committee_ceiling(units.n_branches)
+ceiling = dc.theory.committee_ceiling(units.n_branches)
 print(f"replica symmetry is unstable above a load of {{limit.alpha:.3g}}")
 print(f"ceiling for K = {{units.n_branches}} branches: {{ceiling:.3g}}")
 """
@@ -48,23 +47,21 @@ print(f"ceiling for K = {{units.n_branches}} branches: {{ceiling:.3g}}")
 
 def training_script(parameters: Parameters) -> str:
     """A script that repeats the training run, bit for bit."""
-    surrogate = ", surrogate=dc.Lorentzian(0.4, 0.3)" if parameters.uses_surrogate else ""
+    surrogate = ", surrogate=dc.Lorentzian()" if parameters.uses_surrogate else ""
     finite = f"dc.DendriticNeuron(neuron, n_inputs={parameters.train_inputs}, n_branches={parameters.train_branches})"
     if parameters.nonlinearity == "linear":
         finite = f"dc.LinearNeuron(neuron.theta_d, n_inputs={parameters.train_inputs})"
-    return f"""{_head(parameters, "from dendrocap.learning import random_task")}
+    n_patterns = max(1, round(parameters.load * parameters.train_inputs))
+    return f"""{_head(parameters)}
 finite = {finite}
-inputs, labels = random_task(finite, alpha={parameters.load!r}, seed={parameters.seed}, task=task)
-result = dc.train(
-    finite,
-    inputs,
-    labels,
-    algorithm=dc.SGD(learning_rate={parameters.rate!r}{surrogate}),
-    schedule=dc.ExponentialAnnealing(decay={parameters.decay!r}),
+seed = {parameters.seed}
+patterns = dc.random_patterns({n_patterns}, finite.n_inputs, task.f_in, task.f_out, rng=seed)
+recipe = dc.Recipe(
+    dc.SGD(learning_rate={parameters.rate!r}{surrogate}),
+    dc.ExponentialAnnealing(decay={parameters.decay!r}),
     max_epochs={MOST_EPOCHS},
-    seed={parameters.seed},
-    on_failure="return",
 )
+result = recipe.train(finite, *patterns, seed=seed, on_failure="return")
 print(f"{{result.stopped}} after {{result.epochs}} epochs; {{result.errors}} of {{result.n_patterns}} patterns wrong")
 
 statistics = dc.weight_statistics(finite.flat_weights(result.weights))
@@ -72,10 +69,9 @@ print(f"{{statistics.near_zeros:.1%}} of the weights are below a thousandth of t
 """
 
 
-def _head(parameters: Parameters, *imports: str) -> str:
+def _head(parameters: Parameters) -> str:
     g = parameters.g
-    lines = "\n".join(("import dendrocap as dc", *imports))
-    return f"""{lines}
+    return f"""import dendrocap as dc
 
 neuron = dc.NeuronSpec(dc.{g!r}, theta_d={parameters.theta_d!r}, theta_s={parameters.theta_s!r})
 task = dc.TaskSpec(f_in={parameters.f_in!r}, f_out={parameters.f_out!r}, kappa={parameters.kappa!r})

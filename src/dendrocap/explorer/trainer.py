@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from dendrocap.errors import DendrocapError, TrainingFailed
 from dendrocap.explorer.parameters import Parameters
-from dendrocap.learning import SGD, ExponentialAnnealing, Lorentzian, Training, random_task
+from dendrocap.learning import SGD, ExponentialAnnealing, Lorentzian, Recipe, Training, patterns_at_load
 from dendrocap.model import TaskSpec
 from dendrocap.theory import critical_capacity, saddle_point
 
-__all__ = ["MOST_EPOCHS", "Progress", "Trainer", "WeightTheory", "algorithm", "weight_theory"]
+__all__ = ["MOST_EPOCHS", "Progress", "Trainer", "WeightTheory", "recipe", "weight_theory"]
 
 Floats = NDArray[np.float64]
 
@@ -81,14 +81,9 @@ class Trainer:
     def start(self, parameters: Parameters) -> None:
         """Begin a new run; one that is under way ends."""
         self.stop()
-        run = Training(
-            parameters.finite_neuron,
-            *random_task(parameters.finite_neuron, parameters.load, parameters.seed, parameters.task),
-            algorithm=algorithm(parameters),
-            schedule=ExponentialAnnealing(parameters.decay),
-            max_epochs=MOST_EPOCHS,
-            seed=parameters.seed,
-        )
+        neuron, seed = parameters.finite_neuron, parameters.seed
+        patterns = patterns_at_load(neuron, parameters.load, seed, parameters.task)
+        run = recipe(parameters).training(neuron, *patterns, seed=seed)
         with self._lock:
             self._state, self._text, self._errors = RUNNING, "", []
             self._n_patterns, self._weights = run.n_patterns, run.state().weights.astype(np.float64)
@@ -187,9 +182,10 @@ class Trainer:
             self._weights = weights
 
 
-def algorithm(parameters: Parameters) -> SGD:
-    """The learning rule that the page asks for."""
-    return SGD(parameters.rate, surrogate=Lorentzian(0.4, 0.3) if parameters.uses_surrogate else None)
+def recipe(parameters: Parameters) -> Recipe:
+    """How the page asks to train."""
+    rule = SGD(parameters.rate, surrogate=Lorentzian() if parameters.uses_surrogate else None)
+    return Recipe(rule, ExponentialAnnealing(parameters.decay), MOST_EPOCHS)
 
 
 @dataclass(frozen=True)

@@ -91,7 +91,7 @@ def sentences(parameters: Parameters) -> list[dict[str, str]]:
 def _ceiling(parameters: Parameters, alpha_c: float) -> tuple[str, str]:
     k = parameters.n_branches
     if parameters.nonlinearity == "linear":
-        return "fine", "A one-layer neuron has no branches: K changes nothing but the millivolts."
+        return "fine", "A linear neuron has no branches: K changes nothing but the millivolts."
     if k == 1:
         return "warning", "The theory is for many branches; with K = 1 it says nothing about this neuron."
     ceiling = committee_ceiling(k)

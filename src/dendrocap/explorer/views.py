@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 CURVE_POINTS = 120
 # An uploaded curve has a knot at every point, and the time of a solution grows with their number.
 KNOTS_AT_FULL_RESOLUTION, FEWEST_POINTS = 10, 30
-ONE_LAYER_POINTS = 40  # its dependence on the threshold is smooth and weak
+LINEAR_POINTS = 40  # its dependence on the threshold is smooth and weak
 USUAL_THETA_D = (0.01, 2.0)
 
 
@@ -38,8 +38,8 @@ class Curve:
     x: Floats
     alpha_c: Floats
     silent_fraction: Floats
-    one_layer_x: Floats
-    one_layer: Floats
+    linear_x: Floats
+    linear: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,13 +108,13 @@ def key_numbers(shown: View) -> dict[str, str]:
     }
     if solution is None:
         return numbers | dict.fromkeys(("alpha_c", "n_patterns", "silent_fraction", "w_star_mv", "gain"), "–")
-    one_layer = one_layer_capacity(parameters.task, parameters.theta_d)
+    linear = linear_capacity(parameters.task, parameters.theta_d)
     return numbers | {
         "alpha_c": f"{solution.alpha_c:.4f}",
         "n_patterns": f"{round(solution.alpha_c * parameters.n_inputs):,}",
         "silent_fraction": f"{100.0 * solution.silent_fraction:.2f} %",
         "w_star_mv": _millivolts(units.weight_mv(solution.W_star)),
-        "gain": f"{solution.alpha_c / one_layer:.2f} ×",
+        "gain": f"{solution.alpha_c / linear:.2f} ×",
     }
 
 
@@ -147,7 +147,7 @@ def thresholds(axis: str, low: float, high: float, n: int) -> Floats:
 
 
 @lru_cache(maxsize=256)
-def one_layer_capacity(task: TaskSpec, theta_d: float) -> float:
+def linear_capacity(task: TaskSpec, theta_d: float) -> float:
     """Capacity of the neuron without dendrites; without a margin the threshold does not matter."""
     theta_d = 0.5 if task.kappa == 0.0 else theta_d
     return critical_capacity(NeuronSpec(Linear(), theta_d, 0.5), task).alpha_c
@@ -172,13 +172,13 @@ def _curve(g: Nonlinearity, task: TaskSpec, axis: str, fixed: float, low: float,
     )
     ends = x[[0, -1]]
     if axis == "theta_s":
-        one_layer = np.full(2, one_layer_capacity(task, fixed))
+        linear = np.full(2, linear_capacity(task, fixed))
     elif task.kappa == 0.0:
-        one_layer = np.full(2, one_layer_capacity(task, 0.5))
+        linear = np.full(2, linear_capacity(task, 0.5))
     else:
-        ends = thresholds(axis, low, high, ONE_LAYER_POINTS)
-        one_layer = np.array([one_layer_capacity(task, theta) for theta in ends.tolist()])
-    return Curve(axis, x, alpha, silent, ends, one_layer)
+        ends = thresholds(axis, low, high, LINEAR_POINTS)
+        linear = np.array([linear_capacity(task, theta) for theta in ends.tolist()])
+    return Curve(axis, x, alpha, silent, ends, linear)
 
 
 def _dendrite_axis(g: Nonlinearity, solution: CapacitySolution | None) -> Floats:

@@ -18,7 +18,7 @@ from dendrocap.fitting.estimators import Histogram
 from dendrocap.fitting.rule import Rule
 from dendrocap.fitting.thresholds import (
     DendriticExplanation,
-    OneLayerExplanation,
+    LinearExplanation,
     compatible_thresholds,
     explain_by_dendrites,
     explain_by_margin,
@@ -53,7 +53,7 @@ class WeightFit(Displayed):
         The fit and its rivals, the best first.
     dendrites : DendriticExplanation
         Thresholds of a neuron with dendrites, in the model's units.
-    one_layer : OneLayerExplanation
+    linear : LinearExplanation
         The alternative: a linear neuron with a margin.
     amplitudes_mv : array
         The visible amplitudes; ``n_hidden`` more were below the detection threshold.
@@ -82,7 +82,7 @@ class WeightFit(Displayed):
     observed_fraction: float
     comparison: tuple[Candidate, ...]
     dendrites: DendriticExplanation
-    one_layer: OneLayerExplanation
+    linear: LinearExplanation
     amplitudes_mv: Floats = field(repr=False, compare=False)
     n_hidden: int
     n_tested: int | None
@@ -234,7 +234,7 @@ def fit_weights(
         observed_fraction=math.nan if n_tested is None else visible.size / n_tested,
         comparison=candidates(visible, shape, threshold, 2 if p0 == "free" else 1),
         dendrites=dendrites,
-        one_layer=explain_by_margin(weights, task, units),
+        linear=explain_by_margin(weights, task, units),
         amplitudes_mv=visible,
         n_hidden=n_hidden,
         n_tested=n_tested,

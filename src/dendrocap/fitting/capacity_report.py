@@ -37,7 +37,7 @@ class CapacityReport(Displayed):
         Mean output of a branch, theta_s in millivolts of one branch.
     nonlinearity : Nonlinearity
         g, in the model's units; ``scale_mv`` maps it to millivolts.
-    one_layer_alpha_c, one_layer_kappa_mv : float
+    linear_alpha_c, linear_kappa_mv : float
         The same weights without dendrites: capacity, and the margin needed; NaN if there is none.
     reachable : bool
         Whether the neuron has the fitted silent fraction, or only comes nearest.
@@ -74,8 +74,8 @@ class CapacityReport(Displayed):
     mean_output_mv: float
     nonlinearity: Nonlinearity
     scale_mv: float
-    one_layer_alpha_c: float
-    one_layer_kappa_mv: float
+    linear_alpha_c: float
+    linear_kappa_mv: float
     reachable: bool
 
 
@@ -93,7 +93,7 @@ def capacity_report(fit: WeightFit) -> CapacityReport:
     155937 patterns, 4.47 bits per synapse
     """
     solution, units = fit.dendrites.solution, fit.units
-    one_layer = fit.one_layer.solution
+    linear = fit.linear.solution
     return CapacityReport(
         alpha_c=solution.alpha_c,
         n_patterns=solution.alpha_c * units.n_inputs,
@@ -109,8 +109,8 @@ def capacity_report(fit: WeightFit) -> CapacityReport:
         mean_output_mv=float(units.branch_input_mv(solution.neuron.theta_s)),
         nonlinearity=fit.nonlinearity,
         scale_mv=units.scale_mv,
-        one_layer_alpha_c=math.nan if one_layer is None else one_layer.alpha_c,
-        one_layer_kappa_mv=fit.one_layer.kappa_mv,
+        linear_alpha_c=math.nan if linear is None else linear.alpha_c,
+        linear_kappa_mv=fit.linear.kappa_mv,
         reachable=fit.dendrites.reachable,
     )
 

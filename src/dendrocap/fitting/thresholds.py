@@ -29,7 +29,7 @@ from dendrocap.theory.weight_distributions import CapacityWeights
 
 __all__ = [
     "DendriticExplanation",
-    "OneLayerExplanation",
+    "LinearExplanation",
     "compatible_thresholds",
     "explain_by_dendrites",
     "explain_by_margin",
@@ -81,7 +81,7 @@ class DendriticExplanation(Displayed):
 
 
 @dataclass(frozen=True)
-class OneLayerExplanation(Displayed):
+class LinearExplanation(Displayed):
     """The margin with which a linear neuron has the fitted synapses at capacity.
 
     Attributes
@@ -181,12 +181,12 @@ def _crossing(grid: Floats, room: Floats, left: int, right: int) -> float:
     return float(grid[left] + share * (grid[right] - grid[left]))
 
 
-def explain_by_margin(weights: CapacityWeights, task: TaskSpec, units: Units) -> OneLayerExplanation:
-    """The one-layer neuron that has these weights (model units)."""
+def explain_by_margin(weights: CapacityWeights, task: TaskSpec, units: Units) -> LinearExplanation:
+    """The linear neuron that has these weights (model units)."""
     try:
         solution = linear_margin(weights, task)
     except NoSolution as error:
-        return OneLayerExplanation(math.nan, math.nan, None, str(error))
+        return LinearExplanation(math.nan, math.nan, None, str(error))
     # Summed over all synapses, weights in millivolts give scale * sum W xi / sqrt N: the margin has the same factor.
     kappa = solution.task.kappa
-    return OneLayerExplanation(kappa, kappa * units.scale_mv, solution)
+    return LinearExplanation(kappa, kappa * units.scale_mv, solution)

@@ -1,17 +1,18 @@
 """Learning: the paper's stochastic gradient descent, its variants, and what can be measured with them."""
 
-from dendrocap.learning.algorithms import Algorithm, EpochOutcome, Rule, Solver
-from dendrocap.learning.capacity import (
+from dendrocap.learning.algorithmic_capacity import (
     AlgorithmicCapacity,
     ErrorCurve,
     LoadPoint,
     algorithmic_capacity,
     training_error_curve,
 )
+from dendrocap.learning.algorithms import Algorithm, EpochOutcome, Rule, Solver
 from dendrocap.learning.linear_oracle import LinearFeasibility, linear_feasibility
 from dendrocap.learning.local_rule import SGD, LocalRule, ThreeFactors, three_factors
 from dendrocap.learning.loss import cross_entropy, soft_error
 from dendrocap.learning.many import train_many
+from dendrocap.learning.recipe import Recipe
 from dendrocap.learning.robustness import NoisePoint, NoiseRobustness, noise_robustness
 from dendrocap.learning.schedules import Constant, ExponentialAnnealing, HalveOnPlateau, Pace, Schedule
 from dendrocap.learning.solvers import (
@@ -29,9 +30,14 @@ from dendrocap.learning.solvers import (
 from dendrocap.learning.speed import LearningSpeed, learning_speed
 from dendrocap.learning.storage import SavedRun, load_run, save_run
 from dendrocap.learning.surrogates import FlooredSlope, Lorentzian, SlopeOf, Surrogate, TrueSlope
-from dendrocap.learning.tasks import Trial, random_task
 from dendrocap.learning.training import EpochRecord, Training, TrainingResult, TrainingState, train
-from dendrocap.learning.weights import WeightComparison, WeightDistribution, WeightStatistics, weight_statistics
+from dendrocap.learning.trials import Trial, patterns_at_load
+from dendrocap.learning.weight_statistics import (
+    WeightComparison,
+    WeightDistribution,
+    WeightStatistics,
+    weight_statistics,
+)
 
 __all__ = [
     "SGD",
@@ -57,6 +63,7 @@ __all__ = [
     "NoiseRobustness",
     "Pace",
     "PlainSGD",
+    "Recipe",
     "ReplicatedSGD",
     "Rule",
     "SavedRun",
@@ -81,7 +88,7 @@ __all__ = [
     "linear_feasibility",
     "load_run",
     "noise_robustness",
-    "random_task",
+    "patterns_at_load",
     "save_run",
     "soft_error",
     "solve",

@@ -3,7 +3,7 @@
 Branch l takes lane ``l % 16`` of block ``l // 16``; row i of a block holds synapse i of its sixteen branches.
 Few branches would leave lanes idle, so a neuron with eight branches or fewer spreads each over 2, 4, 8 or 16
 lanes: synapse i of branch l then sits in lane ``l + (i % copies) * 16 / copies``, row ``i // copies``.
-The one-layer neuron is the case of one branch in sixteen lanes.
+The linear neuron is the case of one branch in sixteen lanes.
 
 A pattern is one bit per place: ``bits[pattern, block, row]`` is a 16-bit word, one bit per lane.
 """

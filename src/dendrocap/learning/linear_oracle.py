@@ -1,6 +1,6 @@
 """Whether the linear neuron can solve a task at all, decided exactly.
 
-The one-layer neuron with non-negative weights solves a task with margin kappa if some ``W >= 0`` satisfies
+The linear neuron with non-negative weights solves a task with margin kappa if some ``W >= 0`` satisfies
 ``sign (W . xi / sqrt(N) - sqrt(N) theta) >= kappa`` for every pattern: a linear program. No learning rule is
 involved, so it tells apart what cannot be learned from what was not.
 """

@@ -10,16 +10,17 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dendrocap.learning.algorithms import Algorithm
-from dendrocap.learning.schedules import Schedule
-from dendrocap.learning.training import EpochRecord, Seed, TrainingResult, train
+from dendrocap.learning.recipe import Recipe
+from dendrocap.learning.training import EpochRecord, TrainingResult
 from dendrocap.model.neuron import DendriticNeuron
 from dendrocap.model.patterns import PackedPatterns
+from dendrocap.model.seeds import Seed
 from dendrocap.validation import refuse, whole_number
 
 __all__ = ["available_cores", "in_parallel", "train_many"]
@@ -36,27 +37,24 @@ def train_many(
     inputs: ArrayLike | PackedPatterns,
     labels: ArrayLike,
     *,
-    algorithms: Algorithm | Sequence[Algorithm | None] | None = None,
+    recipes: Recipe | Sequence[Recipe] | None = None,
     seeds: Iterable[Seed],
-    schedule: Schedule | None = None,
-    max_epochs: int = 1000,
     f_in: float | None = None,
-    stop_when_solved: bool = True,
     workers: int | None = None,
 ) -> list[TrainingResult]:
-    """Train every neuron with every algorithm and every seed on one task.
+    """Train every neuron with every recipe and every seed on one set of patterns.
 
     Parameters
     ----------
     neurons : DendriticNeuron, or a sequence of them
         What to train.
     inputs, labels : arrays
-        The task, as for `train`.
-    algorithms : Algorithm, or a sequence of them
-        How to train.
+        The patterns, as for `train`.
+    recipes : Recipe, or a sequence of them
+        How to train; by default ``Recipe()``.
     seeds : iterable of int or SeedSequence
         One run for each. A Generator would be used up by the first run and is refused.
-    schedule, max_epochs, f_in, stop_when_solved
+    f_in : float, optional
         As for `train`.
     workers : int, optional
         Runs at a time; by default the number of cores.
@@ -64,45 +62,31 @@ def train_many(
     Returns
     -------
     list of TrainingResult
-        Neurons outermost, then algorithms, then seeds; equal bit for bit to single runs. A run that failed
+        Neurons outermost, then recipes, then seeds; equal bit for bit to single runs. A run that failed
         says so in its ``failure``.
 
     Examples
     --------
-    >>> from dendrocap import LinearNeuron, random_patterns
-    >>> from dendrocap.learning import SGD
-    >>> neuron, task = LinearNeuron(0.5, 99), random_patterns(30, 99, rng=1)
-    >>> results = train_many(neuron, *task, algorithms=SGD(1.0), seeds=range(4))
+    >>> from dendrocap import SGD, LinearNeuron, Recipe, random_patterns
+    >>> neuron, patterns = LinearNeuron(0.5, 99), random_patterns(30, 99, rng=1)
+    >>> results = train_many(neuron, *patterns, recipes=Recipe(SGD(1.0)), seeds=range(4))
     >>> [result.solved for result in results]
     [True, True, True, True]
     """
     several_neurons = [neurons] if isinstance(neurons, DendriticNeuron) else list(neurons)
-    several_algorithms = list(algorithms) if isinstance(algorithms, Sequence) else [algorithms]
+    several_recipes = list(recipes) if isinstance(recipes, Sequence) else [recipes or Recipe()]
     several_seeds = list(seeds)
     for seed in several_seeds:
         if isinstance(seed, np.random.Generator):
             raise refuse("seeds", seed, "whole numbers or SeedSequences")
-    if not (several_neurons and several_algorithms and several_seeds):
-        raise refuse("neurons, algorithms or seeds", [], "non-empty")
-    runs = [(n, a, s) for n in several_neurons for a in several_algorithms for s in several_seeds]
+    if not (several_neurons and several_recipes and several_seeds):
+        raise refuse("neurons, recipes or seeds", [], "non-empty")
 
-    def run(of: tuple[DendriticNeuron, Algorithm | None, Seed], stop: StopRequest) -> TrainingResult:
-        neuron, algorithm, seed = of
-        return train(
-            neuron,
-            inputs,
-            labels,
-            algorithm=algorithm,
-            schedule=schedule,
-            max_epochs=max_epochs,
-            seed=seed,
-            f_in=f_in,
-            stop_when_solved=stop_when_solved,
-            callback=stop,
-            on_failure="return",
-        )
+    def run(of: tuple[DendriticNeuron, Recipe, Seed], stop: StopRequest) -> TrainingResult:
+        neuron, recipe, seed = of
+        return recipe.train(neuron, inputs, labels, seed=seed, f_in=f_in, callback=stop, on_failure="return")
 
-    return in_parallel(run, runs, workers=workers)
+    return in_parallel(run, list(product(several_neurons, several_recipes, several_seeds)), workers=workers)
 
 
 def in_parallel(
@@ -110,7 +94,7 @@ def in_parallel(
     arguments: Sequence[T],
     *,
     workers: int | None = None,
-    done: Callable[[R], Any] | None = None,
+    callback: Callable[[R], Any] | None = None,
 ) -> list[R]:
     """``function`` of every argument, in order, several at a time.
 
@@ -122,8 +106,8 @@ def in_parallel(
         One call for each.
     workers : int, optional
         Calls at a time; by default the number of cores.
-    done : callable, optional
-        Told every result, in order, as soon as it and all before it are there.
+    callback : callable, optional
+        Called with every result, in order, as soon as it and all before it are there.
     """
     n_workers = whole_number("workers", available_cores() if workers is None else workers, 1)
     interrupted = threading.Event()
@@ -137,8 +121,8 @@ def in_parallel(
         try:
             for future in futures:
                 results.append(future.result())
-                if done is not None:
-                    done(results[-1])
+                if callback is not None:
+                    callback(results[-1])
         except BaseException:
             interrupted.set()
             pool.shutdown(wait=False, cancel_futures=True)

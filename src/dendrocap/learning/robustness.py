@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from dendrocap.display import Displayed
 from dendrocap.model.neuron import DendriticNeuron
 from dendrocap.model.patterns import PackedPatterns, Patterns, binary_patterns
+from dendrocap.model.seeds import Seed, generator_for
 from dendrocap.numerics.statistics import standard_error
 from dendrocap.validation import real_number, whole_number
 
@@ -91,7 +92,7 @@ def noise_robustness(
     flip_probabilities: Iterable[float] = (0.01, 0.05, 0.1),
     noise_amplitudes: Iterable[float] = (0.2, 0.5, 1.0),
     samples: int = 20,
-    seed: int | np.random.Generator | None = None,
+    seed: Seed = None,
 ) -> NoiseRobustness:
     """Training error of given weights under input noise and under synaptic noise.
 
@@ -109,8 +110,8 @@ def noise_robustness(
         Each weight is multiplied by 1 + amplitude z and cut at zero.
     samples : int
         Samples of the noise to average over, at least 2.
-    seed : int, Generator or None
-        Source of the noise.
+    seed : int, SeedSequence, Generator or None
+        Source of the noise, by its child for noise.
 
     Examples
     --------
@@ -126,7 +127,7 @@ def noise_robustness(
     patterns = binary_patterns(inputs, labels, neuron.n_inputs)
     dense = patterns.dense
     flat = neuron.flat_weights(weights)
-    rng = np.random.default_rng(seed)
+    rng = generator_for("noise", seed)
 
     def error(perturbed_weights: NDArray[np.float64], perturbed_inputs: NDArray[np.uint8]) -> float:
         return neuron.errors(perturbed_weights, Patterns(perturbed_inputs, patterns.labels)) / len(dense)

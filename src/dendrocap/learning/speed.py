@@ -14,11 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dendrocap.display import Displayed
-from dendrocap.learning.algorithms import Algorithm
 from dendrocap.learning.many import StopRequest, in_parallel
-from dendrocap.learning.schedules import Schedule
-from dendrocap.learning.tasks import checked_seeds, train_on_random_task
+from dendrocap.learning.recipe import Recipe
 from dendrocap.learning.training import TrainingResult
+from dendrocap.learning.trials import checked_seeds, train_at_load
 from dendrocap.model.neuron import DendriticNeuron, TaskSpec
 
 __all__ = ["LearningSpeed", "learning_speed"]
@@ -30,7 +29,7 @@ class LearningSpeed(Displayed):
 
     Parameters
     ----------
-    neuron, alpha, task, algorithm, schedule, max_epochs
+    neuron, alpha, task, recipe
         What was measured, and how.
     seeds : tuple of int
         One run each.
@@ -41,22 +40,18 @@ class LearningSpeed(Displayed):
 
     Examples
     --------
-    >>> from dendrocap import SGD, LinearNeuron, learning_speed
-    >>> from dendrocap.learning import Constant
-    >>> neuron, rule = LinearNeuron(0.5, 99), SGD(1.0)
-    >>> speed = learning_speed(neuron, algorithm=rule, schedule=Constant(), max_epochs=200, seeds=[0, 1])
+    >>> from dendrocap import SGD, LinearNeuron, Recipe, learning_speed
+    >>> speed = learning_speed(LinearNeuron(0.5, 99), recipe=Recipe(SGD(1.0), max_epochs=200), seeds=[0, 1])
     >>> speed.solved, bool(speed.median_epochs < 200), float(speed.mean_error[-1])
     (2, True, 0.0)
     """
 
-    _displayed = ("median_epochs", "solved", "seeds", "alpha", "max_epochs")
+    _displayed = ("median_epochs", "solved", "seeds", "alpha")
 
     neuron: DendriticNeuron
     alpha: float
     task: TaskSpec
-    algorithm: Algorithm
-    schedule: Schedule
-    max_epochs: int
+    recipe: Recipe
     seeds: tuple[int, ...]
     epochs: NDArray[np.float64]
     mean_error: NDArray[np.float64]
@@ -77,26 +72,24 @@ class LearningSpeed(Displayed):
 def learning_speed(
     neuron: DendriticNeuron,
     *,
-    algorithm: Algorithm,
-    schedule: Schedule,
-    max_epochs: int,
+    recipe: Recipe,
     alpha: float = 0.5,
     seeds: Sequence[int] = range(5),
     task: TaskSpec | None = None,
     workers: int | None = None,
 ) -> LearningSpeed:
-    """Number of epochs until every pattern of a random task is right.
+    """Number of epochs until every one of a set of random patterns is right.
 
     Parameters
     ----------
     neuron : DendriticNeuron
         What to train.
-    algorithm, schedule, max_epochs
+    recipe : Recipe
         How to train.
     alpha : float
         Load.
     seeds : sequence of int
-        One random task and one run for each.
+        One set of random patterns and one run on it for each.
     task : TaskSpec, optional
         Coding levels; by default 1/2.
     workers : int, optional
@@ -104,23 +97,21 @@ def learning_speed(
 
     Examples
     --------
-    >>> from dendrocap import LinearNeuron
-    >>> from dendrocap.learning import SGD, Constant
-    >>> speed = learning_speed(LinearNeuron(0.5, 99), algorithm=SGD(1.0), schedule=Constant(), max_epochs=200)
-    >>> speed.solved
+    >>> from dendrocap import SGD, LinearNeuron, Recipe
+    >>> learning_speed(LinearNeuron(0.5, 99), recipe=Recipe(SGD(1.0), max_epochs=200)).solved
     5
     """
     task, several_seeds = task or TaskSpec(), checked_seeds(seeds)
 
     def run(seed: int, stop: StopRequest) -> TrainingResult:
-        return train_on_random_task(neuron, alpha, seed, task, algorithm, schedule, max_epochs, stop)
+        return train_at_load(neuron, alpha, seed, task, recipe, callback=stop)
 
     results = in_parallel(run, several_seeds, workers=workers)
     epochs = np.array([result.epochs if result.solved else np.inf for result in results], dtype=np.float64)
     longest = max(len(result.error_history) for result in results)
     histories = [_continued(result, longest) for result in results]
     mean_error = np.mean(histories, axis=0)
-    return LearningSpeed(neuron, alpha, task, algorithm, schedule, max_epochs, tuple(several_seeds), epochs, mean_error)
+    return LearningSpeed(neuron, alpha, task, recipe, tuple(several_seeds), epochs, mean_error)
 
 
 def _continued(result: TrainingResult, length: int) -> NDArray[np.float64]:

@@ -22,10 +22,9 @@ from dendrocap.errors import CorruptData
 from dendrocap.files import reading, write_file
 from dendrocap.learning.schedules import Pace
 from dendrocap.learning.training import TrainingResult, TrainingState, resumable
-from dendrocap.model.neuron import DendriticNeuron, LinearNeuron, NeuronSpec
-from dendrocap.model.nonlinearities import BUILT_IN, Nonlinearity, Tabulated
+from dendrocap.model.flat import finite_neuron, flat_neuron, neuron_from_flat
+from dendrocap.model.neuron import DendriticNeuron
 from dendrocap.model.patterns import PackedPatterns, pack_patterns
-from dendrocap.validation import refuse
 
 __all__ = ["SavedRun", "load_run", "save_run"]
 
@@ -115,7 +114,7 @@ def save_run(path: str | Path, result: TrainingResult, inputs: ArrayLike | Packe
     arrays: dict[str, Any] = {}
     about: dict[str, Any] = {
         "format": FORMAT,
-        "neuron": _described(result.neuron),
+        "neuron": flat_neuron(result.neuron),
         "n_inputs": packed.n_inputs,
         "errors": result.errors,
         "stopped": result.stopped,
@@ -178,7 +177,7 @@ def load_run(path: str | Path) -> SavedRun:
             **{**about["state"], "pace": Pace(**about["state"]["pace"])},
         )
         return SavedRun(
-            neuron=_revived(about["neuron"]),
+            neuron=finite_neuron(neuron_from_flat(about["neuron"])),
             inputs=PackedPatterns(arrays["inputs"], about["n_inputs"]),
             labels=arrays["labels"],
             weights=arrays["weights"],
@@ -188,28 +187,3 @@ def load_run(path: str | Path) -> SavedRun:
             rate_history=arrays["rate_history"],
             resumption=state,
         )
-
-
-def _described(neuron: DendriticNeuron) -> dict[str, Any]:
-    g = neuron.nonlinearity
-    if type(g) not in (*BUILT_IN.values(), Tabulated):
-        raise refuse("nonlinearity", g, "built in or Tabulated to be saved: a function cannot be stored")
-    parameters = {field.name: getattr(g, field.name) for field in dataclasses.fields(g) if field.init}  # type: ignore[arg-type]
-    return {
-        "linear": isinstance(neuron, LinearNeuron),
-        "nonlinearity": g.name,
-        "parameters": parameters,
-        "theta_d": neuron.theta_d,
-        "theta_s": neuron.spec.theta_s,
-        "n_inputs": neuron.n_inputs,
-        "n_branches": neuron.n_branches,
-    }
-
-
-def _revived(described: dict[str, Any]) -> DendriticNeuron:
-    if described["linear"]:
-        return LinearNeuron(described["theta_d"], described["n_inputs"])
-    kinds: dict[str, Any] = {**BUILT_IN, Tabulated.name: Tabulated}
-    g: Nonlinearity = kinds[described["nonlinearity"]](**described["parameters"])
-    spec = NeuronSpec(g, described["theta_d"], described["theta_s"])
-    return DendriticNeuron(spec, described["n_inputs"], described["n_branches"])

@@ -22,11 +22,10 @@ from dendrocap.learning.local_rule import SGD
 from dendrocap.learning.schedules import Constant, ExponentialAnnealing, Pace, Schedule
 from dendrocap.model.neuron import DendriticNeuron
 from dendrocap.model.patterns import PackedPatterns, active_fraction, binary_patterns
+from dendrocap.model.seeds import Seed, generator_for
 from dendrocap.validation import choice, real_number, refuse, whole_number
 
 __all__ = ["INTERRUPTED", "EpochRecord", "Training", "TrainingResult", "TrainingState", "resumable", "train"]
-
-Seed = int | np.random.SeedSequence | np.random.Generator | None
 
 # A dendritic signal this small moves no weight of order one.
 NO_SIGNAL = 1e-9
@@ -241,9 +240,7 @@ class Training(Displayed):
         self._beyond_rounding = 1e-3 * (1.0 + float(sizes))
         # Kept off 0 and 1, where there are no first weights.
         self._f_in = min(max(active_fraction(self.patterns.inputs), 1e-6), 1.0 - 1e-6) if f_in is None else f_in
-        if isinstance(seed, int):
-            whole_number("seed", seed, 0)
-        self.rng = np.random.default_rng(seed)
+        self.rng = generator_for("run", seed)
         self.pace = Pace(0.0)
         self._history: list[tuple[int, float]] = []
         self._seconds = 0.0
@@ -469,7 +466,8 @@ def train(
     max_epochs : int or None
         The run ends after so many epochs at the latest, those before a resumption included. None sets no limit.
     seed : int, SeedSequence, Generator or None
-        Source of the first weights and of the order of patterns. The same seed gives the same weights.
+        Source of the first weights and of the order of patterns, by its child for runs. The same seed gives the
+        same weights.
     weights : array, optional
         First weights; by default uniform on [0, 2 theta_d / f_in].
     f_in : float, optional

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from dendrocap.errors import InvalidParameter
 from dendrocap.model.nonlinearities import Linear, Nonlinearity
 from dendrocap.model.patterns import PackedPatterns, Patterns, binary_inputs
+from dendrocap.model.seeds import Seed, generator_for
 from dendrocap.validation import real_number, refuse, whole_number
 
 __all__ = ["DendriticNeuron", "Level", "LinearNeuron", "NeuronSpec", "TaskSpec"]
@@ -233,10 +234,10 @@ class DendriticNeuron:
         """Which entries of a weight array are synapses, not filling."""
         return np.arange(self.branch_size)[None, :] < self.branch_sizes[:, None]
 
-    def initial_weights(self, f_in: float = 0.5, rng: np.random.Generator | int | None = None) -> Floats:
+    def initial_weights(self, f_in: float = 0.5, rng: Seed = None) -> Floats:
         """Weights uniform on [0, 2 theta_d / f_in], whose mean balances the dendritic threshold."""
         f_in = real_number("f_in", f_in, 0.0, 1.0, low_open=True, high_open=True)
-        generator = np.random.default_rng(rng)
+        generator = generator_for("run", rng)
         return self.shaped_weights(generator.uniform(0.0, 2.0 * self.theta_d / f_in, self.n_inputs))
 
     def branch_input(self, weights: ArrayLike, inputs: ArrayLike | PackedPatterns) -> Floats:
@@ -270,7 +271,7 @@ class DendriticNeuron:
 
 
 class LinearNeuron(DendriticNeuron):
-    """The one-layer neuron: Delta = sum_i W_i xi_i / sqrt(N) - sqrt(N) theta_d [one-layer].
+    """The linear neuron, of one layer: Delta = sum_i W_i xi_i / sqrt(N) - sqrt(N) theta_d [linear].
 
     It is the dendritic neuron with a single linear branch and no somatic threshold, and has the same methods.
 

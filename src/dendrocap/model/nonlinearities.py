@@ -119,7 +119,7 @@ class Nonlinearity(ABC):
 
 @dataclass(frozen=True)
 class Linear(Nonlinearity):
-    """g(x) = x, which makes the two-layer neuron the one-layer one.
+    """g(x) = x, which makes the two-layer neuron a linear one.
 
     Examples
     --------

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dendrocap.display import Displayed
 from dendrocap.errors import InvalidParameter
+from dendrocap.model.seeds import Seed, generator_for
 from dendrocap.validation import real_number, refuse, whole_number
 
 __all__ = [
@@ -115,7 +116,7 @@ def random_patterns(
     n_inputs: int,
     f_in: float = 0.5,
     f_out: float = 0.5,
-    rng: np.random.Generator | int | None = None,
+    rng: Seed = None,
     *,
     packed: bool = False,
 ) -> Patterns:
@@ -127,8 +128,8 @@ def random_patterns(
         P and N.
     f_in, f_out : float
         Probability that an input, or a label, is 1.
-    rng : Generator, int or None
-        Source of randomness, or its seed.
+    rng : int, SeedSequence, Generator or None
+        Seed, whose child for patterns is used, or source of randomness.
     packed : bool
         Store inputs at one bit each; the patterns are the same as unpacked ones from the same seed.
 
@@ -142,7 +143,7 @@ def random_patterns(
     n_inputs = whole_number("n_inputs", n_inputs, 1)
     f_in = real_number("f_in", f_in, 0.0, 1.0, low_open=True, high_open=True)
     f_out = real_number("f_out", f_out, 0.0, 1.0, low_open=True, high_open=True)
-    generator = np.random.default_rng(rng)
+    generator = generator_for("patterns", rng)
     labels = (generator.random(n_patterns) < f_out).astype(np.uint8)
     width = -(-n_inputs // 8) if packed else n_inputs
     stored = np.empty((n_patterns, width), dtype=np.uint8)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dendrocap.experiments.song2005 import PRINTED, READING_MILLIVOLTS, READING_MODEL, compare_with_paper
+from dendrocap.experiments.song2005_fit import PRINTED, READING_MILLIVOLTS, READING_MODEL, compare_with_paper
 from dendrocap.figures.style import AXIS_LABELS, PALETTE, drawing
 from dendrocap.model import NeuronSpec, Polsky, ReLU, Tabulated
 from dendrocap.reproduction.claims import Measured

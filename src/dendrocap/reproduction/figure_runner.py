@@ -278,7 +278,7 @@ class _Workshop:
         tell = None if self.progress is None else lambda now: self.progress(figure.name, now)  # type: ignore[misc]
         with Store(self.folder / STORE, write=True) as store:
             reports = run_sweeps(
-                sweeps, store, executor=self.executor, jobs=self.workers, retry_failed=True, progress=tell
+                sweeps, store, executor=self.executor, workers=self.workers, retry_failed=True, callback=tell
             )
             records = [record for sweep in sweeps for record in store.records(sweep)]
         if any(report.interrupted for report in reports):

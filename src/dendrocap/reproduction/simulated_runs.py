@@ -19,7 +19,7 @@ from dendrocap.reproduction.run_size import RunSize
 if TYPE_CHECKING:
     import pandas as pd
 
-# Which rule a run followed, as tables and legends call it.
+# Which rule a run followed, as tables and legends call it; the first is also what sweeps call the linear neuron.
 LINEAR, PLAIN, SURROGATE = Linear.name, "true slope", "surrogate slope"
 
 STEEP_LOSS = 100.0
@@ -27,7 +27,6 @@ STEEP_LOSS = 100.0
 RATES = {0.01: 0.01, 0.05: 0.1, 0.1: 0.01, 0.3: 0.1, 0.5: 0.1, 1.0: 0.1}
 WIDTHS = {0.1: 0.2, 0.3: 0.3, 0.5: 0.3, 1.0: 0.3}
 LINEAR_THETA, LINEAR_RATE = 0.5, 0.1
-NO_DENDRITES = "one-layer"  # what sweeps call the linear neuron
 
 # Half of a neuron's capacity if it is linear: every neuron can learn that much.
 HALF_LOAD = 0.5
@@ -42,7 +41,7 @@ UNLEARNED = "no neuron learned all its patterns in the epochs allowed"
 
 def linear(size: RunSize) -> dict[str, Any]:
     """The linear neuron."""
-    return {"nonlinearity": NO_DENDRITES, "theta_d": LINEAR_THETA, "n_inputs": size.n_inputs}
+    return {"nonlinearity": LINEAR, "theta_d": LINEAR_THETA, "n_inputs": size.n_inputs}
 
 
 def dendritic(size: RunSize) -> dict[str, Any]:
@@ -84,7 +83,7 @@ def runs(records: Sequence[Record], parameters: Iterable[str], metrics: Iterable
 
 
 def _rule_of(parameters: Mapping[str, Any]) -> str:
-    if parameters.get("nonlinearity") == NO_DENDRITES:
+    if parameters.get("nonlinearity") == LINEAR:
         return LINEAR
     return SURROGATE if "surrogate_width" in parameters else PLAIN
 

@@ -15,10 +15,11 @@ from dendrocap.learning.solvers.plain import PlainSGD
 from dendrocap.learning.solvers.replicated import ReplicatedSGD
 from dendrocap.learning.solvers.sharpening import SharpenedNonlinearity
 from dendrocap.learning.solvers.surrogate import AnnealedSurrogate
-from dendrocap.learning.training import EpochRecord, Seed, Training, TrainingResult
+from dendrocap.learning.training import EpochRecord, Training, TrainingResult
 from dendrocap.model.neuron import DendriticNeuron
 from dendrocap.model.nonlinearities import Linear
 from dendrocap.model.patterns import PackedPatterns
+from dendrocap.model.seeds import Seed
 from dendrocap.validation import choice, refuse
 
 __all__ = ["SOLVERS", "solve", "suitable_solver"]

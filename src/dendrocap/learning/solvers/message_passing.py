@@ -64,7 +64,7 @@ class BetheEstimate(Displayed):
     --------
     >>> from dendrocap import NeuronSpec, Polsky, random_patterns
     >>> neuron = DendriticNeuron(NeuronSpec(Polsky(), 0.5, 0.5), n_inputs=200, n_branches=10)
-    >>> estimate = bethe_free_entropy(neuron, *random_patterns(40, 200, rng=0))
+    >>> estimate = bethe_free_entropy(neuron, *random_patterns(40, 200, rng=1))
     >>> estimate.overlap < estimate.mean_square
     True
     """
@@ -252,7 +252,7 @@ def bethe_free_entropy(
     --------
     >>> from dendrocap import NeuronSpec, Polsky, random_patterns
     >>> neuron = DendriticNeuron(NeuronSpec(Polsky(), 0.5, 0.5), n_inputs=200, n_branches=10)
-    >>> estimate = bethe_free_entropy(neuron, *random_patterns(40, 200, rng=0))
+    >>> estimate = bethe_free_entropy(neuron, *random_patterns(40, 200, rng=1))
     >>> estimate.converged, -1.0 < estimate.free_entropy < 1.0
     (True, True)
     """

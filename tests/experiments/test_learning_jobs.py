@@ -1,4 +1,4 @@
-"""Training as a task: the same as by hand, with the randomness of the cell."""
+"""Training as a job: the same as by hand, with the seed of the cell."""
 
 import numpy as np
 import pytest
@@ -6,38 +6,36 @@ import pytest
 from dendrocap import DendriticNeuron, LinearNeuron, NeuronSpec, Polsky, random_patterns
 from dendrocap.experiments import ProcessExecutor, SerialExecutor, Store, Sweep, run_sweep, run_sweeps
 from dendrocap.experiments.cells import run_cell
-from dendrocap.experiments.tasks import check
+from dendrocap.experiments.jobs import check
 from dendrocap.learning import SGD, ExponentialAnnealing, HalveOnPlateau, noise_robustness, train
 from tests.experiments.comparing import TRAININGS, contents
 
 POLSKY = {"theta_d": 0.1, "theta_s": 0.5, "n_inputs": 120, "n_branches": 9, "max_epochs": 60}
-ONE_LAYER = {"nonlinearity": "one-layer", "theta_d": 0.5, "n_inputs": 60, "max_epochs": 200, "learning_rate": 1.0}
+LINEAR = {"nonlinearity": "linear", "theta_d": 0.5, "n_inputs": 60, "max_epochs": 200, "learning_rate": 1.0}
 
 
-def only(task, **parameters):
-    sweep = Sweep(task, parameters=parameters, entropy=5)
+def only(job, **parameters):
+    sweep = Sweep(job, parameters=parameters, seeds=[5])
     check(sweep)
     (cell,) = sweep
     outcome = run_cell(cell)
     assert outcome.status == "done", outcome.traceback
-    return cell, outcome.metrics
+    return outcome.metrics
 
 
 @pytest.mark.parametrize(
     ("given", "schedule"), [({"patience": 3}, HalveOnPlateau(3)), ({"decay": 0.01}, ExponentialAnnealing(0.01))]
 )
 def test_train_is_a_run_of_the_engine_on_the_cell_s_own_patterns(given, schedule):
-    cell, metrics = only("train", alpha=0.5, learning_rate=0.1, gamma_ce=10.0, f_in=0.3, **POLSKY, **given)
-    patterns, run = cell.seed_sequence.spawn(2)
+    metrics = only("train", alpha=0.5, learning_rate=0.1, gamma_ce=10.0, f_in=0.3, **POLSKY, **given)
     neuron = DendriticNeuron(NeuronSpec(Polsky(), 0.1, 0.5), 120, 9)
     result = train(
         neuron,
-        *random_patterns(60, 120, 0.3, 0.5, np.random.default_rng(patterns)),
+        *random_patterns(60, 120, 0.3, 0.5, 5),
         algorithm=SGD(0.1, 10.0),
         schedule=schedule,
         max_epochs=60,
-        seed=run,
-        f_in=0.3,
+        seed=5,
     )
     assert metrics == {
         "solved": result.solved,
@@ -53,24 +51,23 @@ def test_train_is_a_run_of_the_engine_on_the_cell_s_own_patterns(given, schedule
 
 def test_a_surrogate_can_be_asked_for():
     parameters = {**POLSKY, "alpha": 0.5, "learning_rate": 0.1, "gamma_ce": 10.0}
-    _, true_slope = only("train", **parameters)
-    _, surrogate = only("train", surrogate_width=0.5, **parameters)
+    true_slope = only("train", **parameters)
+    surrogate = only("train", surrogate_width=0.5, **parameters)
     assert true_slope["epochs"] != surrogate["epochs"] or true_slope["error"] != surrogate["error"]
 
 
 def test_robustness_has_one_error_per_strength_of_the_noise():
-    cell, metrics = only("robustness", alpha=0.3, flip_probabilities=[0.0, 0.2], samples=5, **ONE_LAYER)
-    patterns, run, noise = cell.seed_sequence.spawn(3)
+    metrics = only("robustness", alpha=0.3, flip_probabilities=[0.0, 0.2], samples=5, **LINEAR)
     neuron = LinearNeuron(0.5, 60)
-    learned = random_patterns(18, 60, rng=np.random.default_rng(patterns))
-    result = train(neuron, *learned, algorithm=SGD(1.0, 10.0), max_epochs=200, seed=run, f_in=0.5)
+    learned = random_patterns(18, 60, rng=5)
+    result = train(neuron, *learned, algorithm=SGD(1.0, 10.0), max_epochs=200, seed=5)
     expected = noise_robustness(
         neuron,
         result.weights,
         *learned,
         flip_probabilities=[0.0, 0.2],
         samples=5,
-        seed=np.random.default_rng(noise),
+        seed=5,
     )
     assert metrics["flip_error"] == [point.error for point in expected.input_flips]
     assert metrics["noise_error"] == [point.error for point in expected.synaptic_noise]
@@ -80,17 +77,17 @@ def test_robustness_has_one_error_per_strength_of_the_noise():
 
 
 def test_algorithmic_capacity_lies_between_its_limits():
-    _, metrics = only("algorithmic_capacity", limits=[0.1, 3.0], resolution=0.1, **ONE_LAYER)
+    metrics = only("algorithmic_capacity", limits=[0.1, 3.0], resolution=0.1, **LINEAR)
     assert 0.1 <= metrics["largest_solved"] < 2.0  # the capacity of the linear neuron is 1, for infinite size
     assert metrics["reaches_limit"] is False
     assert metrics["runs"] >= 4  # bisection of 30 loads
     assert metrics["epochs"] >= metrics["runs"]
 
 
-@pytest.mark.parametrize("task", ["train", "robustness", "algorithmic_capacity"])
-def test_training_needs_a_neuron_of_finite_size(task):
-    load = {} if task == "algorithmic_capacity" else {"alpha": 0.5}
-    (cell,) = Sweep(task, parameters={"theta_d": 0.1, "theta_s": 0.5, "max_epochs": 1, **load})
+@pytest.mark.parametrize("job", ["train", "robustness", "algorithmic_capacity"])
+def test_training_needs_a_neuron_of_finite_size(job):
+    load = {} if job == "algorithmic_capacity" else {"alpha": 0.5}
+    (cell,) = Sweep(job, parameters={"theta_d": 0.1, "theta_s": 0.5, "max_epochs": 1, **load})
     assert "give n_inputs and n_branches" in run_cell(cell).reason
 
 
@@ -102,17 +99,15 @@ def test_trainings_agree_bit_for_bit_between_executors(tmp_path):
 
 def test_learning_speed_samples_the_errors_of_the_run():
     parameters = {**POLSKY, "max_epochs": 400, "alpha": 0.3, "learning_rate": 0.1, "gamma_ce": 100.0}
-    cell, metrics = only("learning_speed", **parameters)
-    patterns, run = cell.seed_sequence.spawn(2)
+    metrics = only("learning_speed", **parameters)
     neuron = DendriticNeuron(NeuronSpec(Polsky(), 0.1, 0.5), 120, 9)
     result = train(
         neuron,
-        *random_patterns(36, 120, 0.5, 0.5, np.random.default_rng(patterns)),
+        *random_patterns(36, 120, 0.5, 0.5, 5),
         algorithm=SGD(0.1, 100.0),
         schedule=ExponentialAnnealing(1e-4),
         max_epochs=400,
-        seed=run,
-        f_in=0.5,
+        seed=5,
     )
     assert result.solved
     assert metrics["epochs"] == result.epochs
@@ -125,16 +120,14 @@ def test_learning_speed_samples_the_errors_of_the_run():
 
 def test_learned_weights_are_those_at_the_end_of_the_run():
     parameters = {**POLSKY, "max_epochs": 2000, "alpha": 0.3, "learning_rate": 0.1, "gamma_ce": 10.0}
-    cell, metrics = only("learned_weights", patience=20, quantiles=5, **parameters)
-    patterns, run = cell.seed_sequence.spawn(2)
+    metrics = only("learned_weights", patience=20, quantiles=5, **parameters)
     result = train(
         DendriticNeuron(NeuronSpec(Polsky(), 0.1, 0.5), 120, 9),
-        *random_patterns(36, 120, 0.5, 0.5, np.random.default_rng(patterns)),
+        *random_patterns(36, 120, 0.5, 0.5, 5),
         algorithm=SGD(0.1, 10.0),
         schedule=HalveOnPlateau(20),
         max_epochs=2000,
-        seed=run,
-        f_in=0.5,
+        seed=5,
         stop_when_solved=False,
     )
     weights = np.asarray(result.state.weights, dtype=float)
@@ -150,10 +143,10 @@ def test_several_sweeps_run_as_one_and_share_cells(tmp_path):
     first = Sweep("capacity", {"theta_d": [0.1, 0.5]}, {"nonlinearity": "linear", "theta_s": 0.5})
     second = Sweep("capacity", {"theta_d": [0.5, 1.0]}, {"nonlinearity": "linear", "theta_s": 0.5})
     told = []
-    reports = run_sweeps([first, second], tmp_path / "r.db", jobs=1, progress=told.append)
+    reports = run_sweeps([first, second], tmp_path / "r.db", workers=1, callback=told.append)
     assert [(report.ran, report.counts.done) for report in reports] == [(2, 2), (2, 2)]
     assert (told[-1].cells, told[-1].done) == (3, 3)
-    assert [report.ran for report in run_sweeps([first, second], tmp_path / "r.db", jobs=1)] == [0, 0]
+    assert [report.ran for report in run_sweeps([first, second], tmp_path / "r.db", workers=1)] == [0, 0]
     with Store(tmp_path / "open.db", write=True) as store:  # one that is open is used, and stays open
-        assert [report.ran for report in run_sweeps([first, second], store, jobs=1)] == [len(first), len(second)]
+        assert [report.ran for report in run_sweeps([first, second], store, workers=1)] == [len(first), len(second)]
         assert len(store.records(first)) == len(first)

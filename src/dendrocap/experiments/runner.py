@@ -15,9 +15,9 @@ from typing import Any
 from dendrocap.display import Displayed
 from dendrocap.experiments.cells import DONE, FAILED
 from dendrocap.experiments.executors import Executor, ProcessExecutor, SerialExecutor
+from dendrocap.experiments.jobs import check
 from dendrocap.experiments.store import Counts, Store
 from dendrocap.experiments.sweep import Cell, Sweep
-from dendrocap.experiments.tasks import check
 
 __all__ = ["Progress", "SweepReport", "run_sweep", "run_sweeps"]
 
@@ -78,7 +78,7 @@ class SweepReport(Displayed):
     >>> from dendrocap import Sweep
     >>> sweep = Sweep("capacity", grid={"theta_d": [0.1, 0.5]}, parameters={"nonlinearity": "linear", "theta_s": 0.5})
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     report = run_sweep(sweep, Path(folder, "linear.db"), jobs=1)
+    ...     report = run_sweep(sweep, Path(folder, "linear.db"), workers=1)
     >>> report.counts, report.ran, report.interrupted
     (Counts(cells=2, done=2, failed=0), 2, False)
     """
@@ -97,9 +97,9 @@ def run_sweep(
     store: str | Path,
     *,
     executor: Executor | None = None,
-    jobs: int | None = None,
+    workers: int | None = None,
     retry_failed: bool = False,
-    progress: Callable[[Progress], Any] | None = None,
+    callback: Callable[[Progress], Any] | None = None,
 ) -> SweepReport:
     """Run what a store does not have yet of a sweep.
 
@@ -113,17 +113,17 @@ def run_sweep(
         File of the results, made if it does not exist.
     executor : Executor, optional
         Who runs the cells; by default processes of this machine.
-    jobs : int, optional
+    workers : int, optional
         Number of processes, by default one per core; 1 runs the cells in this process.
     retry_failed : bool
         Whether to run failed cells again.
-    progress : callable, optional
-        Told a `Progress` at the beginning and after every cell.
+    callback : callable, optional
+        Called with a `Progress` at the beginning and after every cell.
 
     Raises
     ------
     InvalidParameter
-        If the task cannot be imported or does not take the sweep's parameters; nothing is run.
+        If the job cannot be imported or does not take the sweep's parameters; nothing is run.
     StoreError
         If the store cannot be used, or its disk fills up; what is stored stays.
     WorkersLost
@@ -136,14 +136,16 @@ def run_sweep(
     >>> from dendrocap import Store, Sweep
     >>> sweep = Sweep("capacity", grid={"theta_d": [0.1, 0.5]}, parameters={"nonlinearity": "relu", "theta_s": 0.5})
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     first = run_sweep(sweep, Path(folder, "relu.db"), jobs=1)
-    ...     again = run_sweep(sweep, Path(folder, "relu.db"), jobs=1)
+    ...     first = run_sweep(sweep, Path(folder, "relu.db"), workers=1)
+    ...     again = run_sweep(sweep, Path(folder, "relu.db"), workers=1)
     ...     with Store(Path(folder, "relu.db")) as store:
     ...         capacities = store.to_dataframe()["alpha_c"].round(5).tolist()
     >>> first.ran, again.ran, capacities
     (2, 0, [1.00206, 1.34306])
     """
-    (report,) = run_sweeps([sweep], store, executor=executor, jobs=jobs, retry_failed=retry_failed, progress=progress)
+    (report,) = run_sweeps(
+        [sweep], store, executor=executor, workers=workers, retry_failed=retry_failed, callback=callback
+    )
     return report
 
 
@@ -152,9 +154,9 @@ def run_sweeps(
     store: str | Path | Store,
     *,
     executor: Executor | None = None,
-    jobs: int | None = None,
+    workers: int | None = None,
     retry_failed: bool = False,
-    progress: Callable[[Progress], Any] | None = None,
+    callback: Callable[[Progress], Any] | None = None,
 ) -> list[SweepReport]:
     """Run what a store does not have yet of several sweeps, as if they were one.
 
@@ -170,14 +172,14 @@ def run_sweeps(
     ...     for name in ("linear", "relu")
     ... )
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     [report.ran for report in run_sweeps([linear, relu, linear], f"{folder}/results.db", jobs=1)]
+    ...     [report.ran for report in run_sweeps([linear, relu, linear], f"{folder}/results.db", workers=1)]
     [2, 2, 2]
     """
     for sweep in sweeps:
         check(sweep)
     if executor is None:
-        executor = SerialExecutor() if jobs == 1 else ProcessExecutor(jobs)
-    tell = progress or (lambda _: None)
+        executor = SerialExecutor() if workers == 1 else ProcessExecutor(workers)
+    tell = callback or (lambda _: None)
     began, ran = time.monotonic(), set()
     opened = nullcontext(store) if isinstance(store, Store) else Store(store, write=True)
     with opened as results, _ctrl_c() as stop:

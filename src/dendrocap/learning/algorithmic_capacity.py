@@ -1,7 +1,7 @@
 """How much a neuron learns: training error against load, and the algorithmic capacity.
 
-The load is alpha = P / N. What is measured here is a property of neuron, algorithm, schedule *and patience*, not of
-the neuron alone: `HalveOnPlateau` explains. Every result carries all of them.
+The load is alpha = P / N. What is measured here is a property of the neuron *and of the recipe*, patience included, not
+of the neuron alone: `HalveOnPlateau` explains. Every result carries both.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dendrocap.display import Displayed
-from dendrocap.learning.algorithms import Algorithm
 from dendrocap.learning.many import StopRequest, in_parallel
-from dendrocap.learning.schedules import Schedule
-from dendrocap.learning.tasks import Trial, checked_seeds, train_on_random_task, trial_of
+from dendrocap.learning.recipe import Recipe
+from dendrocap.learning.trials import Trial, checked_seeds, train_at_load, trial_of
 from dendrocap.model.neuron import DendriticNeuron, TaskSpec
 from dendrocap.numerics.statistics import standard_error
 from dendrocap.validation import choice, real_number
@@ -95,22 +94,17 @@ class ErrorCurve(Displayed):
 
     Examples
     --------
-    >>> from dendrocap import SGD, LinearNeuron
-    >>> from dendrocap.learning import Constant
-    >>> curve = training_error_curve(
-    ...     LinearNeuron(0.5, 49), [0.2, 0.4], algorithm=SGD(0.1), schedule=Constant(), max_epochs=300, seeds=[0, 1]
-    ... )
+    >>> from dendrocap import SGD, LinearNeuron, Recipe
+    >>> curve = training_error_curve(LinearNeuron(0.5, 49), [0.2, 0.4], recipe=Recipe(SGD(0.1)), seeds=[0, 1])
     >>> curve.alphas.tolist(), [point.solved for point in curve.points]
     ([0.2, 0.4], [2, 2])
     """
 
-    _displayed = ("alphas", "mean_errors", "max_epochs")
+    _displayed = ("alphas", "mean_errors")
 
     neuron: DendriticNeuron
     task: TaskSpec
-    algorithm: Algorithm
-    schedule: Schedule
-    max_epochs: int
+    recipe: Recipe
     points: tuple[LoadPoint, ...]
 
     @property
@@ -130,7 +124,7 @@ class AlgorithmicCapacity(Displayed):
 
     Parameters
     ----------
-    neuron, task, algorithm, schedule, max_epochs, tolerance
+    neuron, task, recipe, tolerance
         What was measured, and how.
     resolution : float
         Distance of the loads tried.
@@ -146,10 +140,9 @@ class AlgorithmicCapacity(Displayed):
 
     Examples
     --------
-    >>> from dendrocap import SGD, HalveOnPlateau, LinearNeuron
-    >>> measured = algorithmic_capacity(
-    ...     LinearNeuron(0.5, 49), algorithm=SGD(0.1), schedule=HalveOnPlateau(20), max_epochs=200, seeds=[0, 1]
-    ... )
+    >>> from dendrocap import SGD, HalveOnPlateau, LinearNeuron, Recipe
+    >>> recipe = Recipe(SGD(0.1), HalveOnPlateau(20), max_epochs=200)
+    >>> measured = algorithmic_capacity(LinearNeuron(0.5, 49), recipe=recipe, seeds=[0, 1])
     >>> low, high = measured.interval
     >>> bool(low <= measured.alpha <= high), measured.all_solved <= measured.alpha, len(measured.largest_solved)
     (True, True, 2)
@@ -159,9 +152,7 @@ class AlgorithmicCapacity(Displayed):
 
     neuron: DendriticNeuron
     task: TaskSpec
-    algorithm: Algorithm
-    schedule: Schedule
-    max_epochs: int
+    recipe: Recipe
     tolerance: float
     resolution: float
     limits: tuple[float, float]
@@ -200,14 +191,12 @@ def training_error_curve(
     neuron: DendriticNeuron,
     alphas: Iterable[float],
     *,
-    schedule: Schedule,
-    algorithm: Algorithm,
-    max_epochs: int,
+    recipe: Recipe,
     seeds: Sequence[int] = (0, 1, 2),
     tolerance: float = 0.0,
     task: TaskSpec | None = None,
     workers: int | None = None,
-    done: Callable[[Trial], Any] | None = None,
+    callback: Callable[[Trial], Any] | None = None,
 ) -> ErrorCurve:
     """Best training error on random patterns, against the load.
 
@@ -217,24 +206,24 @@ def training_error_curve(
         What to train.
     alphas : iterable of float
         Loads P / N.
-    schedule, algorithm, max_epochs
-        How to train; none has a default, because all of them decide the outcome.
+    recipe : Recipe
+        How to train; it has no default, because it decides the outcome.
     seeds : sequence of int
-        One random task and one run for each, at each load.
+        One set of random patterns and one run on it for each, at each load.
     tolerance : float
         Largest error at which a run counts as solved.
     task : TaskSpec, optional
         Coding levels; by default 1/2.
     workers : int, optional
         Runs at a time.
-    done : callable, optional
-        Told every trial.
+    callback : callable, optional
+        Called with every trial.
 
     Examples
     --------
-    >>> from dendrocap import SGD, ExponentialAnnealing, LinearNeuron
-    >>> settings = {"algorithm": SGD(0.1), "schedule": ExponentialAnnealing(), "max_epochs": 300, "seeds": [0]}
-    >>> curve = training_error_curve(LinearNeuron(0.5, 49), [0.2, 3.0], **settings)
+    >>> from dendrocap import SGD, LinearNeuron, Recipe
+    >>> recipe = Recipe(SGD(0.1), max_epochs=300)
+    >>> curve = training_error_curve(LinearNeuron(0.5, 49), [0.2, 3.0], recipe=recipe, seeds=[0])
     >>> easy, hard = curve.mean_errors
     >>> bool(easy == 0.0), bool(hard > 0.05)
     (True, True)
@@ -244,18 +233,16 @@ def training_error_curve(
     runs = [(float(alpha), seed) for alpha in alphas for seed in several_seeds]
 
     def run(of: tuple[float, int], stop: StopRequest) -> Trial:
-        return trial_of(of[0], of[1], train_on_random_task(neuron, *of, task, algorithm, schedule, max_epochs, stop))
+        return trial_of(*of, train_at_load(neuron, *of, task, recipe, callback=stop))
 
-    trials = in_parallel(run, runs, workers=workers, done=done)
-    return ErrorCurve(neuron, task, algorithm, schedule, max_epochs, load_points(trials, tolerance))
+    trials = in_parallel(run, runs, workers=workers, callback=callback)
+    return ErrorCurve(neuron, task, recipe, load_points(trials, tolerance))
 
 
 def algorithmic_capacity(
     neuron: DendriticNeuron,
     *,
-    schedule: Schedule,
-    algorithm: Algorithm,
-    max_epochs: int,
+    recipe: Recipe,
     limits: tuple[float, float] = (0.1, 2.0),
     resolution: float = 0.1,
     method: str = "bisection",
@@ -263,7 +250,7 @@ def algorithmic_capacity(
     tolerance: float = 0.0,
     task: TaskSpec | None = None,
     workers: int | None = None,
-    done: Callable[[tuple[Trial, ...]], Any] | None = None,
+    callback: Callable[[tuple[Trial, ...]], Any] | None = None,
 ) -> AlgorithmicCapacity:
     """Largest load at which training reaches an error of at most ``tolerance``.
 
@@ -273,8 +260,8 @@ def algorithmic_capacity(
     ----------
     neuron : DendriticNeuron
         What to train.
-    schedule, algorithm, max_epochs
-        How to train; none has a default, because all of them decide the outcome.
+    recipe : Recipe
+        How to train; it has no default, because it decides the outcome.
     limits : (float, float)
         Smallest and largest load to consider.
     resolution : float
@@ -290,15 +277,14 @@ def algorithmic_capacity(
         Coding levels; by default 1/2.
     workers : int, optional
         Seeds measured at a time.
-    done : callable, optional
-        Told the trials of every seed.
+    callback : callable, optional
+        Called with the trials of every seed.
 
     Examples
     --------
-    >>> from dendrocap import SGD, HalveOnPlateau, LinearNeuron
-    >>> measured = algorithmic_capacity(
-    ...     LinearNeuron(0.5, 49), algorithm=SGD(0.1), schedule=HalveOnPlateau(50), max_epochs=500, seeds=[0, 1]
-    ... )
+    >>> from dendrocap import SGD, HalveOnPlateau, LinearNeuron, Recipe
+    >>> recipe = Recipe(SGD(0.1), HalveOnPlateau(50), max_epochs=500)
+    >>> measured = algorithmic_capacity(LinearNeuron(0.5, 49), recipe=recipe, seeds=[0, 1])
     >>> 0.3 <= measured.alpha <= 1.3  # one, for many synapses and endless patience
     True
     """
@@ -314,21 +300,18 @@ def algorithmic_capacity(
         trials: list[Trial] = []
 
         def solves(index: int) -> bool:
-            alpha = loads[index]
-            result = train_on_random_task(neuron, alpha, seed, task, algorithm, schedule, max_epochs, stop)
-            trials.append(trial_of(alpha, seed, result))
+            of = (loads[index], seed)
+            trials.append(trial_of(*of, train_at_load(neuron, *of, task, recipe, callback=stop)))
             return trials[-1].error <= tolerance
 
         (_bisect if method == "bisection" else _scan)(solves, len(loads))
         return tuple(trials)
 
-    per_seed = in_parallel(measure, several_seeds, workers=workers, done=done)
+    per_seed = in_parallel(measure, several_seeds, workers=workers, callback=callback)
     return AlgorithmicCapacity(
         neuron=neuron,
         task=task,
-        algorithm=algorithm,
-        schedule=schedule,
-        max_epochs=max_epochs,
+        recipe=recipe,
         tolerance=tolerance,
         resolution=resolution,
         limits=(low, high),

@@ -7,7 +7,7 @@ and soma. Errors are followed epoch by epoch on training and test images.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,24 +15,28 @@ from numpy.typing import NDArray
 
 from dendrocap.datasets import TASKS, BinaryTask, image_task
 from dendrocap.display import Displayed
-from dendrocap.learning import SGD, ExponentialAnnealing, Training
-from dendrocap.learning.algorithms import Algorithm
+from dendrocap.errors import InvalidParameter
+from dendrocap.learning import SGD, Recipe
 from dendrocap.learning.many import in_parallel
-from dendrocap.learning.schedules import Schedule
 from dendrocap.model import DendriticNeuron, LinearNeuron, NeuronSpec, Polsky
 from dendrocap.numerics.statistics import standard_error
 from dendrocap.validation import choice, whole_number
 
 __all__ = ["Contender", "GeneralisationCurve", "contenders", "generalisation_curve", "generalise", "summary"]
 
+# What is compared where nothing else is said; runs do not end when the training images are learned.
+DENDRITIC = NeuronSpec(Polsky(), theta_d=0.1, theta_s=0.5)
+RECIPE = Recipe(SGD(0.03, 10.0), max_epochs=100, stop_when_solved=False)
+LINEAR_THETA = 0.1
+
 
 @dataclass(frozen=True)
 class Contender:
-    """A neuron with the hyper-parameters it is trained with."""
+    """A neuron with the recipe it is trained by."""
 
     name: str
     neuron: DendriticNeuron
-    algorithm: Algorithm
+    recipe: Recipe
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +45,7 @@ class GeneralisationCurve(Displayed):
 
     Parameters
     ----------
-    task, contender : str
+    dataset, contender : str
         What was learned, and by which neuron.
     seed : int
         Of the pixel permutation, the subset of images, the first weights and the order of patterns.
@@ -54,9 +58,9 @@ class GeneralisationCurve(Displayed):
         error but a balanced one of 1/2.
     """
 
-    _displayed = ("task", "contender", "seed", "epochs", "test_error")
+    _displayed = ("dataset", "contender", "seed", "epochs", "test_error")
 
-    task: str
+    dataset: str
     contender: str
     seed: int
     epochs: NDArray[np.int64]
@@ -66,35 +70,38 @@ class GeneralisationCurve(Displayed):
 
 
 def contenders(
-    task: str,
     n_inputs: int,
+    neuron: NeuronSpec = DENDRITIC,
+    recipe: Recipe = RECIPE,
     *,
     n_branches: int,
-    theta_d: float = 0.1,
-    theta_s: float = 0.5,
-    learning_rate: float = 0.03,
-    gamma_ce: float = 10.0,
-    linear_theta: float = 0.1,
+    linear_theta: float = LINEAR_THETA,
     linear_rate: float = 0.1,
     linear_gamma_ce: float = 10.0,
 ) -> tuple[Contender, Contender]:
-    """The dendritic neuron and the linear one with the same number of synapses."""
-    choice("task", task, tuple(TASKS))
-    spec = NeuronSpec(Polsky(), theta_d, theta_s)
-    dendritic = DendriticNeuron(spec, n_inputs, n_branches, group_size=2)
+    """The dendritic neuron and the linear one with the same number of synapses.
+
+    The linear neuron has a threshold and a rule of its own; schedule and epochs are the same for both.
+    """
+    if not isinstance(neuron, NeuronSpec):
+        raise InvalidParameter("n_inputs is not allowed here: the images decide it")
+    dendritic = DendriticNeuron(neuron, n_inputs, n_branches, group_size=2)
+    recipe = replace(recipe, stop_when_solved=False)
     return (
-        Contender(f"dendritic, K = {n_branches}", dendritic, SGD(learning_rate, gamma_ce)),
-        Contender("linear", LinearNeuron(linear_theta, n_inputs), SGD(linear_rate, linear_gamma_ce)),
+        Contender(f"dendritic, K = {n_branches}", dendritic, recipe),
+        Contender(
+            "linear",
+            LinearNeuron(linear_theta, n_inputs),
+            replace(recipe, algorithm=SGD(linear_rate, linear_gamma_ce)),
+        ),
     )
 
 
 def generalisation_curve(
-    task: BinaryTask,
+    images: BinaryTask,
     contender: Contender,
     *,
-    max_epochs: int,
     seed: int,
-    schedule: Schedule | None = None,
     every: int = 1,
     stop: Callable[..., bool] | None = None,
 ) -> GeneralisationCurve:
@@ -102,90 +109,80 @@ def generalisation_curve(
 
     Parameters
     ----------
-    task : BinaryTask
+    images : BinaryTask
         Training and test images.
     contender : Contender
         The neuron and how it learns.
-    max_epochs : int
-        Length of the run; it does not end when the training set is learned.
     seed : int
         Source of first weights and order.
-    schedule : Schedule, optional
-        The paper's exponential annealing if not given.
     every : int
         Epochs between two measurements of the test error.
     stop : callable, optional
         Given each epoch's record, tells whether to end early.
     """
     every, neuron = whole_number("every", every, 1), contender.neuron
-    run = Training(
-        neuron,
-        task.inputs,
-        task.labels,
-        algorithm=contender.algorithm,
-        schedule=schedule or ExponentialAnnealing(),
-        max_epochs=whole_number("max_epochs", max_epochs, 1),
-        seed=seed,
-        stop_when_solved=False,
-    )
+    run = contender.recipe.training(neuron, images.inputs, images.labels, seed=seed)
     rows = []
     for record in run:
-        if record.epoch % every == 0 or record.epoch == max_epochs:
-            wrong = neuron.predict(run.state().weights, task.test_inputs) != task.test_labels
-            balanced = np.mean([wrong[task.test_labels == label].mean() for label in (0, 1)])
+        if record.epoch % every == 0 or record.epoch == contender.recipe.max_epochs:
+            wrong = neuron.predict(run.state().weights, images.test_inputs) != images.test_labels
+            balanced = np.mean([wrong[images.test_labels == label].mean() for label in (0, 1)])
             rows.append((record.epoch, record.error, wrong.mean(), balanced))
         if stop is not None and stop(record):
             break
     epochs, train, test, even = np.array(rows, dtype=np.float64).reshape(-1, 4).T
-    return GeneralisationCurve(task.name, contender.name, seed, epochs.astype(np.int64), train, test, even)
+    return GeneralisationCurve(images.name, contender.name, seed, epochs.astype(np.int64), train, test, even)
 
 
 def generalise(
-    task: str,
+    dataset: str,
+    neuron: NeuronSpec = DENDRITIC,
+    recipe: Recipe = RECIPE,
     *,
     n_branches: int,
     seeds: Sequence[int],
-    max_epochs: int,
     n_train: int | None = None,
     every: int = 1,
     workers: int | None = None,
-    done: Callable[[GeneralisationCurve], Any] | None = None,
-    **hyper_parameters: float,
+    callback: Callable[[GeneralisationCurve], Any] | None = None,
+    **linear: float,
 ) -> list[GeneralisationCurve]:
-    """Dendritic against linear neuron on an image task, several seeds.
+    """Dendritic against linear neuron on images, several seeds.
 
     Each seed has its own permutation of the pixels and, with ``n_train``, its own balanced subset of the images; both
     neurons see the same.
 
     Parameters
     ----------
-    task : {"mnist", "fashion-mnist", "cifar10", "cifar10-odd-even"}
+    dataset : {"mnist", "fashion-mnist", "cifar10", "cifar10-odd-even"}
         What to learn.
+    neuron, recipe
+        The dendritic neuron, and how it is trained.
     n_branches : int
         K.
     seeds : sequence of int
         One pair of runs each.
-    max_epochs, every
-        As for `generalisation_curve`.
     n_train : int, optional
         Training images; all if not given.
+    every : int
+        As for `generalisation_curve`.
     workers : int, optional
         Seeds at a time.
-    done : callable, optional
-        Told every curve.
-    **hyper_parameters
+    callback : callable, optional
+        Called with every curve.
+    **linear
         As for `contenders`.
     """
+    choice("dataset", dataset, tuple(TASKS))
 
     def run(seed: int, stop: Callable[..., bool]) -> list[GeneralisationCurve]:
-        images = image_task(task, n_train=n_train, rng=seed)
-        both = contenders(task, images.n_inputs, n_branches=n_branches, **hyper_parameters)
+        images = image_task(dataset, n_train=n_train, rng=seed)
         curves = []
-        for contender in both:
-            curve = generalisation_curve(images, contender, max_epochs=max_epochs, seed=seed, every=every, stop=stop)
+        for contender in contenders(images.n_inputs, neuron, recipe, n_branches=n_branches, **linear):
+            curve = generalisation_curve(images, contender, seed=seed, every=every, stop=stop)
             curves.append(curve)
-            if done is not None:
-                done(curve)
+            if callback is not None:
+                callback(curve)
         return curves
 
     pairs = in_parallel(run, [whole_number("seed", seed, 0) for seed in seeds], workers=workers)

@@ -13,8 +13,8 @@ import xarray as xr
 from dendrocap.errors import InvalidParameter, MissingExtra
 from dendrocap.experiments import Store, Sweep, run_sweep
 from dendrocap.experiments.averages import averages
+from dendrocap.experiments.cell_tables import BOOKKEEPING, export, rows
 from dendrocap.experiments.cells import DONE, FAILED, Outcome
-from dendrocap.experiments.tables import BOOKKEEPING, export, rows
 from tests.experiments.comparing import draws
 
 RAGGED = Sweep("capacity", grid={"theta_d": [0.1, 0.2], "kind": ["a", "b"]}, parameters={"limits": [1, 2]}, seeds=2)
@@ -23,7 +23,7 @@ RAGGED = Sweep("capacity", grid={"theta_d": [0.1, 0.2], "kind": ["a", "b"]}, par
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
     path = tmp_path_factory.mktemp("tables") / "results.db"
-    run_sweep(draws(40), path, jobs=1)
+    run_sweep(draws(40), path, workers=1)
     with Store(path) as opened:
         yield opened
 

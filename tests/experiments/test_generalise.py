@@ -1,16 +1,17 @@
 """Generalisation runs: what is compared, and that the comparison comes out as in the paper."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from typer.testing import CliRunner
 
-from dendrocap import InvalidParameter
+from dendrocap import SGD, InvalidParameter, Recipe
 from dendrocap.cli import app
 from dendrocap.datasets import image_task
-from dendrocap.experiments.generalisation import contenders, generalisation_curve, generalise
+from dendrocap.experiments.generalise import contenders, generalisation_curve, generalise
 
 
 def run(*arguments):
@@ -19,15 +20,15 @@ def run(*arguments):
 
 def test_curves_follow_the_epochs_and_repeat_with_their_seed(small_sets):
     task = image_task("mnist", rng=3)
-    dendritic, linear = contenders("mnist", task.n_inputs, n_branches=7)
+    dendritic, linear = contenders(task.n_inputs, recipe=Recipe(max_epochs=7), n_branches=7)
     assert dendritic.neuron.n_inputs == linear.neuron.n_inputs == 1568
     for contender in (dendritic, linear):
-        curve = generalisation_curve(task, contender, max_epochs=7, seed=5, every=3)
-        again = generalisation_curve(task, contender, max_epochs=7, seed=5, every=3)
+        curve = generalisation_curve(task, contender, seed=5, every=3)
+        again = generalisation_curve(task, contender, seed=5, every=3)
         assert curve.epochs.tolist() == [3, 6, 7]
         assert_array_equal(curve.test_error, again.test_error)
         assert np.all((curve.train_error >= 0) & (curve.train_error <= 1))
-    curves = generalise("mnist", n_branches=7, seeds=[0, 1], max_epochs=2, workers=2)
+    curves = generalise("mnist", recipe=Recipe(max_epochs=2), n_branches=7, seeds=[0, 1], workers=2)
     assert [(curve.contender, curve.seed) for curve in curves] == [
         ("dendritic, K = 7", 0), ("linear", 0), ("dendritic, K = 7", 1), ("linear", 1)
     ]  # fmt: skip
@@ -35,15 +36,15 @@ def test_curves_follow_the_epochs_and_repeat_with_their_seed(small_sets):
 
 def test_balanced_error_counts_both_classes_alike(small_sets):
     task = image_task("fashion-mnist", rng=0)
-    curve = generalisation_curve(task, contenders("fashion-mnist", 1568, n_branches=7)[1], max_epochs=1, seed=0)
+    curve = generalisation_curve(task, contenders(1568, recipe=Recipe(max_epochs=1), n_branches=7)[1], seed=0)
     assert 0.0 <= curve.balanced_test_error[0] <= 1.0
     with pytest.raises(InvalidParameter, match="'svhn'"):
-        generalise("svhn", n_branches=7, seeds=[0], max_epochs=1)
+        generalise("svhn", n_branches=7, seeds=[0])
 
 
 def test_command_prints_the_last_epoch_or_all_of_them(small_sets, tmp_path):
     target = tmp_path / "curve.png"
-    arguments = ["generalise", "mnist", "--images", 40, "--epochs", 4, "--seeds", 2]
+    arguments = ["generalise", "mnist", "--images", 40, "--max-epochs", 4, "--seeds", 2]
     table = run(*arguments, "--plot", target)
     assert table.exit_code == 0, table.stderr
     assert "dendritic" in table.stdout
@@ -54,14 +55,15 @@ def test_command_prints_the_last_epoch_or_all_of_them(small_sets, tmp_path):
 
 
 def test_ctrl_c_shows_the_runs_that_were_finished(small_sets, monkeypatch):
-    def until_interrupted(task, *, max_epochs, done, **how):
-        images = image_task(task, rng=0)
-        for contender, epochs in zip(contenders(task, images.n_inputs, n_branches=7), (max_epochs, 1), strict=True):
-            done(generalisation_curve(images, contender, max_epochs=epochs, seed=0))
+    def until_interrupted(dataset, neuron, recipe, *, callback, **how):
+        images = image_task(dataset, rng=0)
+        for at, epochs in enumerate((recipe.max_epochs, 1)):
+            contender = contenders(images.n_inputs, neuron, replace(recipe, max_epochs=epochs), n_branches=7)[at]
+            callback(generalisation_curve(images, contender, seed=0))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("dendrocap.experiments.generalisation.generalise", until_interrupted)
-    outcome = run("generalise", "mnist", "--epochs", 3, "--seeds", 2, "--json")
+    monkeypatch.setattr("dendrocap.experiments.generalise.generalise", until_interrupted)
+    outcome = run("generalise", "mnist", "--max-epochs", 3, "--seeds", 2, "--json")
     assert outcome.exit_code == 130
     assert {row["neuron"] for row in json.loads(outcome.stdout)} == {"dendritic, K = 7"}  # the other was cut short
     assert "1 of 4 runs" in outcome.stderr
@@ -106,8 +108,9 @@ def test_dendrites_generalise_better_on_real_digits(real_data):
 
     For Fashion-MNIST and CIFAR-10, at full length, see docs/data.md.
     """
-    how = {"n_branches": 7, "theta_d": 0.1, "learning_rate": 0.01, "linear_gamma_ce": 1.0}
-    curves = generalise("mnist", seeds=range(5), max_epochs=30, n_train=4000, every=30, **how)
+    recipe = Recipe(SGD(0.01, 10.0), max_epochs=30)
+    how = {"n_branches": 7, "n_train": 4000, "every": 30, "linear_gamma_ce": 1.0}
+    curves = generalise("mnist", recipe=recipe, seeds=range(5), **how)
     last = {kind: [c.test_error[-1] for c in curves if c.contender.startswith(kind)] for kind in ("dend", "lin")}
     gains = np.array(last["lin"]) - np.array(last["dend"])
     assert gains.mean() > 3 * gains.std(ddof=1) / np.sqrt(len(gains)), last

@@ -19,9 +19,11 @@ from dendrocap import (
 from dendrocap.errors import InvalidParameter
 from dendrocap.experiments import Sweep
 from dendrocap.experiments.cells import run_cell
-from dendrocap.experiments.tasks import BUILT_IN, check, metrics_of, task_named
+from dendrocap.experiments.jobs import BUILT_IN, check, job_named, metrics_of
+from dendrocap.learning import SGD, HalveOnPlateau, Recipe
+from dendrocap.model.seeds import generator_for
 
-HERE = "tests.experiments.test_tasks"
+HERE = "tests.experiments.test_jobs"
 
 
 def spy(**parameters):
@@ -34,7 +36,7 @@ def sees_neuron(neuron, task, alpha):
 
 
 def sees_randomness(seed, rng):
-    return {"seed": seed.generate_state(1)[0], "random": rng.random()}
+    return {"seed": seed, "random": rng.random()}
 
 
 def only(sweep):
@@ -69,7 +71,7 @@ def test_saddle_point_is_the_theory_s():
             {"theta_d": 0.1, "theta_s": 0.5, "x_min": 0.2, "n_inputs": 99, "n_branches": 9},
             DendriticNeuron(NeuronSpec(Polsky(0.2), 0.1, 0.5), 99, 9),
         ),
-        ({"nonlinearity": "one-layer", "theta_d": 0.5, "n_inputs": 99}, LinearNeuron(0.5, 99)),
+        ({"nonlinearity": "linear", "theta_d": 0.5, "n_inputs": 99}, LinearNeuron(0.5, 99)),
     ],
 )
 def test_neuron_and_task_are_built_from_flat_parameters(parameters, neuron):
@@ -77,13 +79,23 @@ def test_neuron_and_task_are_built_from_flat_parameters(parameters, neuron):
     assert metrics == {"neuron": repr(neuron), "task": repr(TaskSpec(f_in=0.25)), "alpha": 0.3}
 
 
+def sees_recipe(recipe=Recipe(SGD(0.3), max_epochs=7)):  # noqa: B008
+    return {"recipe": repr(recipe)}
+
+
+def test_a_recipe_is_built_from_flat_parameters_on_top_of_its_default():
+    assert only(Sweep(f"{HERE}:sees_recipe"))["recipe"] == repr(Recipe(SGD(0.3), max_epochs=7))
+    changed = only(Sweep(f"{HERE}:sees_recipe", parameters={"patience": 5, "gamma_ce": 10.0}))
+    assert changed["recipe"] == repr(Recipe(SGD(0.3, 10.0), HalveOnPlateau(5), max_epochs=7))
+
+
 @pytest.mark.parametrize(
     ("parameters", "words"),
     [
         ({"theta_s": 0.5}, "theta_d"),
         ({"theta_d": 0.1, "theta_s": 0.5, "n_inputs": 9}, "n_branches"),
-        ({"nonlinearity": "one-layer", "theta_d": 0.1}, "one-layer"),
-        ({"nonlinearity": "one-layer", "theta_d": 0.1, "n_inputs": 9, "gamma": 2.0}, "gamma"),
+        ({"nonlinearity": "linear", "theta_d": 0.1}, "theta_s"),
+        ({"nonlinearity": "linear", "theta_d": 0.1, "n_inputs": 9, "gamma": 2.0}, "gamma"),
         ({"nonlinearity": "sigmoid", "theta_d": 0.1, "theta_s": 0.5}, "sigmoid"),
     ],
 )
@@ -96,10 +108,9 @@ def test_a_neuron_that_cannot_be_built_fails_its_cell(parameters, words):
 
 
 def test_randomness_is_the_cell_s_own():
-    (cell,) = sweep = Sweep(f"{HERE}:sees_randomness")
-    metrics = only(sweep)
-    assert metrics["seed"] == cell.seed_sequence.generate_state(1)[0]
-    assert metrics["random"] == np.random.default_rng(cell.seed_sequence).random()
+    metrics = only(Sweep(f"{HERE}:sees_randomness", seeds=[7]))
+    assert metrics["seed"] == 7
+    assert metrics["random"] == generator_for("job", 7).random() != generator_for("job", 8).random()
 
 
 def test_a_function_with_open_parameters_takes_all():
@@ -108,9 +119,13 @@ def test_a_function_with_open_parameters_takes_all():
 
 
 @pytest.mark.parametrize(
-    ("task", "parameters", "words"),
+    ("job", "parameters", "words"),
     [
-        ("capacity", {"theta_x": 1.0}, "theta_x is not a parameter of the task capacity; it has f_in, f_out, gamma"),
+        (
+            "capacity",
+            {"theta_x": 1.0},
+            "theta_x is not a parameter of the job capacity; it has above",
+        ),
         (f"{HERE}:sees_neuron", {"theta_d": 1.0}, "needs a value for alpha"),
         ("capcity", {}, "capacity, saddle_point"),
         ("no.such.module:f", {}, "cannot be imported"),
@@ -119,15 +134,15 @@ def test_a_function_with_open_parameters_takes_all():
         ("builtins:max", {}, "not a function with named parameters"),
     ],
 )
-def test_what_cannot_run_is_refused_before_anything_runs(task, parameters, words):
+def test_what_cannot_run_is_refused_before_anything_runs(job, parameters, words):
     with pytest.raises(InvalidParameter, match=words):
-        check(Sweep(task, parameters=parameters))
+        check(Sweep(job, parameters=parameters))
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
-def test_built_in_tasks_can_be_imported_or_say_why_not(name):
+def test_built_in_jobs_can_be_imported_or_say_why_not(name):
     try:
-        assert callable(task_named(name).function)
+        assert callable(job_named(name).function)
     except InvalidParameter as error:
         assert "in this version of dendrocap" in str(error)  # noqa: PT017
 

@@ -1,31 +1,28 @@
-"""Random tasks as the protocols draw them, and what they remember of a run.
+"""Runs on random patterns as protocols and sweeps make them, and what is remembered of a run.
 
-A seed stands for one random task at each load, and for one run on it: patterns and run have independent streams
-of random numbers, so that other algorithms meet the same patterns.
+A seed stands for one set of patterns at each load, and for one run on it; the two are independent (see
+`dendrocap.model.seeds`), so that other recipes meet the same patterns.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-import numpy as np
+from typing import Any
 
 from dendrocap.display import Displayed
-from dendrocap.learning.algorithms import Algorithm
-from dendrocap.learning.many import StopRequest
-from dendrocap.learning.schedules import Schedule
-from dendrocap.learning.training import TrainingResult, train
+from dendrocap.learning.recipe import Recipe
+from dendrocap.learning.training import TrainingResult
 from dendrocap.model.neuron import DendriticNeuron, TaskSpec
 from dendrocap.model.patterns import Patterns, random_patterns
 from dendrocap.validation import real_number, refuse, whole_number
 
-__all__ = ["Trial", "checked_seeds", "random_task", "train_on_random_task", "trial_of"]
+__all__ = ["Trial", "checked_seeds", "patterns_at_load", "train_at_load", "trial_of"]
 
 
 @dataclass(frozen=True)
 class Trial(Displayed):
-    """One run on one random task.
+    """One run on one set of random patterns.
 
     Parameters
     ----------
@@ -63,55 +60,31 @@ class Trial(Displayed):
         return self.errors / self.n_patterns
 
 
-def random_task(neuron: DendriticNeuron, alpha: float, seed: int, task: TaskSpec | None = None) -> Patterns:
-    """The random task that the protocols give to a seed at a load.
+def patterns_at_load(neuron: DendriticNeuron, alpha: float, seed: int, task: TaskSpec | None = None) -> Patterns:
+    """The random patterns of a seed at a load: ``round(alpha N)`` of them, at least one.
 
     Examples
     --------
-    >>> from dendrocap import LinearNeuron
-    >>> len(random_task(LinearNeuron(0.5, 200), alpha=0.4, seed=7).labels)
-    80
+    >>> from dendrocap import LinearNeuron, random_patterns
+    >>> patterns = patterns_at_load(LinearNeuron(0.5, 200), alpha=0.4, seed=7)
+    >>> len(patterns.labels), bool((patterns.inputs == random_patterns(80, 200, rng=7).inputs).all())
+    (80, True)
     """
     task = task or TaskSpec()
     n_patterns = max(1, round(real_number("alpha", alpha, 0.0, low_open=True) * neuron.n_inputs))
-    rng = np.random.default_rng(_streams(seed)[0])
-    return random_patterns(n_patterns, neuron.n_inputs, task.f_in, task.f_out, rng)
+    return random_patterns(n_patterns, neuron.n_inputs, task.f_in, task.f_out, seed)
+
+
+def train_at_load(
+    neuron: DendriticNeuron, alpha: float, seed: int, task: TaskSpec | None, recipe: Recipe, **run: Any
+) -> TrainingResult:
+    """One run on the random patterns of this load and seed; failures are returned, not raised."""
+    return recipe.train(neuron, *patterns_at_load(neuron, alpha, seed, task), seed=seed, on_failure="return", **run)
 
 
 def trial_of(alpha: float, seed: int, result: TrainingResult) -> Trial:
     """What a protocol remembers of a run."""
     return Trial(alpha, seed, result.n_patterns, result.errors, result.epochs, result.best_epoch, result.stopped)
-
-
-def train_on_random_task(
-    neuron: DendriticNeuron,
-    alpha: float,
-    seed: int,
-    task: TaskSpec,
-    algorithm: Algorithm,
-    schedule: Schedule,
-    max_epochs: int,
-    stop: StopRequest,
-) -> TrainingResult:
-    """One run on the random task of this load and seed; failures are returned, not raised."""
-    inputs, labels = random_task(neuron, alpha, seed, task)
-    return train(
-        neuron,
-        inputs,
-        labels,
-        algorithm=algorithm,
-        schedule=schedule,
-        max_epochs=max_epochs,
-        seed=_streams(seed)[1],
-        f_in=task.f_in,
-        callback=stop,
-        on_failure="return",
-    )
-
-
-def _streams(seed: int) -> list[np.random.SeedSequence]:
-    """Independent randomness for the patterns and for the run."""
-    return np.random.SeedSequence(whole_number("seed", seed, 0)).spawn(2)
 
 
 def checked_seeds(seeds: Sequence[int]) -> list[int]:

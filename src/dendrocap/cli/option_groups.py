@@ -1,0 +1,246 @@
+"""Options that several commands share, as groups.
+
+A group is a frozen dataclass whose fields are options. A command takes groups like any other parameter, and `spread`
+turns each into one option per field, under a heading of its own::
+
+    @spread
+    def solve(neuron: NeuronOptions = NeuronOptions(theta_d=0.5), ...): ...
+
+The default of the parameter holds the defaults of the options. Fields have the names of flat parameters
+(`dendrocap.model.flat`, `Recipe.from_flat`), so that a group becomes an object without naming them again.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_args, get_type_hints
+
+import typer
+
+from dendrocap.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from dendrocap.learning import Recipe
+    from dendrocap.model import DendriticNeuron, NeuronSpec, Nonlinearity, Patterns, TaskSpec
+
+__all__ = [
+    "NeuronOptions",
+    "PatternOptions",
+    "PlateauOptions",
+    "RecipeOptions",
+    "ShapeOptions",
+    "SpecOptions",
+    "TaskOptions",
+    "read_patterns",
+    "spread",
+]
+
+
+def spread(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with one option per field of each parameter that is a group."""
+    asked = inspect.signature(command, eval_str=True).parameters
+    groups: dict[str, Any] = {name: one.annotation for name, one in asked.items() if is_dataclass(one.annotation)}
+    options: list[inspect.Parameter] = []
+    for name, one in asked.items():
+        options += _options(one) if name in groups else [one.replace(kind=one.KEYWORD_ONLY)]
+
+    @wraps(command)
+    def called(**given: Any) -> None:
+        for name, group in groups.items():
+            given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
+        command(**given)
+
+    called.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
+    called.__annotations__ = {option.name: option.annotation for option in options}
+    return called
+
+
+def _options(parameter: inspect.Parameter) -> list[inspect.Parameter]:
+    """The fields of a group, as parameters that Typer understands."""
+    group, usual = parameter.annotation, parameter.default
+    hints = get_type_hints(group, include_extras=True)
+    options = []
+    for field in fields(group):
+        kind, option = get_args(hints[field.name])
+        option = copy.copy(option)
+        option.rich_help_panel = group.panel
+        default = field.default if usual is parameter.empty else getattr(usual, field.name)
+        options.append(
+            inspect.Parameter(
+                field.name,
+                parameter.KEYWORD_ONLY,
+                default=parameter.empty if default is MISSING else default,
+                annotation=Annotated[kind, option],
+            )
+        )
+    return options
+
+
+def _given(group: Any) -> dict[str, Any]:
+    """What the user or a default says; None says nothing."""
+    return {name: value for name, value in vars(group).items() if value is not None}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShapeOptions:
+    """The dendritic non-linearity."""
+
+    panel: ClassVar[str] = "Neuron"
+
+    nonlinearity: Annotated[
+        str, typer.Option("--nonlinearity", "-g", help="polsky, relu, saturating-relu, step or linear.")
+    ] = "polsky"
+    x_min: Annotated[
+        float | None, typer.Option(help="Polsky: where the sigmoid takes over, in [0, 1]; 0.33 if not given.")
+    ] = None
+    gamma: Annotated[float | None, typer.Option(help="Polsky: steepness of the sigmoid, > 0; 15 if not given.")] = None
+
+    def g(self) -> Nonlinearity:
+        """The non-linearity that the options describe."""
+        from dendrocap.model.flat import nonlinearity_from_flat
+
+        return nonlinearity_from_flat(_given(self))
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpecOptions(ShapeOptions):
+    """A neuron of unspecified size."""
+
+    theta_d: Annotated[float, typer.Option(help="Dendritic threshold.")] = 0.05
+    theta_s: Annotated[float, typer.Option(help="Somatic threshold.")] = 0.5
+
+    def spec(self) -> NeuronSpec:
+        """The neuron that the options describe."""
+        from dendrocap.model.flat import neuron_from_flat
+
+        return neuron_from_flat(_given(self))  # type: ignore[return-value]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NeuronOptions(SpecOptions):
+    """A neuron that can be trained."""
+
+    theta_d: Annotated[float, typer.Option(help="Dendritic threshold, or the only one with --linear.")] = 0.05
+    n_inputs: Annotated[int, typer.Option("--n-inputs", "-N", help="Number of inputs N.")] = 999
+    n_branches: Annotated[int, typer.Option("--n-branches", "-K", help="Number of branches K.")] = 27
+    linear: Annotated[bool, typer.Option("--linear", help="The linear neuron, without dendrites.")] = False
+
+    def neuron(self, **changes: Any) -> DendriticNeuron:
+        """The neuron that the options describe, with some flat parameters replaced."""
+        from dendrocap.model.flat import finite_neuron, neuron_from_flat
+
+        flat = {**_given(self), **changes}
+        if flat.pop("linear"):
+            if "x_min" in flat or "gamma" in flat:
+                raise InvalidParameter("--linear has no dendrites: --x-min and --gamma are not allowed with it")
+            flat = {"nonlinearity": "linear", "theta_d": flat["theta_d"], "n_inputs": flat["n_inputs"]}
+        return finite_neuron(neuron_from_flat(flat))
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskOptions:
+    """The statistics of patterns and labels."""
+
+    panel: ClassVar[str] = "Task"
+
+    f_in: Annotated[float, typer.Option("--f-in", help="Input coding level, in (0, 1).")] = 0.5
+    f_out: Annotated[float, typer.Option("--f-out", help="Output coding level, in (0, 1).")] = 0.5
+    kappa: Annotated[float, typer.Option(help="Margin, >= 0.")] = 0.0
+
+    def task(self) -> TaskSpec:
+        """The task that the options describe."""
+        from dendrocap.model.flat import task_from_flat
+
+        return task_from_flat(_given(self))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PatternOptions:
+    """Patterns to learn: random ones of a load, or those of a file."""
+
+    panel: ClassVar[str] = "Patterns"
+
+    alpha: Annotated[float, typer.Option(help="Load P / N of random patterns.")] = 0.5
+    data: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="A .npz file with binary arrays inputs and labels, instead of --alpha."),
+    ] = None
+    seed: Annotated[int, typer.Option(help="Of patterns, first weights, shuffles and noise.")] = 0
+
+    def for_neuron(self, options: NeuronOptions) -> tuple[DendriticNeuron, Patterns]:
+        """The patterns that the options describe, and the neuron with as many inputs as they have."""
+        from dendrocap.learning import patterns_at_load
+
+        if self.data is None:
+            neuron = options.neuron()
+            return neuron, patterns_at_load(neuron, self.alpha, self.seed)
+        patterns = read_patterns(self.data)
+        return options.neuron(n_inputs=patterns.inputs.shape[1]), patterns
+
+
+def read_patterns(path: Path) -> Patterns:
+    """Patterns and labels from a user's file."""
+    import numpy as np
+
+    from dendrocap.files import reading
+    from dendrocap.model import Patterns
+
+    what = "a .npz file with arrays inputs and labels"
+    with reading(path, what), path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
+        patterns = Patterns(stored["inputs"], stored["labels"])
+    if len(patterns.inputs.shape) != 2:
+        raise InvalidParameter(f"--data {path} has inputs of shape {patterns.inputs.shape}, not (n_patterns, n_inputs)")
+    return patterns
+
+
+@dataclass(frozen=True, kw_only=True)
+class _RuleOptions:
+    """The learning rule and its most epochs."""
+
+    panel: ClassVar[str] = "Learning"
+
+    learning_rate: Annotated[float, typer.Option(help="Learning rate of the first epoch.")] = 0.01
+    gamma_ce: Annotated[float, typer.Option(help="Steepness of the cross-entropy.")] = 100.0
+    surrogate_width: Annotated[
+        float | None,
+        typer.Option(help="Learn with 1/(1+((x-center)/width)^2) in place of g'(x); without it, g' itself."),
+    ] = None
+    surrogate_center: Annotated[
+        float | None, typer.Option(help="With --surrogate-width: the centre; 0.4 if not given.")
+    ] = None
+    precision: Annotated[str, typer.Option(help="float32 or float64.")] = "float32"
+    max_epochs: Annotated[int, typer.Option(help="Most epochs of a run.")] = 1000
+
+    def recipe(self, **more: Any) -> Recipe:
+        """How the options ask to train, with further flat parameters."""
+        from dendrocap.learning import Recipe
+
+        return Recipe.from_flat({**_given(self), **more})
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecipeOptions(_RuleOptions):
+    """How to train."""
+
+    patience: Annotated[
+        int | None, typer.Option(help="Halve the rate after so many epochs without a new minimum; end at 1/(4096 N).")
+    ] = None
+    decay: Annotated[
+        float | None,
+        typer.Option(help="Without --patience: the rate shrinks by this fraction per epoch; 0.0001 if not given."),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlateauOptions(_RuleOptions):
+    """How to train with a rate that is halved on plateaus."""
+
+    patience: Annotated[
+        int, typer.Option(help="Epochs without a new minimum before the rate is halved. It decides the outcome.")
+    ]
+    max_epochs: Annotated[int, typer.Option(help="Most epochs of a run.")] = 20_000

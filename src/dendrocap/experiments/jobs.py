@@ -1,0 +1,153 @@
+"""What a sweep can run: built-in jobs, theory functions, and functions of the user.
+
+A job is a function with keyword arguments. Five names among its parameters are filled in if the sweep does not give
+them: ``neuron``, ``task`` and ``recipe`` are built from flat parameters such as ``theta_d``, ``f_in`` and
+``learning_rate``, starting from the parameter's default if it has one; ``seed`` is the cell's seed, and ``rng`` a
+generator that follows from it. What the function returns, a mapping, a dataclass or a number, becomes the cell's
+metrics.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from dendrocap.errors import InvalidParameter
+from dendrocap.experiments.sweep import Cell, Sweep
+from dendrocap.learning.recipe import RECIPE, Recipe
+from dendrocap.model.flat import NEURON, TASK, neuron_from_flat, task_from_flat
+from dendrocap.model.seeds import generator_for
+
+__all__ = ["BUILT_IN", "Job", "check", "job_named", "metrics_of"]
+
+# Names are resolved on use, so that a layer is loaded by the jobs that need it.
+BUILT_IN = {
+    "capacity": "dendrocap.theory:critical_capacity",
+    "saddle_point": "dendrocap.theory:saddle_point",
+    "train": "dendrocap.experiments.learning_jobs:train",
+    "algorithmic_capacity": "dendrocap.experiments.learning_jobs:algorithmic_capacity",
+    "learning_speed": "dendrocap.experiments.learning_jobs:learning_speed",
+    "learned_weights": "dendrocap.experiments.learning_jobs:learned_weights",
+    "robustness": "dendrocap.experiments.learning_jobs:robustness",
+    "generalise": "dendrocap.experiments.image_jobs:generalise",
+}
+
+# What is built from flat parameters: their names, and how.
+BUILT: dict[str, tuple[tuple[str, ...], Callable[..., Any]]] = {
+    "neuron": (NEURON, neuron_from_flat),
+    "task": (TASK, task_from_flat),
+    "recipe": (RECIPE, Recipe.from_flat),
+}
+FILLED_IN = (*BUILT, "seed", "rng")
+
+
+@dataclass(frozen=True)
+class Job:
+    """A function, and which of a cell's parameters go where."""
+
+    name: str
+    function: Callable[..., Any]
+    arguments: Mapping[str, inspect.Parameter]
+
+    def __call__(self, cell: Cell) -> dict[str, Any]:
+        """The metrics of a cell."""
+        given = dict(cell.parameters)
+        for name, (flat, build) in BUILT.items():
+            if self.wants(name, given):
+                own = {key: given.pop(key) for key in flat if key in given and key not in self.arguments}
+                default = self.arguments[name].default
+                given[name] = build(own, None if default is inspect.Parameter.empty else default)
+        if self.wants("seed", given):
+            given["seed"] = cell.seed
+        if self.wants("rng", given):
+            given["rng"] = generator_for("job", cell.seed)
+        return metrics_of(self.function(**given))
+
+    def wants(self, name: str, given: Mapping[str, Any]) -> bool:
+        """Whether the function has this parameter, and the sweep leaves it to us."""
+        return name in self.arguments and name not in given
+
+    def accepts(self, names: frozenset[str]) -> None:
+        """Refuse parameters that the function does not have, and the lack of those that it needs."""
+        known = set(self.arguments)
+        for name, (flat, _) in BUILT.items():
+            if name in known and name not in names:
+                known |= set(flat)
+        open_ended = any(p.kind is p.VAR_KEYWORD for p in self.arguments.values())
+        unknown = sorted(names - known)
+        if unknown and not open_ended:
+            allowed = ", ".join(sorted(known - set(FILLED_IN)))
+            raise InvalidParameter(f"{unknown[0]} is not a parameter of the job {self.name}; it has {allowed}")
+        for name, parameter in self.arguments.items():
+            optional = parameter.default is not parameter.empty or parameter.kind is parameter.VAR_KEYWORD
+            if not (optional or name in names or name in FILLED_IN):
+                raise InvalidParameter(f"the job {self.name} needs a value for {name}")
+
+
+@cache
+def job_named(name: str) -> Job:
+    """The job of this name, imported."""
+    module_name, separator, attribute = BUILT_IN.get(name, name).partition(":")
+    if not separator:
+        raise InvalidParameter(
+            f"job = {name!r} is not allowed: it must be one of {', '.join(BUILT_IN)}, or package.module:function"
+        )
+    try:
+        function: Any = import_module(module_name)
+        for part in attribute.split("."):
+            function = getattr(function, part)
+    except Exception as error:  # a user's module may raise anything
+        here = "in this version of dendrocap" if name in BUILT_IN else f"with Python's path {sys.path}"
+        raise InvalidParameter(f"the job {name} cannot be imported {here}: {error!r}") from error
+    try:
+        return Job(name, function, inspect.signature(function).parameters)
+    except (TypeError, ValueError):
+        raise InvalidParameter(f"the job {name} is not a function with named parameters but {function!r}") from None
+
+
+def check(sweep: Sweep) -> None:
+    """Refuse a sweep whose job cannot be imported or does not take its parameters, before anything runs."""
+    job_named(sweep.job).accepts(frozenset(sweep.parameters) | frozenset(sweep.grid))
+
+
+def metrics_of(result: Any) -> dict[str, Any]:
+    """What a job returned, as named plain data.
+
+    Of a dataclass those fields are kept that are numbers, texts, booleans or arrays of numbers; a mapping must
+    consist of such values; anything else that is one is called ``value``.
+    """
+    if isinstance(result, Mapping):
+        return {str(name): _metric(name, value) for name, value in result.items()}
+    if is_dataclass(result) and not isinstance(result, type):
+        named = {entry.name: getattr(result, entry.name) for entry in fields(result)}
+        return {name: _metric(name, value) for name, value in named.items() if _is_plain(value)}
+    return {"value": _metric("value", result)}
+
+
+def _is_plain(value: Any) -> bool:
+    try:
+        _metric("", value)
+    except InvalidParameter:
+        return False
+    return True
+
+
+def _metric(name: Any, value: Any) -> Any:
+    """A metric as plain data; arrays become lists, all of their numbers keep all digits."""
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if value is None:
+        return math.nan
+    if isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, list | tuple) and value:
+        return [_metric(name, item) for item in value]
+    raise InvalidParameter(f"the metric {name} = {value!r} is not a number, a text, a boolean or a list of these")

@@ -1,0 +1,160 @@
+"""Jobs that train neurons on random patterns: flat parameters in, a few numbers out.
+
+The seed of a cell gives its patterns, its first weights and its shuffles, as it does in `dendrocap.learning`. Inside a
+cell nothing runs in parallel: the sweep does that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from dendrocap.errors import InvalidParameter
+from dendrocap.learning import SGD, Recipe, TrainingResult, noise_robustness, patterns_at_load, weight_statistics
+from dendrocap.learning import algorithmic_capacity as measure_capacity
+from dendrocap.learning.trials import train_at_load
+from dendrocap.model import DendriticNeuron, TaskSpec
+from dendrocap.model.flat import finite_neuron
+from dendrocap.theory import CapacityWeights
+
+__all__ = ["algorithmic_capacity", "learned_weights", "learning_speed", "robustness", "train"]
+
+# A learning curve is kept at this many epochs, evenly spaced in the logarithm.
+SAMPLED_EPOCHS = 60
+# Where flat parameters say nothing else: the flat loss of the comparison of robustness, and weights at rest.
+FLAT_LOSS, TO_REST = Recipe(SGD(0.1, 10.0)), Recipe(stop_when_solved=False)
+
+
+def train(neuron: DendriticNeuron, task: TaskSpec, recipe: Recipe, alpha: float, seed: int) -> dict[str, Any]:
+    """One training run on random patterns of load ``alpha``, as `dendrocap.learning.train` does it.
+
+    A run whose branches die or whose weights overflow is a result, told by ``stopped``, not a failed cell.
+    """
+    return _summary(train_at_load(finite_neuron(neuron), alpha, seed, task, recipe))
+
+
+def algorithmic_capacity(
+    neuron: DendriticNeuron,
+    task: TaskSpec,
+    recipe: Recipe,
+    seed: int,
+    *,
+    limits: Sequence[float] = (0.1, 2.0),
+    resolution: float = 0.1,
+    method: str = "bisection",
+    tolerance: float = 0.0,
+) -> dict[str, Any]:
+    """Largest load that one sequence of runs solves, as `dendrocap.learning.algorithmic_capacity` finds it."""
+    if len(limits) != 2:
+        raise InvalidParameter(f"limits = {list(limits)} is not allowed: it must be two loads")
+    outcome = measure_capacity(
+        finite_neuron(neuron),
+        recipe=recipe,
+        limits=(limits[0], limits[1]),
+        resolution=resolution,
+        method=method,
+        seeds=[seed],
+        tolerance=tolerance,
+        task=task,
+        workers=1,
+    )
+    trials = [trial for point in outcome.points for trial in point.trials]
+    return {
+        "largest_solved": outcome.alpha,
+        "reaches_limit": outcome.reaches_limit,
+        "runs": len(trials),
+        "epochs": sum(trial.epochs for trial in trials),
+    }
+
+
+def robustness(
+    neuron: DendriticNeuron,
+    task: TaskSpec,
+    alpha: float,
+    seed: int,
+    recipe: Recipe = FLAT_LOSS,
+    *,
+    flip_probabilities: Sequence[float] = (0.01, 0.05, 0.1),
+    noise_amplitudes: Sequence[float] = (0.2, 0.5, 1.0),
+    samples: int = 20,
+) -> dict[str, Any]:
+    """Errors of a trained neuron under flipped inputs and noisy synapses, one entry per strength of the noise."""
+    result = train_at_load(finite_neuron(neuron), alpha, seed, task, recipe)
+    outcome = noise_robustness(
+        neuron,
+        result.weights,
+        *patterns_at_load(neuron, alpha, seed, task),
+        flip_probabilities=flip_probabilities,
+        noise_amplitudes=noise_amplitudes,
+        samples=samples,
+        seed=seed,
+    )
+    return {
+        **_summary(result),
+        "flip_error": [point.error for point in outcome.input_flips],
+        "flip_standard_error": [point.standard_error for point in outcome.input_flips],
+        "noise_error": [point.error for point in outcome.synaptic_noise],
+        "noise_standard_error": [point.standard_error for point in outcome.synaptic_noise],
+    }
+
+
+def learning_speed(neuron: DendriticNeuron, task: TaskSpec, recipe: Recipe, alpha: float, seed: int) -> dict[str, Any]:
+    """Error of one run along its epochs, which end when all patterns are learned.
+
+    ``sampled_error`` is the fraction of patterns wrong after each of ``sampled_epochs``; zero after the end of a
+    run that learned them all.
+    """
+    result = train_at_load(finite_neuron(neuron), alpha, seed, task, recipe)
+    at = np.unique(np.geomspace(1, recipe.max_epochs, SAMPLED_EPOCHS).round().astype(int))
+    history = result.error_history / result.n_patterns
+    error = history[np.minimum(at, len(history)) - 1] if len(history) else np.full(len(at), result.error)
+    return {**_summary(result), "sampled_epochs": at, "sampled_error": error}
+
+
+def learned_weights(
+    neuron: DendriticNeuron,
+    task: TaskSpec,
+    alpha: float,
+    seed: int,
+    recipe: Recipe = TO_REST,
+    *,
+    threshold: float = 1e-3,
+    quantiles: int = 101,
+) -> dict[str, Any]:
+    """Weights at rest: training goes on past zero error, until the rate is at its floor or the epochs are over.
+
+    ``last_errors`` are the patterns wrong with these weights. ``near_zeros`` are below ``threshold`` times the mean
+    weight, and ``distance`` is the largest between the cumulative distribution of the others and that of the
+    theory's form, a truncated Gaussian with as many silent weights and the same mean.
+    """
+    result = train_at_load(finite_neuron(neuron), alpha, seed, task, recipe)
+    found = weight_statistics(result.state.weights, threshold=threshold)
+    B = float(ndtri(min(max(found.near_zeros, 1e-9), 1.0 - 1e-9)))
+    unit = CapacityWeights(B, 1.0)
+    return {
+        **_summary(result),
+        "last_errors": result.error_history[-1],
+        "last_rate": result.rate_history[-1],
+        "exact_zeros": found.exact_zeros,
+        "near_zeros": found.near_zeros,
+        "mean_weight": found.mean,
+        "standard_deviation": found.standard_deviation,
+        "distance": found.compare(CapacityWeights(B, found.mean / unit.mean())).largest_distance,
+        "weight_quantiles": np.quantile(found.weights, np.linspace(0.0, 1.0, quantiles)),
+    }
+
+
+def _summary(result: TrainingResult) -> dict[str, Any]:
+    return {
+        "solved": result.solved,
+        "error": result.error,
+        "errors": result.errors,
+        "n_patterns": result.n_patterns,
+        "epochs": result.epochs,
+        "best_epoch": result.best_epoch,
+        "stopped": result.stopped,
+        "silent_fraction": float(np.mean(result.neuron.flat_weights(result.weights) == 0.0)),
+    }

@@ -1,0 +1,148 @@
+"""How to train, as one value: rule, schedule, and when to stop."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from dendrocap.errors import InvalidParameter
+from dendrocap.learning.algorithms import Algorithm
+from dendrocap.learning.local_rule import SGD
+from dendrocap.learning.schedules import ExponentialAnnealing, HalveOnPlateau, Schedule
+from dendrocap.learning.surrogates import Lorentzian
+from dendrocap.learning.training import Training, TrainingResult, train
+from dendrocap.model.neuron import DendriticNeuron
+from dendrocap.model.patterns import PackedPatterns
+from dendrocap.validation import refuse, whole_number
+
+__all__ = ["RECIPE", "Recipe"]
+
+# The flat parameters of a recipe: keys of a TOML file, options of a command.
+RECIPE = (
+    "learning_rate",
+    "gamma_ce",
+    "surrogate_width",
+    "surrogate_center",
+    "precision",
+    "patience",
+    "decay",
+    "max_epochs",
+    "stop_when_solved",
+)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a neuron is trained.
+
+    What training reaches depends on all of it, so protocols take and return it as a whole.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+        The learning rule with its first rate; by default ``SGD()``.
+    schedule : Schedule
+        How the rate changes; by default ``ExponentialAnnealing()``, which never ends by itself.
+    max_epochs : int
+        The run ends after so many epochs at the latest.
+    stop_when_solved : bool
+        End when every pattern is right. Going on widens the margins.
+
+    Examples
+    --------
+    >>> from dendrocap import SGD, HalveOnPlateau, LinearNeuron, Recipe, random_patterns
+    >>> recipe = Recipe(SGD(learning_rate=0.1), HalveOnPlateau(patience=20), max_epochs=500)
+    >>> recipe.train(LinearNeuron(0.5, 99), *random_patterns(40, 99, rng=0), seed=0).solved
+    True
+    >>> Recipe.from_flat({"learning_rate": 0.1, "patience": 20, "max_epochs": 500}) == recipe
+    True
+    """
+
+    algorithm: Algorithm = field(default_factory=SGD)
+    schedule: Schedule = field(default_factory=ExponentialAnnealing)
+    max_epochs: int = 1000
+    stop_when_solved: bool = True
+
+    def __post_init__(self) -> None:
+        if not hasattr(self.algorithm, "engine"):
+            raise refuse("algorithm", self.algorithm, "SGD(...), LocalRule(...) or another Algorithm")
+        if not isinstance(self.schedule, Schedule):
+            raise refuse(
+                "schedule", self.schedule, "HalveOnPlateau(...), ExponentialAnnealing(...) or another Schedule"
+            )
+        object.__setattr__(self, "max_epochs", whole_number("max_epochs", self.max_epochs, 0))
+        if not isinstance(self.stop_when_solved, bool):
+            raise refuse("stop_when_solved", self.stop_when_solved, "True or False")
+
+    def train(
+        self, neuron: DendriticNeuron, inputs: ArrayLike | PackedPatterns, labels: ArrayLike, **run: Any
+    ) -> TrainingResult:
+        """Train a neuron; further arguments (``seed``, ``weights``, ``callback``, ...) are those of `train`."""
+        return train(neuron, inputs, labels, **vars(self), **run)
+
+    def training(
+        self, neuron: DendriticNeuron, inputs: ArrayLike | PackedPatterns, labels: ArrayLike, **run: Any
+    ) -> Training:
+        """A run that is stepped by iterating over it; further arguments are those of `Training`."""
+        return Training(neuron, inputs, labels, **vars(self), **run)
+
+    @classmethod
+    def from_flat(cls, flat: Mapping[str, Any], default: Recipe | None = None) -> Recipe:
+        """The recipe that flat parameters describe; what they leave open is as in ``default``.
+
+        ``surrogate_width`` and ``surrogate_center`` ask for a `Lorentzian` in place of g'. With ``patience`` the rate
+        is halved on plateaus, with ``decay`` it shrinks by this fraction per epoch.
+
+        Examples
+        --------
+        >>> Recipe.from_flat({"patience": 100}).schedule
+        HalveOnPlateau(patience=100, factor=0.5, floor=None)
+        """
+        for name in flat:
+            if name not in RECIPE:
+                raise InvalidParameter(f"{name} is not a parameter of a recipe; it has {', '.join(RECIPE)}")
+        if "patience" in flat and "decay" in flat:
+            raise InvalidParameter("patience and decay exclude each other: choose one")
+        base = (default or cls()).flat()
+        if "patience" in flat or "decay" in flat:
+            base = {name: value for name, value in base.items() if name not in ("patience", "decay")}
+        given = {**base, **flat}
+        if "surrogate_center" in given and "surrogate_width" not in given:
+            raise InvalidParameter("surrogate_center needs a value for surrogate_width")
+        bump = {name: given[f"surrogate_{name}"] for name in ("center", "width") if f"surrogate_{name}" in given}
+        return cls(
+            SGD(given["learning_rate"], given["gamma_ce"], Lorentzian(**bump) if bump else None, given["precision"]),
+            HalveOnPlateau(given["patience"]) if "patience" in given else ExponentialAnnealing(given["decay"]),
+            given["max_epochs"],
+            given["stop_when_solved"],
+        )
+
+    def flat(self) -> dict[str, Any]:
+        """The recipe as flat parameters, from which `from_flat` makes an equal one.
+
+        Only `SGD`, with g' or a `Lorentzian`, and `ExponentialAnnealing` or `HalveOnPlateau` with its usual factor and
+        floor have them.
+
+        Examples
+        --------
+        >>> Recipe(max_epochs=50).flat()["decay"]
+        0.0001
+        """
+        rule, schedule = self.algorithm, self.schedule
+        if type(rule) is not SGD or type(rule.surrogate) not in (Lorentzian, type(None)):
+            raise refuse("algorithm", rule, "SGD with g' or a Lorentzian to be described by flat parameters")
+        flat: dict[str, Any] = {"learning_rate": rule.learning_rate, "gamma_ce": rule.gamma_ce}
+        if isinstance(rule.surrogate, Lorentzian):
+            flat |= {"surrogate_width": rule.surrogate.width, "surrogate_center": rule.surrogate.center}
+        flat["precision"] = rule.precision
+        if isinstance(schedule, ExponentialAnnealing):
+            flat["decay"] = schedule.decay
+        elif isinstance(schedule, HalveOnPlateau) and schedule == HalveOnPlateau(schedule.patience):
+            flat["patience"] = schedule.patience
+        else:
+            allowed = "ExponentialAnnealing(decay) or HalveOnPlateau(patience) to be described by flat parameters"
+            raise refuse("schedule", schedule, allowed)
+        return {**flat, "max_epochs": self.max_epochs, "stop_when_solved": self.stop_when_solved}

@@ -1,0 +1,165 @@
+"""Neurons, tasks and non-linearities as flat parameters: the keys of a TOML file, of options and of JSON, both ways.
+
+Flat parameters are plain data under the names of the paper: ``nonlinearity`` and its own numbers, ``theta_d``,
+``theta_s``, ``n_inputs``, ``n_branches``, ``f_in``, ``f_out``, ``kappa``. The learning rule has its own in
+`dendrocap.learning.Recipe`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, fields, replace
+from typing import Any
+
+from dendrocap.errors import InvalidParameter
+from dendrocap.model.neuron import DendriticNeuron, LinearNeuron, NeuronSpec, TaskSpec
+from dendrocap.model.nonlinearities import BUILT_IN, Nonlinearity, Tabulated, named_nonlinearity
+from dendrocap.validation import refuse
+
+__all__ = [
+    "NEURON",
+    "TASK",
+    "finite_neuron",
+    "flat_neuron",
+    "flat_nonlinearity",
+    "flat_task",
+    "neuron_from_flat",
+    "nonlinearity_from_flat",
+    "task_from_flat",
+]
+
+
+def _parameters(kind: type[Any]) -> list[str]:
+    return [field.name for field in fields(kind) if field.init]
+
+
+KINDS: tuple[type[Nonlinearity], ...] = (*BUILT_IN.values(), Tabulated)
+SHAPE = tuple(dict.fromkeys(name for kind in KINDS for name in _parameters(kind)))
+NEURON = ("nonlinearity", *SHAPE, "theta_d", "theta_s", "n_inputs", "n_branches", "group_size")
+TASK = tuple(_parameters(TaskSpec))
+
+
+def flat_nonlinearity(nonlinearity: Nonlinearity) -> dict[str, Any]:
+    """A non-linearity as flat parameters; a function of the user cannot be described by them.
+
+    Examples
+    --------
+    >>> from dendrocap import Polsky
+    >>> flat_nonlinearity(Polsky())
+    {'nonlinearity': 'polsky', 'x_min': 0.33, 'gamma': 15.0}
+    """
+    if type(nonlinearity) not in KINDS:
+        raise refuse("nonlinearity", nonlinearity, "built in or Tabulated: a Python function cannot be stored")
+    shape = {name: getattr(nonlinearity, name) for name in _parameters(type(nonlinearity))}
+    plain = {name: list(value) if isinstance(value, tuple) else value for name, value in shape.items()}
+    return {"nonlinearity": nonlinearity.name, **plain}
+
+
+def nonlinearity_from_flat(flat: Mapping[str, Any]) -> Nonlinearity:
+    """The non-linearity that flat parameters describe.
+
+    Examples
+    --------
+    >>> nonlinearity_from_flat({"nonlinearity": "polsky", "gamma": 20.0})
+    Polsky(x_min=0.33, gamma=20.0)
+    """
+    shape = {name: value for name, value in flat.items() if name != "nonlinearity"}
+    if flat.get("nonlinearity") == Tabulated.name:
+        _refuse_unknown(shape, "tabulated", _parameters(Tabulated))
+        if not {"x", "y"} <= shape.keys():
+            raise InvalidParameter("nonlinearity = 'tabulated' needs values for x and y")
+        return Tabulated(**shape)
+    return named_nonlinearity(flat.get("nonlinearity", "polsky"), **shape)
+
+
+def flat_neuron(neuron: NeuronSpec | DendriticNeuron) -> dict[str, Any]:
+    """A neuron as flat parameters.
+
+    Examples
+    --------
+    >>> flat_neuron(LinearNeuron(theta_d=0.5, n_inputs=99))
+    {'nonlinearity': 'linear', 'theta_d': 0.5, 'n_inputs': 99}
+    """
+    if isinstance(neuron, LinearNeuron):
+        return {"nonlinearity": "linear", "theta_d": neuron.theta_d, "n_inputs": neuron.n_inputs}
+    spec = neuron.spec if isinstance(neuron, DendriticNeuron) else neuron
+    if spec.n_levels != 1:
+        raise refuse("n_levels", spec.n_levels, "1 in flat parameters")
+    (level,) = spec.levels
+    flat = {**flat_nonlinearity(level.nonlinearity), "theta_d": level.theta, "theta_s": spec.theta_s}
+    if isinstance(neuron, DendriticNeuron):
+        flat |= {"n_inputs": neuron.n_inputs, "n_branches": neuron.n_branches}
+        if neuron.group_size != 1:
+            flat["group_size"] = neuron.group_size
+    return flat
+
+
+def neuron_from_flat(flat: Mapping[str, Any], default: NeuronSpec | None = None) -> NeuronSpec | DendriticNeuron:
+    """The neuron that flat parameters describe; what they leave open is as in ``default``.
+
+    With ``n_inputs`` it has a finite size; ``nonlinearity = "linear"`` with it, but without ``n_branches``, is the
+    neuron without dendrites.
+
+    Examples
+    --------
+    >>> neuron_from_flat({"nonlinearity": "relu", "theta_d": 0.1, "theta_s": 0.5})
+    NeuronSpec(nonlinearity=ReLU(), theta_d=0.1, theta_s=0.5)
+    >>> neuron_from_flat({"nonlinearity": "linear", "theta_d": 0.5, "n_inputs": 99})
+    LinearNeuron(theta_d=0.5, n_inputs=99)
+    """
+    _refuse_unknown(flat, "a neuron", NEURON)
+    if default is not None:
+        usual = flat_neuron(default)
+        if "nonlinearity" in flat:
+            usual = {name: value for name, value in usual.items() if name not in SHAPE}
+        flat = {**usual, **flat}
+    linear = flat.get("nonlinearity") == "linear" and "n_inputs" in flat and "n_branches" not in flat
+    for name in ("theta_d",) if linear else ("theta_d", "theta_s"):
+        if name not in flat:
+            raise InvalidParameter(f"the neuron needs a value for {name}")
+    if linear:
+        _refuse_unknown(flat, "the linear neuron", ("nonlinearity", "theta_d", "n_inputs"))
+        return LinearNeuron(flat["theta_d"], flat["n_inputs"])
+    g = nonlinearity_from_flat({name: flat[name] for name in ("nonlinearity", *SHAPE) if name in flat})
+    spec = NeuronSpec(g, flat["theta_d"], flat["theta_s"])
+    if "n_inputs" not in flat:
+        return spec
+    if "n_branches" not in flat:
+        raise InvalidParameter("a neuron with n_inputs needs a value for n_branches")
+    return DendriticNeuron(spec, flat["n_inputs"], flat["n_branches"], flat.get("group_size", 1))
+
+
+def finite_neuron(neuron: NeuronSpec | DendriticNeuron) -> DendriticNeuron:
+    """The neuron, if it has a size."""
+    if not isinstance(neuron, DendriticNeuron):
+        raise InvalidParameter("training needs a neuron of finite size: give n_inputs and n_branches")
+    return neuron
+
+
+def flat_task(task: TaskSpec) -> dict[str, float]:
+    """A task as flat parameters.
+
+    Examples
+    --------
+    >>> flat_task(TaskSpec(f_in=0.1))
+    {'f_in': 0.1, 'f_out': 0.5, 'kappa': 0.0}
+    """
+    return asdict(task)
+
+
+def task_from_flat(flat: Mapping[str, Any], default: TaskSpec | None = None) -> TaskSpec:
+    """The task that flat parameters describe; what they leave open is as in ``default``.
+
+    Examples
+    --------
+    >>> task_from_flat({"f_in": 0.1})
+    TaskSpec(f_in=0.1, f_out=0.5, kappa=0.0)
+    """
+    _refuse_unknown(flat, "a task", TASK)
+    return replace(default or TaskSpec(), **flat)
+
+
+def _refuse_unknown(flat: Mapping[str, Any], kind: str, known: Sequence[str]) -> None:
+    for name in flat:
+        if name not in known:
+            raise InvalidParameter(f"{name} is not a parameter of {kind}; it has {', '.join(known)}")

@@ -1,0 +1,106 @@
+"""Groups of options: what a command sees, what a user reads, and that all commands speak one language."""
+
+import re
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from dendrocap import SGD, DendriticNeuron, HalveOnPlateau, LinearNeuron, Lorentzian, NeuronSpec, Polsky, Recipe, ReLU
+from dendrocap.cli import app
+from dendrocap.cli.option_groups import NeuronOptions, RecipeOptions, TaskOptions, spread
+from dendrocap.model import TaskSpec
+from tests.documentation.sources import script
+
+runner = CliRunner()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fruit:
+    panel: ClassVar[str] = "Fruit"
+
+    colour: Annotated[str, typer.Option("--colour", "-c", help="As seen by daylight.")]
+    weight: Annotated[float, typer.Option(help="In grams.")] = 100.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Box:
+    panel: ClassVar[str] = "Box"
+
+    count: Annotated[int | None, typer.Option(help="Pieces.")] = None
+
+
+def shop():
+    made = typer.Typer()
+
+    @made.command()
+    @spread
+    def pack(
+        name: Annotated[str, typer.Argument(help="For whom.")],
+        fruit: Fruit,
+        box: Box = Box(count=6),
+        fast: Annotated[bool, typer.Option("--fast", help="Today.")] = False,
+    ) -> None:
+        """Pack a box."""
+        typer.echo(f"{name} {fruit} {box} {fast}")
+
+    return made
+
+
+def test_a_command_receives_groups_and_defaults_come_from_them():
+    outcome = runner.invoke(shop(), ["Ann", "-c", "red", "--fast"])
+    assert outcome.stdout == "Ann Fruit(colour='red', weight=100.0) Box(count=6) True\n"
+    outcome = runner.invoke(shop(), ["Ann", "--colour", "red", "--weight", "2", "--count", "1"])
+    assert outcome.stdout == "Ann Fruit(colour='red', weight=2.0) Box(count=1) False\n"
+    assert runner.invoke(shop(), ["Ann"]).exit_code == 2  # the colour is required
+
+
+def test_help_shows_every_group_under_its_heading():
+    text = runner.invoke(shop(), ["--help"], env={"COLUMNS": "120"}).stdout
+    assert re.search(r"─ Fruit ─.*--colour.*As seen by daylight.*--weight.*default: 100", text, flags=re.DOTALL)
+    assert re.search(r"─ Box ─.*--count.*Pieces.*default: 6", text, flags=re.DOTALL)
+    assert "Pack a box." in text
+
+
+def test_groups_become_objects():
+    assert NeuronOptions().neuron() == DendriticNeuron(NeuronSpec(Polsky(), 0.05, 0.5), 999, 27)
+    relu = NeuronOptions(nonlinearity="relu", n_branches=3).neuron(n_inputs=9)
+    assert relu == DendriticNeuron(NeuronSpec(ReLU(), 0.05, 0.5), 9, 3)
+    assert NeuronOptions(linear=True, theta_d=0.5).neuron() == LinearNeuron(0.5, 999)
+    assert RecipeOptions().recipe() == Recipe()
+    asked = RecipeOptions(learning_rate=1.0, surrogate_width=0.3, patience=5).recipe(stop_when_solved=False)
+    assert asked == Recipe(SGD(1.0, surrogate=Lorentzian(0.4, 0.3)), HalveOnPlateau(5), 1000, False)
+    assert TaskOptions(f_in=0.1).task() == TaskSpec(f_in=0.1)
+
+
+def test_patience_and_decay_exclude_each_other():
+    outcome = runner.invoke(app, ["train", "-N", "20", "-K", "2", "--patience", "3", "--decay", "0.1"])
+    assert outcome.exit_code == 2
+    assert outcome.stderr == "error: patience and decay exclude each other: choose one\n"
+
+
+# Option, its spelling everywhere, and words that earlier versions had for it.
+SPELLINGS = {
+    "--nonlinearity": ("-g", ()),
+    "--n-inputs": ("-N", ("--inputs",)),
+    "--n-branches": ("-K", ("--branches",)),
+    "--learning-rate": (None, ("--rate",)),
+    "--max-epochs": (None, ("--epochs",)),
+    "--workers": (None, ("--jobs",)),
+}
+
+
+@pytest.mark.parametrize("name", SPELLINGS)
+def test_an_option_has_one_spelling_in_all_commands(name):
+    short, earlier = SPELLINGS[name]
+    reference = script("_ext/command_line.py")
+    seen = 0
+    for path, command in reference.commands(reference.load("dendrocap.cli:app"), ("dendrocap",)):
+        for parameter in command.params:
+            assert not set(parameter.opts) & set(earlier), path
+            if name in parameter.opts:
+                seen += 1
+                assert short is None or short in parameter.opts, path
+    assert seen >= 2
