@@ -82,9 +82,7 @@ def error_curve(
     >>> curve = dc.training_error_curve(
     ...     dc.LinearNeuron(theta_d=0.5, n_inputs=99),
     ...     [0.2, 0.4],
-    ...     algorithm=dc.SGD(learning_rate=0.1),
-    ...     schedule=dc.HalveOnPlateau(patience=10),
-    ...     max_epochs=50,
+    ...     recipe=dc.Recipe(dc.SGD(learning_rate=0.1), dc.HalveOnPlateau(patience=10), max_epochs=50),
     ... )
     >>> [axes.get_ylabel() for axes in plot.error_curve(curve.points, "linear").axes]
     ['training error', 'success rate']
