@@ -10,64 +10,31 @@ import dendrocap
 
 PACKAGE = Path(dendrocap.__file__).parent
 
+MODEL = {"errors", "validation", "model"}
+SCIENCE = MODEL | {"theory", "learning", "datasets", "fitting", "experiments"}
 # What each layer may import beside itself. A new top-level module must be given its place here.
 MAY_IMPORT = {
     "errors": set(),
     "validation": {"errors"},
-    "numerics": {"errors", "validation"},
-    "model": {"errors", "validation"},
-    "encoding": {"errors", "validation", "model"},
-    "theory": {"errors", "validation", "model"},
-    "learning": {"errors", "validation", "model"},
-    "datasets": {"errors", "validation", "model"},
-    # Fits invert the theory and know nothing of data sets or sweeps; experiments bring both together.
-    "fitting": {"errors", "validation", "model", "theory"},
-    "experiments": {"errors", "validation", "model", "theory", "learning", "datasets", "fitting"},
-    "estimator": {"errors", "validation", "model", "encoding", "learning"},
-    "figures": {"errors", "validation", "model", "theory", "learning", "datasets", "fitting", "experiments"},
-    # The public names of figures.
-    "plot": {"figures"},
-    "reproduction": {
-        "errors",
-        "validation",
-        "model",
-        "theory",
-        "learning",
-        "datasets",
-        "fitting",
-        "experiments",
-        "figures",
-    },
-    "explorer": {
-        "errors",
-        "validation",
-        "model",
-        "theory",
-        "learning",
-        "datasets",
-        "fitting",
-        "experiments",
-        "figures",
-        "plot",
-    },
-    "cli": {
-        "errors",
-        "validation",
-        "model",
-        "theory",
-        "learning",
-        "datasets",
-        "fitting",
-        "experiments",
-        "estimator",
-        "figures",
-        "plot",
-        "reproduction",
-        "explorer",
-    },
-    "__main__": {"cli"},
     "display": set(),
     "files": {"errors"},
+    "numerics": {"errors", "validation"},
+    "model": {"errors", "validation"},
+    "encoding": MODEL,
+    "theory": MODEL,
+    "learning": MODEL,
+    "datasets": MODEL,
+    # Fits invert the theory and know nothing of data sets or sweeps; experiments bring both together.
+    "fitting": MODEL | {"theory"},
+    "experiments": SCIENCE,
+    "estimator": MODEL | {"encoding", "learning"},
+    "figures": SCIENCE,
+    # The public names of figures.
+    "plot": {"figures"},
+    "reproduction": SCIENCE | {"figures"},
+    "explorer": SCIENCE | {"figures", "plot"},
+    "cli": SCIENCE | {"estimator", "figures", "plot", "reproduction", "explorer"},
+    "__main__": {"cli"},
 }
 # Leaves that every layer but themselves may import.
 FOR_ALL = {"display", "files", "numerics"}

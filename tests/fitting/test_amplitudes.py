@@ -80,7 +80,7 @@ def test_bootstrap_is_reproducible_counts_its_steps_and_brackets_the_estimate(rn
     weights_mv = CapacityWeights(0.72, 1.0).rvs(3000, random_state=rng)
     steps = []
     options = {"n_bootstrap": 40, "rng": 7}
-    fit = fitted(weights_mv, **options, progress=lambda: steps.append(1))
+    fit = fitted(weights_mv, **options, callback=lambda: steps.append(1))
     assert len(steps) == 40
     again = fitted(weights_mv, **options)
     for name in ("silent_fraction", "W_star_mv", "theta_d_mv", "theta_s_mv"):

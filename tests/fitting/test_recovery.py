@@ -60,7 +60,7 @@ def coverage(way, n, n_seeds, n_bootstrap):
             CapacityWeights(shape.B, shape.W_star)
             for shape in [
                 how.fit(visible),
-                *bootstrap(how, visible, n_bootstrap, np.random.default_rng(seed), progress=lambda: None),
+                *bootstrap(how, visible, n_bootstrap, np.random.default_rng(seed), callback=lambda: None),
             ]
         )
         for name, measure in measures.items():

@@ -108,7 +108,7 @@ def fit_weights_command(
             n_bootstrap=bootstrap,
             level=level,
             rng=whole_number("--seed", seed, 0),
-            progress=step,
+            callback=step,
         )
     report = capacity_report(found)
     if as_json:

@@ -108,11 +108,11 @@ READING_MILLIVOLTS = "printed, 63 mV = 15 K theta_s"
 
 
 def compare_with_paper(
-    n_bootstrap: int = 1000, rng: int = 0, progress: Callable[[], None] | None = None
+    n_bootstrap: int = 1000, rng: int = 0, callback: Callable[[], None] | None = None
 ) -> PaperComparison:
     """The printed fit in its readings, and fits to the 931 amplitudes, in the paper's way and by likelihood.
 
-    ``progress`` is called after each of ``3 n_bootstrap`` steps.
+    ``callback`` is called after each of ``3 n_bootstrap`` steps.
     """
     data = song2005()
     how = {
@@ -121,7 +121,7 @@ def compare_with_paper(
         "units": PRINTED.units,
         "n_bootstrap": n_bootstrap,
         "rng": rng,
-        "progress": progress,
+        "callback": callback,
     }
     paper_way = fit_weights(data.amplitudes_mv, data.n_tested, p0=PRINTED.p0, method="histogram", **how)  # type: ignore[arg-type]
     likelihood = fit_weights(data.amplitudes_mv, data.n_tested, p0=PRINTED.p0, **how)  # type: ignore[arg-type]

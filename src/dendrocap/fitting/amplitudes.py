@@ -140,7 +140,7 @@ def fit_weights(
     n_bootstrap: int = 1000,
     level: float = 0.95,
     rng: np.random.Generator | int | None = 0,
-    progress: Callable[[], None] | None = None,
+    callback: Callable[[], None] | None = None,
 ) -> WeightFit:
     """Fit of measured amplitudes by the distribution of weights at capacity, and the neurons that explain it.
 
@@ -171,7 +171,7 @@ def fit_weights(
         Confidence level.
     rng : numpy Generator or seed
         Source of the resampling.
-    progress : callable, optional
+    callback : callable, optional
         Called after each replicate.
 
     Raises
@@ -213,7 +213,7 @@ def fit_weights(
         raise NoSolution(_undetermined(visible - threshold))
     weights = CapacityWeights(shape.B, float(units.weight(shape.W_star)))
     dendrites = explain_by_dendrites(g, weights, task)
-    step = progress or _no_progress
+    step = callback or _nothing
     shapes = bootstrap(rule, visible, n_bootstrap, np.random.default_rng(rng), step)
     repeated = tuple(CapacityWeights(again.B, again.W_star) for again in shapes)
     in_model = [CapacityWeights(again.B, float(units.weight(again.W_star))) for again in shapes]
@@ -289,5 +289,5 @@ def _nearest(value: float, sets: tuple[tuple[float, float], ...]) -> Interval:
     return Interval(value, low, high)
 
 
-def _no_progress() -> None:
+def _nothing() -> None:
     """Nobody wants to know."""

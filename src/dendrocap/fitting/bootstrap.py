@@ -38,9 +38,9 @@ class Interval(NamedTuple):
 
 
 def bootstrap(
-    rule: Rule, visible: Floats, n_bootstrap: int, generator: np.random.Generator, progress: Callable[[], None]
+    rule: Rule, visible: Floats, n_bootstrap: int, generator: np.random.Generator, callback: Callable[[], None]
 ) -> list[Shape]:
-    """The fit repeated on resampled data; ``progress`` is called after each."""
+    """The fit repeated on resampled data; ``callback`` is called after each."""
     shapes = []
     for _ in range(n_bootstrap):
         n = visible.size
@@ -50,7 +50,7 @@ def bootstrap(
             found = int(generator.binomial(rule.n_tested, n / rule.n_tested))
             n = min(max(found, 2), rule.n_tested - 1)
         shapes.append(rule.fit(_resampled(visible, n, generator)))
-        progress()
+        callback()
     return shapes
 
 

@@ -42,7 +42,7 @@ Floats = NDArray[np.float64]
 # Thresholds closer than this to an end of g's range, as a fraction of it, are left out: of a thousand branches, one
 # would have to decide.
 END = 1e-3
-# An unbounded g is straight this many standard deviations beyond its last knot, and the neuron a one-layer one.
+# An unbounded g is straight this many standard deviations beyond its last knot, and the neuron a linear one.
 STRAIGHT = 10.0
 # Of a straight g every theta_s gives the same weights: the equation holds identically, up to rounding, and has no root.
 ROUNDING = 1e-10
@@ -199,7 +199,7 @@ def silent_fraction_or_nan(g: Nonlinearity, theta_d: float, theta_s: float, task
 
 
 def linear_margin(weights: CapacityWeights, task: TaskSpec | None = None) -> CapacitySolution:
-    """The one-layer neuron whose weights at capacity are these, and the margin it needs for them.
+    """The linear neuron whose weights at capacity are these, and the margin it needs for them.
 
     Without dendritic non-linearity only a margin raises the silent fraction above one half; the weights have the same
     form, so a histogram alone cannot tell the two explanations apart. The margin is ``task.kappa`` of the result; the
@@ -225,7 +225,7 @@ def linear_margin(weights: CapacityWeights, task: TaskSpec | None = None) -> Cap
     wanted = weights.B
     if wanted < -1e-12:  # B vanishes without a margin
         raise NoSolution(
-            f"no margin gives a one-layer neuron the silent fraction {weights.silent_fraction:g}: "
+            f"no margin gives a linear neuron the silent fraction {weights.silent_fraction:g}: "
             "it is 0.5 without a margin and grows with it"
         )
 

@@ -76,7 +76,7 @@ def zero_load(neuron: NeuronSpec, task: TaskSpec | None = None) -> ZeroLoad:
 
 
 def perceptron_limit(neuron: NeuronSpec, task: TaskSpec | None = None) -> CapacitySolution:
-    """The one-layer neuron that a dendritic one becomes where its branches act linearly [perceptron-limit].
+    """The linear neuron that a dendritic one becomes where its branches act linearly [perceptron-limit].
 
     That is the limit of small theta_d, where the branch input hardly leaves the point u with g(u) = theta_s; and for
     g that grow linearly also that of large theta_s. With slope g'(u) there, the margin counts as kappa / g'(u).
