@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from dendrocap import SGD, ExponentialAnnealing, HalveOnPlateau, InvalidParameter, LinearNeuron, Lorentzian, Recipe
-from dendrocap.learning import Constant, FlooredSlope, LocalRule, train
+from dendrocap.learning import Constant, FlooredSlope, LocalRule, PlainSGD, train
 from dendrocap.learning.recipe import RECIPE
 from dendrocap.model import random_patterns
 
@@ -53,6 +53,7 @@ def test_training_by_a_recipe_is_training_by_its_parts():
     ("make", "words"),
     [
         (lambda: Recipe("sgd"), "algorithm = 'sgd'"),
+        (lambda: Recipe(PlainSGD()), "or another Rule"),  # a solver has no schedule
         (lambda: Recipe(schedule=0.1), "schedule = 0.1"),
         (lambda: Recipe(max_epochs=-1), "max_epochs = -1"),
         (lambda: Recipe(stop_when_solved=1), "stop_when_solved = 1"),

@@ -9,7 +9,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from dendrocap.errors import InvalidParameter
-from dendrocap.learning.algorithms import Algorithm
+from dendrocap.learning.algorithms import Rule
 from dendrocap.learning.local_rule import SGD
 from dendrocap.learning.schedules import ExponentialAnnealing, HalveOnPlateau, Schedule
 from dendrocap.learning.surrogates import Lorentzian
@@ -42,7 +42,7 @@ class Recipe:
 
     Parameters
     ----------
-    algorithm : Algorithm
+    algorithm : Rule
         The learning rule with its first rate; by default ``SGD()``.
     schedule : Schedule
         How the rate changes; by default ``ExponentialAnnealing()``, which never ends by itself.
@@ -61,14 +61,14 @@ class Recipe:
     True
     """
 
-    algorithm: Algorithm = field(default_factory=SGD)
+    algorithm: Rule = field(default_factory=SGD)
     schedule: Schedule = field(default_factory=ExponentialAnnealing)
     max_epochs: int = 1000
     stop_when_solved: bool = True
 
     def __post_init__(self) -> None:
-        if not hasattr(self.algorithm, "engine"):
-            raise refuse("algorithm", self.algorithm, "SGD(...), LocalRule(...) or another Algorithm")
+        if not isinstance(self.algorithm, Rule):
+            raise refuse("algorithm", self.algorithm, "SGD(...), LocalRule(...) or another Rule")
         if not isinstance(self.schedule, Schedule):
             raise refuse(
                 "schedule", self.schedule, "HalveOnPlateau(...), ExponentialAnnealing(...) or another Schedule"
