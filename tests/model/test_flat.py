@@ -7,9 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dendrocap import (
+    Branches,
     Custom,
     DendriticNeuron,
     InvalidParameter,
+    Level,
     Linear,
     LinearNeuron,
     NeuronSpec,
@@ -119,7 +121,9 @@ def test_what_has_no_flat_parameters_is_refused():
     with pytest.raises(InvalidParameter, match="function cannot be stored"):
         flat_nonlinearity(Custom(abs))
     with pytest.raises(InvalidParameter, match="n_levels = 2"):
-        flat_neuron(NeuronSpec((ReLU(), ReLU()), (0.1, 0.1), 0.5))
+        flat_neuron(NeuronSpec(levels=[Level(ReLU(), 0.1)] * 2, theta_s=0.5))
+    with pytest.raises(InvalidParameter, match="n_populations = 1"):
+        flat_neuron(NeuronSpec(populations=[Branches(ReLU(), 0.1, 1.0)], theta_s=0.5))
     with pytest.raises(InvalidParameter, match="f_ni is not a parameter of a task"):
         task_from_flat({"f_ni": 0.1})
     with pytest.raises(InvalidParameter, match="give n_inputs and n_branches"):

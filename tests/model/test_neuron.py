@@ -1,6 +1,7 @@
 """The neuron against its equations, its symmetries, and its refusals."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,8 +10,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from dendrocap import (
+    Branches,
     DendriticNeuron,
     InvalidParameter,
+    Level,
     Linear,
     LinearNeuron,
     NeuronSpec,
@@ -134,15 +137,23 @@ def test_linear_neuron_is_one_linear_branch_without_somatic_threshold(rng):
     assert repr(linear) == "LinearNeuron(theta_d=0.5, n_inputs=99)"
 
 
+def test_a_spec_may_have_several_populations():
+    assert TWO_KINDS.n_populations == 2
+    assert eval(repr(TWO_KINDS)) == TWO_KINDS
+    assert replace(TWO_KINDS, theta_s=0.4).populations == HALVES
+
+
 def test_a_spec_may_have_several_levels():
-    deep = NeuronSpec([Polsky(), ReLU()], theta_d=[0.1, 0.4], theta_s=0.5)
+    deep = NeuronSpec(levels=(Level(Polsky(), 0.1), Level(ReLU(), 0.4)), theta_s=0.5)
     assert deep.n_levels == 2
-    assert [(level.theta, level.nonlinearity) for level in deep.levels] == [(0.1, Polsky()), (0.4, ReLU())]
-    assert hash(deep) == hash(NeuronSpec((Polsky(), ReLU()), (0.1, 0.4), 0.5))
+    assert [(level.theta, level.nonlinearity) for level in deep.tree] == [(0.1, Polsky()), (0.4, ReLU())]
+    assert hash(deep) == hash(NeuronSpec(levels=(Level(Polsky(), 0.1), Level(ReLU(), 0.4)), theta_s=0.5))
     single = NeuronSpec(Polsky(), 0.1, 0.5)
-    assert [level.theta for level in single.levels] == [0.1]
+    assert [level.theta for level in single.tree] == [0.1]
 
 
+HALVES = (Branches(Polsky(), 0.1, fraction=0.5, mean_output=0.1), Branches(ReLU(), 0.2, fraction=0.5, length=2.0))
+TWO_KINDS = NeuronSpec(populations=HALVES, theta_s=0.5)
 SPEC = NeuronSpec(Polsky(), 0.1, 0.5)
 NEURON = DendriticNeuron(SPEC, 10, 3)
 GOOD = NEURON.initial_weights(0.5, 0)
@@ -155,9 +166,20 @@ GOOD = NEURON.initial_weights(0.5, 0)
         (lambda: NeuronSpec(Polsky(), float("nan"), 0.5), ["theta_d = nan"]),
         (lambda: NeuronSpec(Polsky(), 0.1, float("inf")), ["theta_s = inf", "finite"]),
         (lambda: NeuronSpec("polsky", 0.1, 0.5), ["nonlinearity = 'polsky'"]),
-        (lambda: NeuronSpec([], 0.1, 0.5), ["nonlinearity = []"]),
-        (lambda: NeuronSpec([Polsky()], 0.1, 0.5), ["theta_d = 0.1", "1 thresholds"]),
-        (lambda: NeuronSpec([Polsky()] * 2, [0.1, -1], 0.5), ["theta_d[1] = -1"]),
+        (lambda: NeuronSpec([], 0.1, 0.5), ["nonlinearity = []", "levels=", "populations="]),
+        (lambda: NeuronSpec([Polsky()] * 2, [0.1, 0.2], 0.5), ["nonlinearity = [", "levels=", "populations="]),
+        (lambda: NeuronSpec(levels=(Level(Polsky(), -1.0),), theta_s=0.5), ["theta = -1"]),
+        (lambda: NeuronSpec(levels=(Polsky(),), theta_s=0.5), ["levels", "a sequence of Level"]),
+        (lambda: NeuronSpec(Polsky(), 0.1, 0.5, populations=HALVES), ["either nonlinearity and theta_d"]),
+        (lambda: NeuronSpec(theta_d=0.1, theta_s=0.5, populations=HALVES), ["either nonlinearity and theta_d"]),
+        (lambda: NeuronSpec(Polsky(), theta_s=0.5), ["either nonlinearity and theta_d"]),
+        (lambda: NeuronSpec(Polsky(), 0.1), ["theta_s = None"]),
+        (lambda: NeuronSpec(populations=HALVES[:1], theta_s=0.5), ["the sum of all fractions = 0.5", "1"]),
+        (lambda: Branches(Polsky(), 0.1, 1.5), ["fraction = 1.5", "(0, 1]"]),
+        (lambda: Branches(Polsky(), 0.1, 0.5, length=0.0), ["length = 0.0"]),
+        (lambda: Branches(Polsky(), 0.1, 0.5, mean_output="largest"), ["mean_output = 'largest'", "best"]),
+        (lambda: Branches("polsky", 0.1, 0.5), ["nonlinearity = 'polsky'"]),
+        (lambda: DendriticNeuron(TWO_KINDS, 10, 2).initial_weights(), ["2 population(s)", "all be alike"]),
         (lambda: TaskSpec(f_in=0.0), ["f_in = 0.0", "(0, 1)"]),
         (lambda: TaskSpec(f_out=1.0), ["f_out = 1.0", "(0, 1)"]),
         (lambda: TaskSpec(kappa=-1), ["kappa = -1", ">= 0"]),
@@ -168,7 +190,7 @@ GOOD = NEURON.initial_weights(0.5, 0)
         (lambda: DendriticNeuron(SPEC, 10, 2, group_size=3), ["group_size = 3", "divisor of n_inputs = 10"]),
         (lambda: DendriticNeuron(SPEC, 10, 6, group_size=2), ["n_branches = 6", "[1, 5]"]),
         (lambda: DendriticNeuron(Polsky(), 10, 2), ["spec", "NeuronSpec"]),
-        (lambda: DendriticNeuron(NeuronSpec([ReLU()] * 2, [0.1] * 2, 0.5), 10, 2), ["n_levels = 2"]),
+        (lambda: DendriticNeuron(NeuronSpec(levels=[Level(ReLU(), 0.1)] * 2, theta_s=0.5), 10, 2), ["n_levels = 2"]),
         (lambda: NEURON.predict(GOOD[:2], np.zeros((1, 10))), ["(2, 4)", "(3, 4)", "(10,)"]),
         (lambda: NEURON.predict(-np.ones(10), np.zeros((1, 10))), ["weights[0] = -1.0", ">= 0"]),
         (lambda: NEURON.predict(np.full(10, np.nan), np.zeros((1, 10))), ["weights[0] = nan"]),

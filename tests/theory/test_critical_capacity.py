@@ -10,6 +10,7 @@ from dendrocap import (
     ConvergenceError,
     Custom,
     InvalidParameter,
+    Level,
     Linear,
     NeuronSpec,
     NoSolution,
@@ -167,11 +168,11 @@ def test_printed_sign_of_the_reduced_equation_is_wrong():
 
 def test_deep_trees():
     one = critical_capacity(NeuronSpec(Polsky(), 0.5, 0.5))
-    listed = critical_capacity(NeuronSpec([Polsky()], [0.5], 0.5))
+    listed = critical_capacity(NeuronSpec(levels=(Level(Polsky(), 0.5),), theta_s=0.5))
     assert listed.alpha_c == one.alpha_c
     assert listed.Q == one.Q
     # A linear level on top changes nothing but the threshold that the first level must meet.
-    topped = critical_capacity(NeuronSpec([Polsky(), Linear()], [0.5, 0.5], 0.8))
+    topped = critical_capacity(NeuronSpec(levels=(Level(Polsky(), 0.5), Level(Linear(), 0.5)), theta_s=0.8))
     assert_allclose(topped.alpha_c, one.alpha_c, rtol=1e-11)
 
 

@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose
 
 from dendrocap import (
     Custom,
+    Level,
     Linear,
     NeuronSpec,
     Polsky,
@@ -32,15 +33,15 @@ NEURONS = [
     NeuronSpec(Step(), 0.5, 0.3),
     NeuronSpec(Tabulated([0.0, 0.2, 0.5, 1.0], [0.0, 0.1, 0.7, 1.0]), 0.4, 0.5),
     NeuronSpec(Custom(lambda x: np.logaddexp(0.0, 3.0 * x) / 3.0), 0.5, 0.5),
-    NeuronSpec((Polsky(), ReLU()), (0.5, 0.4), 0.3),
+    NeuronSpec(levels=(Level(Polsky(), 0.5), Level(ReLU(), 0.4)), theta_s=0.3),
 ]
-IDS = ["-".join(level.nonlinearity.name for level in neuron.levels) + f"-{k}" for k, neuron in enumerate(NEURONS)]
+IDS = ["-".join(level.nonlinearity.name for level in neuron.tree) + f"-{k}" for k, neuron in enumerate(NEURONS)]
 TASKS = [TaskSpec(), TaskSpec(f_in=0.3, f_out=0.2, kappa=0.15)]
 
 
 def anywhere(neuron, task):
     """Order parameters that solve nothing."""
-    W_bar = neuron.levels[0].theta / task.f_in
+    W_bar = neuron.tree[0].theta / task.f_in
     A_hat, q_hat = 0.9 / W_bar**2, 3.1 / W_bar**2
     return OrderParameters(
         Q=2.9 * W_bar**2,
@@ -84,7 +85,7 @@ def test_all_six_vanish_at_the_saddle_point(neuron, task):
     order = point.order_parameters
     gradient = np.array(astuple(free_entropy_gradient(neuron, task, alpha, order)))
     # In units in which each equation is a relative difference of its two sides.
-    scale = np.array([point.A_hat, point.q_hat, 1.0, point.Q, point.q, neuron.levels[0].theta / task.f_in])
+    scale = np.array([point.A_hat, point.q_hat, 1.0, point.Q, point.q, neuron.tree[0].theta / task.f_in])
     assert_allclose(gradient / scale, 0.0, atol=1e-11)
     assert_allclose(free_entropy(neuron, task, alpha, order), point.free_entropy, rtol=1e-11)
 

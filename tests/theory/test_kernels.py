@@ -11,6 +11,7 @@ from scipy.special import ndtr, ndtri, owens_t
 
 from dendrocap import (
     Custom,
+    Level,
     Linear,
     NeuronSpec,
     NoSolution,
@@ -135,7 +136,7 @@ def test_derivatives_are_those_of_the_values(nonlinearity, levels):
     if levels == 1:
         neuron = NeuronSpec(nonlinearity, 0.6, 0.45)
     else:
-        neuron = NeuronSpec((nonlinearity, Polsky(0.3, 6.0)), (0.6, 0.5), 0.45)
+        neuron = NeuronSpec(levels=(Level(nonlinearity, 0.6), Level(Polsky(0.3, 6.0), 0.5)), theta_s=0.45)
     kernel = TreeKernel(neuron, TaskSpec(f_in=0.4), nodes=16)
     Q, dq, h = 4.0, 0.9, 1e-3
 
@@ -188,14 +189,14 @@ def test_linear_kernel():
 
 
 def test_one_level_in_a_sequence_is_the_paper_s_model_bit_for_bit():
-    plain, sequence = NeuronSpec(Polsky(), 0.5, 0.5), NeuronSpec((Polsky(),), (0.5,), 0.5)
+    plain, sequence = NeuronSpec(Polsky(), 0.5, 0.5), NeuronSpec(levels=(Level(Polsky(), 0.5),), theta_s=0.5)
     assert TreeKernel(plain, TaskSpec()).at(2.5, 0.3) == TreeKernel(sequence, TaskSpec()).at(2.5, 0.3)
 
 
 def test_two_levels_against_a_simulation(rng):
     """Sums over many branches, drawn at random; the statistical error is the tolerance."""
     lower, upper = Polsky(0.3, 6.0), ReLU()
-    neuron, task = NeuronSpec((lower, upper), (0.8, 0.5), 0.35), TaskSpec(f_in=0.4)
+    neuron, task = NeuronSpec(levels=(Level(lower, 0.8), Level(upper, 0.5)), theta_s=0.35), TaskSpec(f_in=0.4)
     Q, dq = 5.0, 1.2
     kernel = TreeKernel(neuron, task).at(Q, dq)
     v, samples, branches = 0.24, 3000, 1000

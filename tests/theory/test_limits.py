@@ -9,6 +9,7 @@ from scipy.stats import norm
 from dendrocap import (
     Custom,
     InvalidParameter,
+    Level,
     Linear,
     NeuronSpec,
     NoSolution,
@@ -32,6 +33,8 @@ from dendrocap.theory import (
     stability_limit,
     zero_load,
 )
+
+TWO_LEVELS = NeuronSpec(levels=[Level(ReLU(), 0.1)] * 2, theta_s=0.5)
 
 
 def alpha(g, theta_d, theta_s=0.5, task=None):
@@ -128,7 +131,11 @@ def test_zero_load_is_the_exponential_distribution():
         (lambda: large_threshold_slope(Step()), NoSolution, ["Step", "continuously"]),
         (lambda: large_threshold_slope(Polsky(), 1.0), InvalidParameter, ["theta_s = 1.0", "(0, 1)"]),
         (lambda: perceptron_limit(NeuronSpec(Polsky(), 0.1, 1.5)), NoSolution, ["1.5", "range"]),
-        (lambda: perceptron_limit(NeuronSpec([ReLU()] * 2, [0.1] * 2, 0.5)), InvalidParameter, ["n_levels = 2"]),
+        (
+            lambda: perceptron_limit(NeuronSpec(levels=[Level(ReLU(), 0.1)] * 2, theta_s=0.5)),
+            InvalidParameter,
+            ["n_levels = 2"],
+        ),
         (lambda: zero_load(NeuronSpec(Polsky(), 0.0, 0.5)), InvalidParameter, ["theta_d = 0.0"]),
         (lambda: relu_large_threshold_capacity(-1.0), InvalidParameter, ["theta_d = -1.0"]),
     ],

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from dendrocap import Custom, Linear, NeuronSpec, NoSolution, Polsky, ReLU, SaturatingReLU, Tabulated
+from dendrocap import Custom, Level, Linear, NeuronSpec, NoSolution, Polsky, ReLU, SaturatingReLU, Tabulated
 from dendrocap.theory.response import check_reachable, is_monotone, tree_response, tree_responses
 
 SPECS = [
@@ -15,8 +15,8 @@ SPECS = [
     NeuronSpec(Polsky(0.1, 60.0), 0.5, 0.8),
     NeuronSpec(Tabulated([0, 0.3, 0.5, 1], [0, 0.2, 0.9, 1]), 0.5, 0.4),
     NeuronSpec(Custom(np.tanh), 0.5, 0.2),
-    NeuronSpec([Polsky(), SaturatingReLU()], [0.5, 0.4], 0.6),
-    NeuronSpec([ReLU(), Polsky(), Linear()], [0.5, 0.4, 0.3], 0.7),
+    NeuronSpec(levels=(Level(Polsky(), 0.5), Level(SaturatingReLU(), 0.4)), theta_s=0.6),
+    NeuronSpec(levels=(Level(ReLU(), 0.5), Level(Polsky(), 0.4), Level(Linear(), 0.3)), theta_s=0.7),
 ]
 
 
@@ -34,13 +34,13 @@ def test_derivatives_are_total_derivatives(spec, Q):
 
 def test_linear_tree_is_the_perceptron():
     one = tree_response(NeuronSpec(Linear(), 0.5, 0.5), 0.3, 2.0)
-    three = tree_response(NeuronSpec([Linear()] * 3, [0.5] * 3, 0.5), 0.3, 2.0)
+    three = tree_response(NeuronSpec(levels=[Level(Linear(), 0.5)] * 3, theta_s=0.5), 0.3, 2.0)
     assert_allclose([one.Gamma0, one.Gamma1, one.dGamma0, one.dGamma1], [0.42, 0.21, 0.21, 0.0], atol=1e-15)
     assert_allclose(three[:4], one[:4], rtol=1e-13, atol=1e-15)
 
 
 def test_one_level_given_as_a_list_is_bit_for_bit_the_paper_model():
-    assert tree_response(NeuronSpec([Polsky()], [0.5], 0.5), 0.5, 8.0) == tree_response(
+    assert tree_response(NeuronSpec(levels=(Level(Polsky(), 0.5),), theta_s=0.5), 0.5, 8.0) == tree_response(
         NeuronSpec(Polsky(), 0.5, 0.5), 0.5, 8.0
     )
 
@@ -52,7 +52,7 @@ def test_two_level_kernel_equals_a_direct_simulation(rng):
     outputs are independent, so five standard errors come from the sample itself.
     """
     g1, g2, theta_2, theta_s, Q, n = Polsky(), SaturatingReLU(), 0.4, 0.6, 3.0, 300
-    exact = tree_response(NeuronSpec([g1, g2], [0.5, theta_2], theta_s), 0.5, Q)
+    exact = tree_response(NeuronSpec(levels=(Level(g1, 0.5), Level(g2, theta_2)), theta_s=theta_s), 0.5, Q)
     m1, m2 = exact.means
     eps = 1e-4  # the correlation of the two replicas is 1 - eps
     outputs = []
@@ -88,7 +88,7 @@ def test_a_hump_has_two_mean_inputs_or_none():
     [
         (NeuronSpec(Polsky(), 0.5, 1.0), ["1", "strictly between 0 and 1"]),
         (NeuronSpec(ReLU(), 0.5, 0.0), ["0", "inf"]),
-        (NeuronSpec([Polsky(), ReLU()], [0.5, 2.0], 0.5), ["mean output 2"]),
+        (NeuronSpec(levels=(Level(Polsky(), 0.5), Level(ReLU(), 2.0)), theta_s=0.5), ["mean output 2"]),
     ],
 )
 def test_unreachable_thresholds_say_why(spec, words):

@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose
 from dendrocap import (
     Custom,
     InvalidParameter,
+    Level,
     Linear,
     NeuronSpec,
     Polsky,
@@ -44,7 +45,7 @@ def neuron_of(name, theta_d, theta_s=0.5):
 
 def equations_of(neuron, task=None, k=1, grid=None):
     task = task or TaskSpec()
-    return BrokenEquations(NonNegative(neuron.levels[0].theta / task.f_in), TreeSoma(neuron, task), task, k, grid)
+    return BrokenEquations(NonNegative(neuron.tree[0].theta / task.f_in), TreeSoma(neuron, task), task, k, grid)
 
 
 # --- nested averages
@@ -251,12 +252,12 @@ def test_labels_and_margin(task):
 
 
 def test_two_level_tree():
-    neuron = NeuronSpec((Polsky(), ReLU()), (0.5, 0.5), 0.5)
+    neuron = NeuronSpec(levels=(Level(Polsky(), 0.5), Level(ReLU(), 0.5)), theta_s=0.5)
     found = critical_capacity(neuron, rsb=2)
     assert found.by_steps[0] > found.by_steps[1] > found.by_steps[2] > 1.0
     assert abs(found.ladder[-1].potential) < 1e-10
     # A linear level on top changes nothing.
-    flat = critical_capacity(NeuronSpec((ReLU(), Linear()), (1.0, 0.5), 0.5), rsb=1)
+    flat = critical_capacity(NeuronSpec(levels=(Level(ReLU(), 1.0), Level(Linear(), 0.5)), theta_s=0.5), rsb=1)
     assert_allclose(flat.alpha_c, critical_capacity(neuron_of("relu", 1.0), rsb=1).alpha_c, rtol=1e-9)
 
 

@@ -10,6 +10,7 @@ from dendrocap import (
     ConvergenceError,
     Custom,
     InvalidParameter,
+    Level,
     Linear,
     NeuronSpec,
     NoSolution,
@@ -220,6 +221,6 @@ def test_failure_can_be_returned(monkeypatch):
 def test_one_level_in_a_sequence_is_the_paper_s_model_bit_for_bit():
     task = TaskSpec(0.4, 0.3, 0.1)
     plain = saddle_point(NeuronSpec(Polsky(), 0.5, 0.5), task, alpha=0.7)
-    sequence = saddle_point(NeuronSpec((Polsky(),), (0.5,), 0.5), task, alpha=0.7)
+    sequence = saddle_point(NeuronSpec(levels=(Level(Polsky(), 0.5),), theta_s=0.5), task, alpha=0.7)
     assert values(plain).tobytes() == values(sequence).tobytes()
     assert plain.stability == sequence.stability

@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.special import log_ndtr
 
-from dendrocap import Linear, NeuronSpec, Polsky, ReLU, SaturatingReLU, Step, TaskSpec, critical_capacity
+from dendrocap import Level, Linear, NeuronSpec, Polsky, ReLU, SaturatingReLU, Step, TaskSpec, critical_capacity
 from dendrocap.theory.kernels import TreeKernel
 from dendrocap.theory.saddle_point import saddle_point
 from dendrocap.theory.stability_limit import stability_limit
@@ -36,7 +36,7 @@ def test_digits_of_an_earlier_independent_program(nonlinearity, theta_d, alpha):
 
 
 def test_stability_changes_sign_at_the_limit():
-    neuron, task = NeuronSpec((Polsky(), ReLU()), (0.5, 0.4), 0.3), TaskSpec(0.3, 0.2, 0.1)
+    neuron, task = NeuronSpec(levels=(Level(Polsky(), 0.5), Level(ReLU(), 0.4)), theta_s=0.3), TaskSpec(0.3, 0.2, 0.1)
     limit = stability_limit(neuron, task)
     assert saddle_point(neuron, task, alpha=limit.alpha * 0.999).stability > 0.0
     assert saddle_point(neuron, task, alpha=limit.alpha * 1.001).stability < 0.0
@@ -113,7 +113,7 @@ def broken_action(point, kernel, split, split_hat):
         (NeuronSpec(Polsky(), 0.5, 0.5), TaskSpec(), 0.832257),
         (NeuronSpec(Polsky(), 0.5, 0.5), TaskSpec(0.3, 0.2, 0.3), 1.0),
         (NeuronSpec(Step(), 0.5, 0.3), TaskSpec(), 0.9),
-        (NeuronSpec((Polsky(), ReLU()), (0.5, 0.4), 0.3), TaskSpec(), 0.6),
+        (NeuronSpec(levels=(Level(Polsky(), 0.5), Level(ReLU(), 0.4)), theta_s=0.3), TaskSpec(), 0.6),
     ],
     ids=["relu", "polsky", "polsky-general", "step", "two-levels"],
 )

@@ -16,7 +16,7 @@ depths = [1, 2, 3, 4]
 figure, axes = plt.subplots(figsize=(4.6, 3), layout="constrained")
 for g in (dc.Polsky(), dc.SaturatingReLU(), dc.ReLU()):
     for steps, style in ((0, "-"), (1, "--")):
-        trees = [dc.NeuronSpec([g] * depth, theta_d=(0.5,) * depth, theta_s=0.5) for depth in depths]
+        trees = [dc.NeuronSpec(levels=[dc.Level(g, 0.5)] * depth, theta_s=0.5) for depth in depths]
         capacities = [dc.critical_capacity(tree, rsb=steps).alpha_c for tree in trees]
         label = LABELS[g.name] if steps == 0 else None
         axes.plot(depths, capacities, style, marker="o", ms=4, color=PALETTE[g.name], label=label)

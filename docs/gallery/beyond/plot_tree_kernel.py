@@ -21,7 +21,7 @@ for g in (dc.Linear(), dc.ReLU(), dc.Polsky()):
     for levels, style in ((1, "-"), (2, "--")):
         if g == dc.Linear() and levels == 2:
             continue
-        tree = dc.NeuronSpec([g] * levels, theta_d=(0.5,) * levels, theta_s=0.5)
+        tree = dc.NeuronSpec(levels=[dc.Level(g, 0.5)] * levels, theta_s=0.5)
         Q = dc.critical_capacity(tree).Q
         kernel = TreeKernel(tree, dc.TaskSpec())
         at = [kernel.at(Q, Q * (1 - q)) for q in overlap]

@@ -1,6 +1,6 @@
 """The neuron, its dendritic non-linearity and its random tasks."""
 
-from dendrocap.model.neuron import DendriticNeuron, LinearNeuron, NeuronSpec, TaskSpec
+from dendrocap.model.neuron import Branches, DendriticNeuron, Level, LinearNeuron, NeuronSpec, TaskSpec
 from dendrocap.model.nonlinearities import (
     Custom,
     Kernel,
@@ -17,9 +17,11 @@ from dendrocap.model.patterns import PackedPatterns, Patterns, pack_patterns, ra
 from dendrocap.model.units import Units
 
 __all__ = [
+    "Branches",
     "Custom",
     "DendriticNeuron",
     "Kernel",
+    "Level",
     "Linear",
     "LinearNeuron",
     "NeuronSpec",

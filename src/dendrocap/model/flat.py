@@ -85,7 +85,9 @@ def flat_neuron(neuron: NeuronSpec | DendriticNeuron) -> dict[str, Any]:
     spec = neuron.spec if isinstance(neuron, DendriticNeuron) else neuron
     if spec.n_levels != 1:
         raise refuse("n_levels", spec.n_levels, "1 in flat parameters")
-    (level,) = spec.levels
+    if spec.populations:
+        raise refuse("n_populations", spec.n_populations, "branches that are all alike in flat parameters")
+    (level,) = spec.tree
     flat = {**flat_nonlinearity(level.nonlinearity), "theta_d": level.theta, "theta_s": spec.theta_s}
     if isinstance(neuron, DendriticNeuron):
         flat |= {"n_inputs": neuron.n_inputs, "n_branches": neuron.n_branches}

@@ -6,8 +6,9 @@ add a finite size. Weights are plain arrays, passed in and returned, never kept 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -18,9 +19,9 @@ from dendrocap.errors import InvalidParameter
 from dendrocap.model.nonlinearities import Linear, Nonlinearity
 from dendrocap.model.patterns import PackedPatterns, Patterns, binary_inputs
 from dendrocap.model.seeds import Seed, generator_for
-from dendrocap.validation import real_number, refuse, whole_number
+from dendrocap.validation import choice, real_number, refuse, whole_number
 
-__all__ = ["DendriticNeuron", "Level", "LinearNeuron", "NeuronSpec", "TaskSpec"]
+__all__ = ["Branches", "DendriticNeuron", "Level", "LinearNeuron", "NeuronSpec", "TaskSpec"]
 
 Floats = NDArray[np.float64]
 
@@ -30,60 +31,168 @@ BLOCK = 2_000_000
 
 @dataclass(frozen=True)
 class Level:
-    """One level of a dendritic tree: its threshold and its non-linearity."""
+    """One level of a deep dendritic tree.
 
-    theta: float
+    Parameters
+    ----------
+    nonlinearity : Nonlinearity
+        What a branch of this level makes of its input.
+    theta : float
+        Its threshold.
+
+    Examples
+    --------
+    >>> from dendrocap import Polsky, ReLU
+    >>> tree = NeuronSpec(levels=(Level(ReLU(), 0.5), Level(Polsky(), 0.4)), theta_s=0.5)
+    >>> tree.n_levels
+    2
+    """
+
     nonlinearity: Nonlinearity
+    theta: float
+
+    def __post_init__(self) -> None:
+        _check_nonlinearity("nonlinearity", self.nonlinearity)
+        object.__setattr__(self, "theta", real_number("theta", self.theta, 0.0))
+
+
+@dataclass(frozen=True)
+class Branches:
+    """A population of like branches, one of several that make a neuron.
+
+    Parameters
+    ----------
+    nonlinearity : Nonlinearity
+        What a branch makes of its input.
+    theta_d : float
+        Dendritic threshold.
+    fraction : float
+        Share of the neuron's branches, in (0, 1].
+    length : float
+        Synapses per branch, relative to the other populations.
+    f_in : float, optional
+        Probability that an input of these branches is active; that of the task if not given.
+    mean_output : float or "best", optional
+        Average of g over the patterns, which is theta_s if not given. Only the average over all branches is fixed by
+        the soma; "best" asks for the value at which the load is largest.
+
+    Examples
+    --------
+    >>> from dendrocap import Polsky
+    >>> Branches(Polsky(), theta_d=0.5, fraction=0.5, mean_output=0.1)
+    Branches(nonlinearity=Polsky(x_min=0.33, gamma=15.0), theta_d=0.5, fraction=0.5, mean_output=0.1)
+    """
+
+    nonlinearity: Nonlinearity
+    theta_d: float
+    fraction: float
+    length: float = 1.0
+    f_in: float | None = None
+    mean_output: float | str | None = None
+
+    def __post_init__(self) -> None:
+        _check_nonlinearity("nonlinearity", self.nonlinearity)
+        object.__setattr__(self, "theta_d", real_number("theta_d", self.theta_d, 0.0))
+        object.__setattr__(self, "fraction", real_number("fraction", self.fraction, 0.0, 1.0, low_open=True))
+        object.__setattr__(self, "length", real_number("length", self.length, 0.0, low_open=True))
+        if self.f_in is not None:
+            f_in = real_number("f_in", self.f_in, 0.0, 1.0, low_open=True, high_open=True)
+            object.__setattr__(self, "f_in", f_in)
+        if isinstance(self.mean_output, str):
+            choice("mean_output", self.mean_output, ("best",))
+        elif self.mean_output is not None:
+            object.__setattr__(self, "mean_output", real_number("mean_output", self.mean_output))
+
+    def __repr__(self) -> str:
+        return _short_repr(self)
 
 
 @dataclass(frozen=True)
 class NeuronSpec:
-    """A neuron in the limit of many branches with many synapses each.
+    """A neuron in the limit of many branches.
+
+    Its branches are all alike (``nonlinearity`` and ``theta_d``), or of several kinds (``populations``), or form a deep
+    tree (``levels``): exactly one of the three is given.
 
     Parameters
     ----------
-    nonlinearity : Nonlinearity, or a sequence of them
-        What a branch makes of its input. A sequence, from the synapses towards the soma, makes a deeper
-        tree: the outputs of many branches of one level are summed by a branch of the next.
-    theta_d : float, or a sequence of as many
+    nonlinearity : Nonlinearity, optional
+        What a branch makes of its input.
+    theta_d : float, optional
         Dendritic threshold, the inhibition onto a branch; it sets the mean weight ``theta_d / f_in``.
     theta_s : float
         Somatic threshold, the inhibition onto the soma.
+    levels : sequence of Level, optional
+        A deep tree, from the synapses towards the soma: the outputs of many branches of one level are summed by a
+        branch of the next.
+    populations : sequence of Branches, optional
+        Kinds of branches that meet at the soma. Their fractions sum to 1.
 
     Examples
     --------
     >>> from dendrocap import Polsky
     >>> NeuronSpec(Polsky(), theta_d=0.05, theta_s=0.5)
     NeuronSpec(nonlinearity=Polsky(x_min=0.33, gamma=15.0), theta_d=0.05, theta_s=0.5)
+    >>> halves = [Branches(Polsky(), 0.5, fraction=0.5, mean_output=t) for t in (0.1, 0.9)]
+    >>> NeuronSpec(populations=halves, theta_s=0.5).n_populations
+    2
     """
 
-    nonlinearity: Nonlinearity | tuple[Nonlinearity, ...]
-    theta_d: float | tuple[float, ...]
-    theta_s: float
+    # None only together with levels or populations, which most users never give.
+    nonlinearity: Nonlinearity = None  # type: ignore[assignment]
+    theta_d: float = None  # type: ignore[assignment]
+    theta_s: float = None  # type: ignore[assignment]
+    levels: tuple[Level, ...] = ()
+    populations: tuple[Branches, ...] = ()
 
     def __post_init__(self) -> None:
-        if isinstance(self.nonlinearity, Nonlinearity):
-            theta_d: Any = real_number("theta_d", self.theta_d, 0.0)
-        else:
-            object.__setattr__(self, "nonlinearity", _nonlinearities(self.nonlinearity))
-            theta_d = _thresholds(self.theta_d, self.n_levels)
-        object.__setattr__(self, "theta_d", theta_d)
+        if isinstance(self.nonlinearity, Sequence):
+            raise refuse(
+                "nonlinearity",
+                self.nonlinearity,
+                "a single Nonlinearity: give levels=(Level(g, theta), ...) for a deep tree, populations=(Branches(g, "
+                "theta_d, fraction), ...) for several kinds of branches",
+            )
         object.__setattr__(self, "theta_s", real_number("theta_s", self.theta_s, 0.0))
+        for name, kind in (("levels", Level), ("populations", Branches)):
+            given = getattr(self, name)
+            if not isinstance(given, Sequence) or not all(isinstance(one, kind) for one in given):
+                raise refuse(name, given, f"a sequence of {kind.__name__}")
+            object.__setattr__(self, name, tuple(given))
+        ways = [self.nonlinearity is not None, bool(self.levels), bool(self.populations)]
+        if sum(ways) != 1 or (self.theta_d is not None) != ways[0]:
+            raise InvalidParameter(
+                f"{self!r} is not allowed: give either nonlinearity and theta_d, or levels, or populations, and theta_s"
+            )
+        if self.nonlinearity is not None:
+            _check_nonlinearity("nonlinearity", self.nonlinearity)
+            object.__setattr__(self, "theta_d", real_number("theta_d", self.theta_d, 0.0))
+        total = math.fsum(one.fraction for one in self.populations)
+        if self.populations and not math.isclose(total, 1.0, abs_tol=1e-9):
+            raise refuse("the sum of all fractions", total, "1")
+
+    def __repr__(self) -> str:
+        return _short_repr(self)
 
     @property
     def n_levels(self) -> int:
         """Number of dendritic levels; 1 is the model of the paper."""
-        return 1 if isinstance(self.nonlinearity, Nonlinearity) else len(self.nonlinearity)
+        return max(len(self.levels), 1)
+
+    @property
+    def n_populations(self) -> int:
+        """Number of kinds of branches; 1 is the model of the paper."""
+        return max(len(self.populations), 1)
 
     @cached_property
-    def levels(self) -> tuple[Level, ...]:
-        """The levels from the synapses to the soma."""
-        if isinstance(self.nonlinearity, Nonlinearity):
-            return (Level(self.theta_d, self.nonlinearity),)  # type: ignore[arg-type]
-        return tuple(
-            Level(theta, g)
-            for theta, g in zip(self.theta_d, self.nonlinearity, strict=True)  # type: ignore[arg-type]
-        )
+    def tree(self) -> tuple[Level, ...]:
+        """The levels of a neuron whose branches are all alike, from the synapses to the soma."""
+        if self.populations:
+            raise InvalidParameter(
+                f"a neuron with {len(self.populations)} population(s) of branches is not allowed here: its branches "
+                "must all be alike, NeuronSpec(nonlinearity, theta_d, theta_s)"
+            )
+        return self.levels or (Level(self.nonlinearity, self.theta_d),)
 
 
 @dataclass(frozen=True)
@@ -173,12 +282,12 @@ class DendriticNeuron:
     @property
     def nonlinearity(self) -> Nonlinearity:
         """g."""
-        return self.spec.levels[0].nonlinearity
+        return self.spec.tree[0].nonlinearity
 
     @property
     def theta_d(self) -> float:
         """The dendritic threshold."""
-        return self.spec.levels[0].theta
+        return self.spec.tree[0].theta
 
     @cached_property
     def branch_sizes(self) -> NDArray[np.int64]:
@@ -299,13 +408,12 @@ class LinearNeuron(DendriticNeuron):
         return (LinearNeuron, (self.theta_d, self.n_inputs))
 
 
-def _nonlinearities(given: Any) -> tuple[Nonlinearity, ...]:
-    if not isinstance(given, Sequence) or not given or not all(isinstance(g, Nonlinearity) for g in given):
-        raise refuse("nonlinearity", given, "a Nonlinearity, or a non-empty sequence of them")
-    return tuple(given)
+def _check_nonlinearity(name: str, given: Any) -> None:
+    if not isinstance(given, Nonlinearity):
+        raise refuse(name, given, "a Nonlinearity, such as Polsky() or Custom(function)")
 
 
-def _thresholds(given: Any, n_levels: int) -> tuple[float, ...]:
-    if not isinstance(given, Sequence) or len(given) != n_levels:
-        raise refuse("theta_d", given, f"a sequence of {n_levels} thresholds, one per level")
-    return tuple(real_number(f"theta_d[{level}]", theta, 0.0) for level, theta in enumerate(given))
+def _short_repr(value: Any) -> str:
+    """The call that makes a dataclass, without the fields left at their defaults."""
+    given = [field for field in fields(value) if getattr(value, field.name) != field.default]
+    return f"{type(value).__name__}({', '.join(f'{field.name}={getattr(value, field.name)!r}' for field in given)})"

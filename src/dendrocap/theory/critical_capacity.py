@@ -2,60 +2,84 @@
 
 from __future__ import annotations
 
+import math
 from typing import overload
 
 from dendrocap.model import NeuronSpec, TaskSpec
+from dendrocap.theory.branches.mean_outputs import population_capacity
+from dendrocap.theory.branches.solution import PopulationCapacity
 from dendrocap.theory.replica_symmetric import CapacitySolution, symmetric_capacity
 from dendrocap.theory.rsb.broken_capacity import BrokenCapacity, broken_capacity
+from dendrocap.validation import refuse
 
 __all__ = ["critical_capacity"]
 
 
 @overload
-def critical_capacity(neuron: NeuronSpec, task: TaskSpec | None = None) -> CapacitySolution: ...
+def critical_capacity(
+    neuron: NeuronSpec, task: TaskSpec | None = None, *, branch_size: None = None
+) -> CapacitySolution: ...
 
 
 @overload
 def critical_capacity(
-    neuron: NeuronSpec, task: TaskSpec | None = None, *, rsb: int | str, start: BrokenCapacity | None = None
-) -> CapacitySolution | BrokenCapacity: ...
+    neuron: NeuronSpec,
+    task: TaskSpec | None = None,
+    *,
+    rsb: int | str = 0,
+    branch_size: float | None = None,
+    start: BrokenCapacity | PopulationCapacity | None = None,
+) -> CapacitySolution | BrokenCapacity | PopulationCapacity: ...
 
 
 def critical_capacity(
-    neuron: NeuronSpec, task: TaskSpec | None = None, *, rsb: int | str = 0, start: BrokenCapacity | None = None
-) -> CapacitySolution | BrokenCapacity:
+    neuron: NeuronSpec,
+    task: TaskSpec | None = None,
+    *,
+    rsb: int | str = 0,
+    branch_size: float | None = None,
+    start: BrokenCapacity | PopulationCapacity | None = None,
+) -> CapacitySolution | BrokenCapacity | PopulationCapacity:
     """Load beyond which no weights solve a random task.
 
     Here the typical overlap q of two solutions meets their squared norm Q: the cloud of solutions has shrunk to a
-    point. With ``rsb=0`` this is the replica-symmetric estimate, which bounds the true capacity from above. Above the
-    de Almeida-Thouless load the cloud is shattered; each step of replica symmetry breaking resolves one more level
-    of its clusters and lowers the estimate.
+    point. With ``rsb=0`` this is the paper's replica-symmetric estimate. Above the de Almeida-Thouless load the cloud
+    is shattered; each step of replica symmetry breaking resolves one more level of clusters and lowers the estimate.
+
+    All branches of one kind are taken to have the same mean output. For saturating g without a margin this is not the
+    best state (`branch_stability`), so that these numbers are not upper bounds; `dendrocap.capacity` is the best
+    estimate for a neuron of given size.
 
     Parameters
     ----------
     neuron : NeuronSpec
-        With one dendritic level or several. Non-linearities with a jump have infinite capacity.
+        With like branches, several populations of branches, or a deep tree. Non-linearities with a jump have infinite
+        capacity.
     task : TaskSpec, optional
         Coding levels and margin; 1/2, 1/2 and 0 if not given.
     rsb : int or "full"
         Steps of replica symmetry breaking, or the limit of many, extrapolated with an error estimate.
-    start : BrokenCapacity, optional
+    branch_size : float, optional
+        Synapses per branch, n = N / K. A mean input m then shifts the mean weight to (theta_d + m / sqrt(n)) / f_in.
+        Without it, the paper's limit of long branches.
+    start : BrokenCapacity or PopulationCapacity, optional
         The solution of a similar neuron with as many steps, to start from.
 
     Returns
     -------
-    CapacitySolution or BrokenCapacity
-        The second with ``rsb`` other than 0.
+    CapacitySolution, BrokenCapacity or PopulationCapacity
+        The second with ``rsb`` other than 0; the third with ``branch_size`` or several populations.
 
     Raises
     ------
     NoSolution
-        If a threshold is not a value that the averaged non-linearity can take, or g has a jump.
+        If a threshold is not a value that the averaged non-linearity can take, g has a jump, or the load grows with
+        the weights without bound, as the replica-symmetric one may on short branches.
 
     Notes
     -----
     Solves [cap-stationary] and returns the largest load among the solutions; with breaking, solves [rsb-c], [rsb-mu]
-    and [rsb-norm].
+    and [rsb-norm]. Populations solve [pop-load] or [pop-c], [pop-mu] and [pop-norm].
 
     Examples
     --------
@@ -68,7 +92,16 @@ def critical_capacity(
     >>> broken = critical_capacity(NeuronSpec(Polsky(), theta_d=0.5, theta_s=0.5), rsb=1)
     >>> round(broken.alpha_c, 5), round(broken.silent_fraction, 5)
     (2.13657, 0.25948)
+    >>> short = critical_capacity(NeuronSpec(Polsky(), theta_d=0.5, theta_s=0.5), rsb=1, branch_size=37)
+    >>> round(short.alpha_c, 5), round(short.W_bar, 4)
+    (2.20231, 1.111)
     """
+    if neuron.populations or branch_size not in (None, math.inf):
+        if isinstance(start, BrokenCapacity):
+            raise refuse("start", "a BrokenCapacity", "a PopulationCapacity where branches are short or differ")
+        return population_capacity(neuron, TaskSpec() if task is None else task, rsb, branch_size, start)
+    if isinstance(start, PopulationCapacity):
+        raise refuse("start", "a PopulationCapacity", "a BrokenCapacity where branches are long and alike")
     if rsb == 0:
         return symmetric_capacity(neuron, task)
     return broken_capacity(neuron, task, rsb, start)

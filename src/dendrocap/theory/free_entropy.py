@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Protocol
 
 from dendrocap.model.neuron import NeuronSpec, TaskSpec
 from dendrocap.theory.kernels import NODES, PairKernel, TreeKernel
@@ -18,6 +19,18 @@ from dendrocap.theory.roots import monotone_root
 __all__ = ["Energetic", "Entropic", "OrderParameters", "free_entropy", "free_entropy_gradient"]
 
 FIELD_STEP = 0.12  # of the averages over the field, see `field_nodes`
+
+
+class SomaticCovariance(Protocol):
+    """What averages over patterns ask of the soma: covariance of two replicas, and what the variance has beyond it."""
+
+    @property
+    def D0(self) -> float:
+        """Covariance."""
+
+    @property
+    def D1(self) -> float:
+        """Variance beyond the covariance."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +110,7 @@ class Energetic:
     f2_squared: float
 
     @classmethod
-    def at(cls, kernel: PairKernel, task: TaskSpec, mean_shift: float, step: float = FIELD_STEP) -> Energetic:
+    def at(cls, kernel: SomaticCovariance, task: TaskSpec, mean_shift: float, step: float = FIELD_STEP) -> Energetic:
         """For the overlaps of ``kernel``."""
         from dendrocap.theory._kernels import energetic_averages
 
@@ -116,7 +129,7 @@ class Energetic:
         )
 
 
-def balanced_shift(kernel: PairKernel, task: TaskSpec, guess: float = 0.0, step: float = FIELD_STEP) -> float:
+def balanced_shift(kernel: SomaticCovariance, task: TaskSpec, guess: float = 0.0, step: float = FIELD_STEP) -> float:
     """The mean shift at which both classes push equally hard, ``E sigma f' = 0``.
 
     G_E is concave in the shift, so there is one; by symmetry it is 0 when half of the labels are 1.
@@ -138,7 +151,7 @@ def free_entropy(
 ) -> float:
     """phi: logarithm of the volume of solutions per weight, at given order parameters [free-entropy]."""
     entropic, energetic, _ = _terms(neuron, task, order, nodes)
-    W_bar = neuron.levels[0].theta / task.f_in
+    W_bar = neuron.tree[0].theta / task.f_in
     return (
         0.5 * order.q * order.q_hat
         - order.Q * order.Q_hat
@@ -156,7 +169,7 @@ def free_entropy_gradient(
     Each attribute of the result is the derivative with respect to the order parameter of that name.
     """
     entropic, energetic, kernel = _terms(neuron, task, order, nodes)
-    W_bar = neuron.levels[0].theta / task.f_in
+    W_bar = neuron.tree[0].theta / task.f_in
     # G_E obeys dG_E/dD0 = E f''/2 and dG_E/dD1 = E (f'' + f'^2)/2. Then at fixed dq = Q - q the variance D0 + D1
     # enters with E f''/2, and D1 at fixed variance with E f'^2/2.
     along_dq = 0.5 * energetic.f1_squared * kernel.dD1_ddq

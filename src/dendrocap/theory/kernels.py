@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,6 +78,17 @@ class BranchPair:
     d2D0_dc2: float
 
 
+class FixedMeanPair(NamedTuple):
+    """Outputs of one branch in two replicas at a given mean input m, with partial derivatives."""
+
+    D0: float
+    D1: float
+    dD1_ddV: float  # at fixed V and m
+    dD1_dV: float  # at fixed dV and m
+    dD1_dm: float  # at fixed V and dV
+    d2D0_dc2: float
+
+
 class BranchKernel:
     """The kernel of one non-linearity whose mean output is held at a threshold.
 
@@ -138,11 +150,24 @@ class BranchKernel:
 
     def at(self, V: float, dV: float) -> BranchPair:
         """Variance and overlap of the outputs for inputs of variance V of which replicas share V - dV."""
+        own = self.response(V)
+        pair = self.pair(V, dV, own.mean, self.threshold)
+        return BranchPair(
+            response=own,
+            D0=pair.D0,
+            D1=pair.D1,
+            dD1_ddV=pair.dD1_ddV,
+            dD1_dV=pair.dD1_dV + own.d_mean * pair.dD1_dm,
+            d2D0_dc2=pair.d2D0_dc2,
+        )
+
+    def pair(self, V: float, dV: float, mean: float, centre: float) -> FixedMeanPair:
+        """The same at a given mean input, with outputs centred by ``centre``."""
         from dendrocap.theory._kernels import common_nodes, conditional_moments, evaluate, rest_nodes
 
-        g, own = self.nonlinearity, self.response(V)
+        g = self.nonlinearity
         common_sd, rest = math.sqrt(V - dV), math.sqrt(dV)
-        common, weight = common_nodes(own.mean, common_sd, rest, self._knots, self._kinks, *self._rule)
+        common, weight = common_nodes(mean, common_sd, rest, self._knots, self._kinks, *self._rule)
         if math.isnan(common[0]):
             raise ConvergenceError(f"too many panels are needed for {g!r} at variances {V:g} and {dV:g}")
         smooth, start, x, weight_x = rest_nodes(
@@ -153,17 +178,17 @@ class BranchKernel:
             values, slopes = g(at), g.derivative(at) if self._has_slope else np.zeros_like(at)
         else:
             values, slopes = evaluate(*g.kernel(), common, rest, smooth, start, x)
-        mean, slope, curvature, variance, covariance = conditional_moments(
+        average, slope, curvature, variance, covariance = conditional_moments(
             rest, smooth, start, x, weight_x, values, slopes
         )
-        # Along V at fixed dV only the common part moves: by parts, and with the mean that follows V.
-        drift = (common - own.mean) / common_sd**2 + 2.0 * own.d_mean
-        return BranchPair(
-            response=own,
-            D0=float(weight @ (mean - self.threshold) ** 2),
+        weighted = weight * covariance
+        return FixedMeanPair(
+            D0=float(weight @ (average - centre) ** 2),
             D1=float(weight @ variance),
             dD1_ddV=float(weight @ slope**2),
-            dD1_dV=float(weight @ (covariance * drift)),
+            # Along V at fixed dV only the common part moves: by parts.
+            dD1_dV=float(weighted @ (common - mean)) / common_sd**2,
+            dD1_dm=2.0 * float(np.sum(weighted)),
             d2D0_dc2=float(weight @ curvature**2),
         )
 

@@ -19,14 +19,19 @@ class LabelAverages:
     second: float  # E I_2(tau)
 
 
-def label_averages(f_out: float, k: float) -> LabelAverages:
-    """Averages over the label at margin k, in units of sqrt(Gamma_0), at the shift that balances both labels."""
+def label_averages(f_out: float, k: float, shift: float | None = None) -> LabelAverages:
+    """Averages over the label at margin k, in units of sqrt(Gamma_0), at the shift that balances both labels.
+
+    Another shift may be given: with a finite number of branches the mean output decides about it.
+    """
 
     def imbalance(d: float) -> tuple[float, float]:
         up, down = tail(d - k), tail(-d - k)
         value = f_out * up[1] - (1.0 - f_out) * down[1]
         return value, -f_out * up[0] - (1.0 - f_out) * down[0]
 
-    d = 0.0 if f_out == 0.5 else monotone_root(imbalance, 0.0, 1.0).at
+    d = shift
+    if d is None:
+        d = 0.0 if f_out == 0.5 else monotone_root(imbalance, 0.0, 1.0).at
     up, down = tail(d - k), tail(-d - k)
     return LabelAverages(d, f_out * up[0] + (1.0 - f_out) * down[0], f_out * up[2] + (1.0 - f_out) * down[2])

@@ -63,7 +63,7 @@ def zero_load(neuron: NeuronSpec, task: TaskSpec | None = None) -> ZeroLoad:
     2.0
     """
     task = TaskSpec() if task is None else task
-    theta_d = real_number("theta_d", neuron.levels[0].theta, 0.0, low_open=True)
+    theta_d = real_number("theta_d", neuron.tree[0].theta, 0.0, low_open=True)
     W_bar = theta_d / task.f_in
     return ZeroLoad(
         W_bar=W_bar,
@@ -90,7 +90,7 @@ def perceptron_limit(neuron: NeuronSpec, task: TaskSpec | None = None) -> Capaci
     task = TaskSpec() if task is None else task
     if neuron.n_levels != 1:
         raise refuse("neuron.n_levels", neuron.n_levels, "1 for this limit")
-    g = neuron.levels[0].nonlinearity
+    g = neuron.tree[0].nonlinearity
     low, high = g.range
     if not low < neuron.theta_s < high:
         raise NoSolution(f"{g!r} never takes the value {neuron.theta_s:g}: its range is {low:g} to {high:g}")
@@ -100,7 +100,7 @@ def perceptron_limit(neuron: NeuronSpec, task: TaskSpec | None = None) -> Capaci
     slope = float(g.derivative(at))
     if slope <= 0.0:
         raise NoSolution(f"{g!r} is flat where it takes the value {neuron.theta_s:g}: it has no linear limit")
-    linear = NeuronSpec(Linear(), neuron.levels[0].theta, neuron.theta_s)
+    linear = NeuronSpec(Linear(), neuron.tree[0].theta, neuron.theta_s)
     return symmetric_capacity(linear, TaskSpec(task.f_in, task.f_out, task.kappa / slope))
 
 

@@ -195,7 +195,7 @@ class _Problem:
     def __init__(self, neuron: NeuronSpec, task: TaskSpec) -> None:
         check_capacity_inputs(neuron)
         self.neuron, self.task = neuron, task
-        self.W_bar = neuron.levels[0].theta / task.f_in
+        self.W_bar = neuron.tree[0].theta / task.f_in
         self.evaluations = 0
         self._free_of_margin = label_averages(task.f_out, 0.0) if task.kappa == 0.0 else None
 

@@ -129,7 +129,7 @@ def tree_responses(
 
 def levels_with_thresholds(neuron: NeuronSpec) -> list[tuple[Nonlinearity, float]]:
     """Each level's g with the threshold that its mean output must meet: that of the level above, or the soma's."""
-    levels = neuron.levels
+    levels = neuron.tree
     above = [*(level.theta for level in levels[1:]), neuron.theta_s]
     return [(level.nonlinearity, theta) for level, theta in zip(levels, above, strict=True)]
 
@@ -147,9 +147,9 @@ def check_reachable(neuron: NeuronSpec) -> None:
 
 def check_capacity_inputs(neuron: NeuronSpec) -> None:
     """Refuse what has no finite capacity, with the reason."""
-    if neuron.levels[0].theta == 0.0:
+    if neuron.tree[0].theta == 0.0:
         raise refuse("theta_d", 0.0, "> 0 for the theory: it sets the mean weight theta_d / f_in")
-    for level in neuron.levels:
+    for level in neuron.tree:
         if level.nonlinearity.has_jumps:
             raise NoSolution(
                 f"the replica-symmetric capacity of {level.nonlinearity!r} is infinite: g jumps, so that "

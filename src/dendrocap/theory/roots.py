@@ -58,11 +58,11 @@ def monotone_root(
     raise ConvergenceError(f"a bracketed root was not found in {most} evaluations; the last point is {at:.17g}", at)
 
 
-def bracketed_root(function: Callable[[float], float], low: float, high: float) -> Root:
+def bracketed_root(function: Callable[[float], float], low: float, high: float, xtol: float = 1e-13) -> Root:
     """Root of a function that changes its sign between ``low`` and ``high``, to about 13 digits (Brent's method)."""
     from scipy.optimize import brentq
 
-    at, outcome = brentq(function, low, high, xtol=1e-13, rtol=1e-14, full_output=True)
+    at, outcome = brentq(function, low, high, xtol=xtol, rtol=1e-14, full_output=True)
     if not outcome.converged:
         raise ConvergenceError(f"no root between {low:g} and {high:g}: {outcome.flag}", at)
     return Root(float(at), int(outcome.function_calls))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import overload
 
 from dendrocap.display import Displayed
 from dendrocap.errors import ConvergenceError, NoSolution
 from dendrocap.model.neuron import NeuronSpec, TaskSpec
+from dendrocap.theory.branches.finite_load import PopulationSaddlePoint, population_saddle_point
 from dendrocap.theory.finite_load_weights import FiniteLoadWeights
 from dendrocap.theory.free_entropy import OrderParameters
 from dendrocap.theory.replica_symmetric import symmetric_capacity
@@ -100,21 +102,50 @@ class SaddlePoint(Displayed):
         return Preactivation(self.task.f_in * self.M_bar, math.sqrt(variance))
 
 
+@overload
 def saddle_point(
     neuron: NeuronSpec, task: TaskSpec | None = None, *, alpha: float, on_failure: str = "raise"
-) -> SaddlePoint:
+) -> SaddlePoint: ...
+
+
+@overload
+def saddle_point(
+    neuron: NeuronSpec,
+    task: TaskSpec | None = None,
+    *,
+    alpha: float,
+    branch_size: float | None,
+    on_failure: str = "raise",
+) -> SaddlePoint | PopulationSaddlePoint: ...
+
+
+def saddle_point(
+    neuron: NeuronSpec,
+    task: TaskSpec | None = None,
+    *,
+    alpha: float,
+    branch_size: float | None = None,
+    on_failure: str = "raise",
+) -> SaddlePoint | PopulationSaddlePoint:
     """The typical solutions of a random task at load ``alpha``, in the replica-symmetric estimate.
 
     Parameters
     ----------
     neuron : NeuronSpec
-        Any non-linearity, jumps included; one level or several.
+        Any non-linearity, jumps included; one level or several. Populations of branches need a g without jumps.
     task : TaskSpec, optional
         Coding levels and margin; 1/2, 1/2 and 0 if not given.
     alpha : float
         Patterns per synapse, from 0 up to the capacity.
+    branch_size : float, optional
+        Synapses per branch, n = N / K; the paper's limit of long branches if not given.
     on_failure : {"raise", "return"}
         What to do when the result is not as accurate as it should be.
+
+    Returns
+    -------
+    SaddlePoint or PopulationSaddlePoint
+        The second with ``branch_size`` or several populations.
 
     Raises
     ------
@@ -138,7 +169,9 @@ def saddle_point(
     task = TaskSpec() if task is None else task
     alpha = real_number("alpha", alpha, 0.0)
     choice("on_failure", on_failure, ("raise", "return"))
-    real_number("theta_d", neuron.levels[0].theta, 0.0, low_open=True)
+    if neuron.populations or branch_size not in (None, math.inf):
+        return population_saddle_point(neuron, task, alpha, branch_size)
+    real_number("theta_d", neuron.tree[0].theta, 0.0, low_open=True)
     if alpha == 0.0:
         return _without_patterns(neuron, task)
     alpha_c = _capacity(neuron, task)
@@ -158,7 +191,7 @@ def saddle_point(
 
 def _capacity(neuron: NeuronSpec, task: TaskSpec) -> float:
     """The load at which solutions vanish; infinite if some g jumps."""
-    if any(level.nonlinearity.has_jumps for level in neuron.levels):
+    if any(level.nonlinearity.has_jumps for level in neuron.tree):
         return math.inf
     return symmetric_capacity(neuron, task).alpha_c
 
@@ -166,7 +199,7 @@ def _capacity(neuron: NeuronSpec, task: TaskSpec) -> float:
 def described(neuron: NeuronSpec, task: TaskSpec, alpha: float, solution: CurveSolution) -> SaddlePoint:
     """A point of the solution curve as a user wants to see it."""
     point = solution.point
-    kernel, W_bar = point.kernel, neuron.levels[0].theta / task.f_in
+    kernel, W_bar = point.kernel, neuron.tree[0].theta / task.f_in
     # q q_hat / 2 - Q Q_hat, in a form in which terms of order 1 / dq^2 have cancelled
     constraints = 0.5 * (point.Q * point.A_hat - point.dq * point.q_hat) - W_bar * point.M_hat
     return SaddlePoint(

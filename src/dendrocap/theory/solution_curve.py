@@ -107,7 +107,7 @@ class Equations:
 
     def __init__(self, neuron: NeuronSpec, task: TaskSpec, nodes: int = NODES) -> None:
         self.neuron, self.task = neuron, task
-        self.W_bar = neuron.levels[0].theta / task.f_in
+        self.W_bar = neuron.tree[0].theta / task.f_in
         self.evaluations = 0
         self._kernel = TreeKernel(neuron, task, nodes)
         self._step = FIELD_STEP * NODES / nodes
@@ -289,7 +289,7 @@ def _end(equations: Equations, first_load: float, from_capacity: bool) -> _End:
     # With A_hat < 0, few patterns already favour a larger mean square of the weights. A vanishing fraction of very
     # large weights provides it, so that A_hat falls faster than any power of the load: no place to start from.
     neuron, task = equations.neuron, equations.task
-    if any(level.nonlinearity.has_jumps for level in neuron.levels):
+    if any(level.nonlinearity.has_jumps for level in neuron.tree):
         raise ConvergenceError("neither end of the curve of solutions is within reach")
     capacity = symmetric_capacity(neuron, task)
     dq = 10.0 * CLOSEST * capacity.Q

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from dendrocap.display import Displayed
 from dendrocap.errors import ConvergenceError
 from dendrocap.model.neuron import NeuronSpec, TaskSpec
+from dendrocap.theory.branches.finite_load import PopulationSaddlePoint, population_stability_limit
 from dendrocap.theory.saddle_point import SaddlePoint, described
 from dendrocap.theory.solution_curve import ACCEPTED, solve_on_curve
 from dendrocap.validation import choice, real_number
@@ -23,7 +24,7 @@ class StabilityLimit(Displayed):
     ----------
     alpha : float
         That load; infinite if the replica-symmetric solution is stable up to its capacity.
-    saddle_point : SaddlePoint or None
+    saddle_point : SaddlePoint, PopulationSaddlePoint or None
         The solution there.
     residual : float
         What is left of the replicon at ``alpha``, by a finer rule than the solution was found with.
@@ -44,14 +45,20 @@ class StabilityLimit(Displayed):
     _displayed = ("alpha", "residual", "converged")
 
     alpha: float
-    saddle_point: SaddlePoint | None
+    saddle_point: SaddlePoint | PopulationSaddlePoint | None
     residual: float
     converged: bool
     neuron: NeuronSpec
     task: TaskSpec
 
 
-def stability_limit(neuron: NeuronSpec, task: TaskSpec | None = None, *, on_failure: str = "raise") -> StabilityLimit:
+def stability_limit(
+    neuron: NeuronSpec,
+    task: TaskSpec | None = None,
+    *,
+    branch_size: float | None = None,
+    on_failure: str = "raise",
+) -> StabilityLimit:
     """The load at which the replica-symmetric solution first becomes unstable.
 
     Below it, the replica-symmetric estimates are consistent; above, solutions fall into clusters and the estimates
@@ -63,6 +70,8 @@ def stability_limit(neuron: NeuronSpec, task: TaskSpec | None = None, *, on_fail
         Kinks in g make the limit finite; only a linear or very smooth g is stable up to capacity.
     task : TaskSpec, optional
         Coding levels and margin; 1/2, 1/2 and 0 if not given.
+    branch_size : float, optional
+        Synapses per branch, n = N / K; the paper's limit of long branches if not given.
     on_failure : {"raise", "return"}
         What to do when the result is not as accurate as it should be.
 
@@ -79,7 +88,10 @@ def stability_limit(neuron: NeuronSpec, task: TaskSpec | None = None, *, on_fail
     """
     task = TaskSpec() if task is None else task
     choice("on_failure", on_failure, ("raise", "return"))
-    real_number("theta_d", neuron.levels[0].theta, 0.0, low_open=True)
+    if neuron.populations or branch_size not in (None, math.inf):
+        limit = population_stability_limit(neuron, task, branch_size)
+        return StabilityLimit(limit.alpha, limit, abs(limit.stability), True, neuron, task)
+    real_number("theta_d", neuron.tree[0].theta, 0.0, low_open=True)
     solution = solve_on_curve(neuron, task, lambda point: -point.stability, math.inf, coarsely=False)
     if solution is None:
         return StabilityLimit(math.inf, None, 0.0, True, neuron, task)

@@ -189,7 +189,7 @@ def _near(equations: BrokenEquations, start: BrokenCapacity | None, before: floa
 
 
 def _equations(neuron: NeuronSpec, task: TaskSpec) -> BrokenEquations:
-    return BrokenEquations(NonNegative(neuron.levels[0].theta / task.f_in), TreeSoma(neuron, task), task, 1)
+    return BrokenEquations(NonNegative(neuron.tree[0].theta / task.f_in), TreeSoma(neuron, task), task, 1)
 
 
 def _first(neuron: NeuronSpec, task: TaskSpec, equations: BrokenEquations, symmetric: CapacitySolution) -> Found | str:
@@ -226,7 +226,7 @@ def _by_continuation(neuron: NeuronSpec, task: TaskSpec) -> Found | str:
             path.append((at, moved.x))
             found, gap = moved, 1.0 - moved.state.alpha / symmetric
             if gap < CLOSED and away > 0.0:  # it falls with the threshold, faster than any power
-                return f"breaking closes: at theta_d = {scaled.levels[0].theta:.4g} already, it is within {CLOSED:g}"
+                return f"breaking closes: at theta_d = {scaled.tree[0].theta:.4g} already, it is within {CLOSED:g}"
         if path[-1][0] == 0.0:
             return found
     raise ConvergenceError(f"no solution with one step of breaking was found for {neuron} and {task}", None)
@@ -235,8 +235,9 @@ def _by_continuation(neuron: NeuronSpec, task: TaskSpec) -> Found | str:
 def _with_threshold(neuron: NeuronSpec, log_factor: float) -> NeuronSpec:
     """The neuron with the threshold of its first level multiplied."""
     factor = math.exp(log_factor)
-    if isinstance(neuron.theta_d, tuple):
-        return replace(neuron, theta_d=(neuron.theta_d[0] * factor, *neuron.theta_d[1:]))
+    if neuron.levels:
+        first, *others = neuron.levels
+        return replace(neuron, levels=(replace(first, theta=first.theta * factor), *others))
     return replace(neuron, theta_d=neuron.theta_d * factor)
 
 

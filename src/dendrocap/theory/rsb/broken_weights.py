@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from dendrocap.display import Displayed
 from dendrocap.numerics.truncated_normal import truncated_normal
 from dendrocap.theory.rsb.cascade import measure
-from dendrocap.theory.rsb.equations import BrokenState
+from dendrocap.theory.rsb.equations import BrokenState, Unknowns
 
-__all__ = ["BrokenWeights", "weights_at"]
+__all__ = ["BrokenWeights", "mixture_of", "weights_at"]
 
 Floats = NDArray[np.float64]
 
@@ -132,13 +132,16 @@ class BrokenWeights(Displayed):
 
 def weights_at(state: BrokenState) -> BrokenWeights:
     """The distribution of weights of a solution."""
+    return mixture_of(state.unknowns, float(np.sqrt(state.c[-1])) / state.A)
+
+
+def mixture_of(u: Unknowns, unit: float) -> BrokenWeights:
+    """The distribution that unknowns describe; ``unit`` is that of a weight in terms of its field."""
     from dendrocap.theory.rsb._kernels import innermost
 
-    u = state.unknowns
     h, mass = measure(1.0, -u.b, u.delta, u.mu)
     keep = mass > 1e-18
     h, mass = h[keep], mass[keep] / mass[keep].sum()
     sd, s = float(np.sqrt(u.delta[-1])), float(u.s[-1])
     active = np.array([innermost(field / sd, s)[1] for field in h])
-    unit = float(np.sqrt(state.c[-1])) / state.A  # of a weight, in terms of its field
     return BrokenWeights(mass, active, unit * h / (1.0 - s), unit * sd / float(np.sqrt(1.0 - s)))

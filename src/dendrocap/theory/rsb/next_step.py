@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dendrocap.theory.labels import label_averages
+from dendrocap.theory.newton import evaluated, newton
 from dendrocap.theory.rsb.equations import BrokenEquations, BrokenState, Unknowns
-from dendrocap.theory.rsb.newton import evaluated, newton
 
 __all__ = ["Found", "first_step", "follow", "further_step", "levels_in_order"]
 

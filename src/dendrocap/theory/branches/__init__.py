@@ -1,0 +1,1 @@
+"""Branches that differ from each other, and branches of finite length."""

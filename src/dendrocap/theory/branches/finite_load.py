@@ -1,0 +1,437 @@
+"""Typical solutions below capacity of several populations of branches, of any length, with replica symmetry.
+
+Each population has two unknowns, ln A and ln xi, from which its weights follow up to their scale, as in
+`solution_curve`; the mean output then fixes its mean input, and with it the scale. Populations meet at the soma, where
+covariances add [pop-soma], and every one must agree with the patterns about its conjugates [pop-sp]. Solutions are
+followed from capacity, where they are known, to the load asked for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dendrocap.display import Displayed
+from dendrocap.errors import ConvergenceError, NoSolution
+from dendrocap.model import NeuronSpec, TaskSpec
+from dendrocap.theory.branches.population import Norm, Overlap, Population, PopulationKernel, populations_of
+from dendrocap.theory.branches.symmetric import symmetric_state
+from dendrocap.theory.finite_load_weights import FiniteLoadWeights
+from dendrocap.theory.free_entropy import FIELD_STEP, Energetic, Entropic, balanced_shift
+from dendrocap.theory.kernels import NODES
+from dendrocap.theory.newton import newton
+from dendrocap.theory.weight_distributions import Preactivation
+from dendrocap.validation import real_number
+
+__all__ = ["PopulationSaddlePoint", "TypicalWeights", "population_saddle_point", "population_stability_limit"]
+
+Floats = NDArray[np.float64]
+
+CLOSE = 1e-7  # dq / Q of the replicas at the end near capacity where solutions start
+ACCEPTED = 1e-9  # largest residual
+LONGEST_STEP, SHORTEST_STEP = 1.5, 1e-3  # in ln A
+SMALLEST_LOAD = 1e-3  # below, the way down ends
+
+
+@dataclass(frozen=True)
+class TypicalWeights(Displayed):
+    """One population in a typical solution.
+
+    Attributes
+    ----------
+    fraction, length, mean_output : float
+        Its share of the branches, relative synapses per branch, and E g.
+    W_bar, Q, q, dq : float
+        Mean weight, mean squared weight, overlap of two solutions, and Q - q.
+    A_hat, q_hat, M_hat : float
+        Conjugates, A_hat = q_hat - 2 Q_hat.
+    entropic_term : float
+        G_S of its weights.
+    preactivation_mean, preactivation_sd : float
+        Of the normal distribution of a branch's summed input.
+
+    Examples
+    --------
+    >>> from dendrocap import NeuronSpec, Polsky, TaskSpec, saddle_point
+    >>> (branches,) = saddle_point(NeuronSpec(Polsky(), 0.5, 0.5), TaskSpec(), 0.4, branch_size=50).populations
+    >>> round(branches.weights.mean() / branches.W_bar, 9)
+    1.0
+    """
+
+    _displayed = ("mean_output", "W_bar", "Q", "q", "fraction")
+
+    fraction: float
+    length: float
+    mean_output: float
+    W_bar: float
+    Q: float
+    q: float
+    dq: float
+    A_hat: float
+    q_hat: float
+    M_hat: float
+    entropic_term: float
+    preactivation_mean: float
+    preactivation_sd: float
+
+    @property
+    def weights(self) -> FiniteLoadWeights:
+        """The distribution of its weights."""
+        return FiniteLoadWeights(self.A_hat, self.q_hat, self.M_hat)
+
+    @property
+    def preactivation(self) -> Preactivation:
+        """The distribution of a branch's summed input."""
+        return Preactivation(self.preactivation_mean, self.preactivation_sd)
+
+
+@dataclass(frozen=True)
+class PopulationSaddlePoint(Displayed):
+    """Typical solutions at a load below capacity, of branches that differ or are short.
+
+    Attributes
+    ----------
+    alpha : float
+        The load.
+    free_entropy, energetic_term : float
+        phi, the logarithm of the volume of solutions per synapse, and G_E, its derivative in the load.
+    Q, q, W_bar : float
+        Mean squared weight, overlap and mean weight, over all synapses.
+    mean_shift : float
+        Shift of the mean somatic input.
+    stability : float
+        The replicon; replica symmetry is unstable where it is negative.
+    populations : tuple of TypicalWeights
+        Each kind of branches.
+    residual : float
+        Largest relative residual of the equations.
+    iterations : int
+        Evaluations of the equations.
+
+    Examples
+    --------
+    >>> from dendrocap import NeuronSpec, Polsky, TaskSpec, saddle_point
+    >>> point = saddle_point(NeuronSpec(Polsky(), 0.5, 0.5), TaskSpec(), alpha=0.4, branch_size=50)
+    >>> round(point.free_entropy, 4)
+    0.7219
+    """
+
+    _displayed = ("free_entropy", "alpha", "Q", "q", "stability", "residual")
+
+    neuron: NeuronSpec
+    task: TaskSpec
+    branch_size: float
+    alpha: float
+    free_entropy: float
+    energetic_term: float
+    Q: float
+    q: float
+    W_bar: float
+    mean_shift: float
+    stability: float
+    populations: tuple[TypicalWeights, ...]
+    residual: float
+    iterations: int
+    x: Floats = field(repr=False, compare=False)
+
+
+class _Side(NamedTuple):
+    """One population: weights with given conjugates."""
+
+    m: float
+    W_bar: float
+    Q: float
+    dq: float
+    A_hat: float
+    q_hat: float
+    M_hat: float
+    entropic: Entropic
+    norm: Norm
+    overlap: Overlap
+
+
+class _Point(NamedTuple):
+    """All populations and the patterns."""
+
+    sides: tuple[_Side, ...]
+    energetic: Energetic
+    shift: float
+    D0: float
+    D1: float
+    asked: (
+        Floats  # q_hat / alpha and A_hat of each population, per unit of load, and what a load does not change of A_hat
+    )
+
+
+class _Soma(NamedTuple):
+    """Covariance and difference at the soma, all that the average over patterns needs."""
+
+    D0: float
+    D1: float
+
+
+class _FiniteLoad:
+    """The equations of a set of populations."""
+
+    def __init__(self, populations: Sequence[Population], task: TaskSpec, nodes: int = NODES) -> None:
+        self.populations, self.task = tuple(populations), task
+        self.evaluations = 0
+        self._kernels = [PopulationKernel(population, nodes) for population in populations]
+        self._step = FIELD_STEP * NODES / nodes
+        self._shift = 0.0
+
+    def _side(self, p: int, log_A: float, log_xi: float) -> _Side:
+        from dendrocap.theory._kernels import entropic_centre
+
+        if not (abs(log_A) < 300.0 and abs(log_xi) < 300.0):
+            raise ConvergenceError("the conjugates left all bounds", last_iterate=(log_A, log_xi))
+        population, kernel = self.populations[p], self._kernels[p]
+        root, xi = math.exp(0.5 * log_A), math.exp(log_xi)
+        eta = entropic_centre(root, xi, self._step)
+        unit = Entropic.at(root**2, xi * root**2, eta * root, self._step)  # at mean weight 1
+        ratio = unit.mean_squared + unit.variance
+        if not (math.isfinite(ratio) and unit.variance > 0.0):
+            raise ConvergenceError("the weights have no finite moments", last_iterate=(log_A, log_xi))
+        m = kernel.mean_input(ratio)
+        W = population.W_bar(m)
+        Q, dq, A_hat = ratio * W**2, unit.variance * W**2, (root / W) ** 2
+        norm = kernel.norm(m, Q, population.mean_output)
+        return _Side(
+            m=m,
+            W_bar=W,
+            Q=Q,
+            dq=dq,
+            A_hat=A_hat,
+            q_hat=xi * A_hat,
+            M_hat=eta * root / W,
+            entropic=Entropic(unit.term + math.log(W), W, unit.mean_squared * W**2, dq, unit.variance_squared * W**4),
+            norm=norm,
+            overlap=kernel.overlap(m, Q, dq, norm),
+        )
+
+    def point(self, x: Floats) -> _Point:
+        """Everything at the unknowns (ln A_p, ln xi_p)."""
+        self.evaluations += 1
+        sides = tuple(self._side(p, *x[2 * p : 2 * p + 2]) for p in range(len(self.populations)))
+        D0 = sum(
+            population.fraction * (side.norm.Gamma0 - side.overlap.D1)
+            for population, side in zip(self.populations, sides, strict=True)
+        )
+        D1 = sum(
+            population.fraction * side.overlap.D1 for population, side in zip(self.populations, sides, strict=True)
+        )
+        if not (D0 > 0.0 and D1 > 0.0):
+            raise ConvergenceError("the soma does not notice its inputs", last_iterate=sides)
+        soma = _Soma(D0, D1)
+        shift = balanced_shift(soma, self.task, self._shift * math.sqrt(D0), self._step)
+        self._shift = shift / math.sqrt(D0)
+        energetic = Energetic.at(soma, self.task, shift, self._step)
+        asked = []
+        for population, side in zip(self.populations, sides, strict=True):  # [pop-sp]
+            norm, overlap = side.norm, side.overlap
+            m_Q = -norm.output_Q / norm.output_m
+            asked += [
+                energetic.f1_squared * overlap.C_q / population.length,
+                -(
+                    energetic.f2 * (norm.Gamma0_Q + m_Q * norm.Gamma0_m)
+                    + energetic.f1_squared * (overlap.D1_Q + m_Q * overlap.D1_m)
+                )
+                / population.length,
+                2.0 * m_Q * population.W_slope * side.M_hat,
+            ]
+        return _Point(sides, energetic, shift, D0, D1, np.array(asked))
+
+    def residuals(self, x: Floats, log_load: float) -> Floats:
+        """What must vanish at this load."""
+        point, load = self.point(x), math.exp(log_load)
+        found = []
+        for side, (q_asked, A_asked, A_fixed) in zip(point.sides, point.asked.reshape(-1, 3), strict=True):
+            found += [
+                math.log(load * q_asked / side.q_hat),
+                (load * A_asked + A_fixed) / side.A_hat - 1.0,
+            ]
+        return np.array(found)
+
+    def stability(self, point: _Point, load: float) -> float:
+        """The replicon: one minus the largest eigenvalue of the response of the overlaps to themselves [pop-at]."""
+        P = len(self.populations)
+        matrix = np.empty((P, P))
+        for row, (population, side) in enumerate(zip(self.populations, point.sides, strict=True)):
+            gain = load / population.length * side.entropic.variance_squared
+            for column, (other, there) in enumerate(zip(self.populations, point.sides, strict=True)):
+                matrix[row, column] = (
+                    gain * side.overlap.C_q * point.energetic.f2_squared * other.fraction * there.overlap.C_q
+                )
+            matrix[row, row] += gain * side.overlap.C_qq * point.energetic.f1_squared
+        return 1.0 - float(np.max(np.linalg.eigvals(matrix).real))
+
+
+def _path(equations: _FiniteLoad) -> tuple[Floats, float]:
+    """Unknowns (ln A_p, ln xi_p) close to capacity, and the logarithm of the capacity."""
+    capacity = symmetric_state(equations.populations, equations.task)
+    x = []
+    for side, gap in zip(capacity.sides, capacity.gaps, strict=True):
+        dq = CLOSE * capacity.sides[0].Q * gap
+        x += [math.log(side.A * side.W_bar**2 / dq), math.log(side.C / (side.A * dq))]
+    return np.array(x), math.log(capacity.alpha)
+
+
+def _descend(
+    equations: _FiniteLoad, until: Callable[[float, _Point], bool]
+) -> tuple[tuple[Floats, float], tuple[Floats, float]]:
+    """Two neighbouring places (unknowns, ln load) on the way down from capacity between which a condition is met."""
+    x, log_load = _path(equations)
+    y = np.append(x[1:], log_load)
+    lead, step = float(x[0]), 0.5
+    path: list[tuple[float, Floats]] = []
+
+    def residuals(y: Floats, lead: float) -> Floats:
+        return equations.residuals(np.concatenate([[lead], y[:-1]]), float(y[-1]))
+
+    while True:
+        guess = y
+        if len(path) > 1:
+            (lead0, y0), (lead1, y1) = path[-2:]
+            guess = y1 + (y1 - y0) * (lead - lead1) / (lead1 - lead0)
+        solved = newton(partial(residuals, lead=lead), guess, target=1e-8, most=15, reach=2.0)
+        if not solved.residual < 1e-6:
+            step *= 0.4
+            if step < SHORTEST_STEP or not path:
+                raise ConvergenceError("the solutions could not be followed down from capacity", last_iterate=path)
+            lead = path[-1][0] - step
+            continue
+        path.append((lead, solved.x))
+        y = solved.x
+        point = equations.point(np.concatenate([[lead], y[:-1]]))
+        if until(float(y[-1]), point):
+            places = [(np.concatenate([[at], z[:-1]]), float(z[-1])) for at, z in path[-2:]]
+            return places[0], places[-1]
+        if y[-1] < math.log(SMALLEST_LOAD):
+            raise NoSolution(f"nothing was found down to load {SMALLEST_LOAD:g}")
+        step = min(1.3 * step, LONGEST_STEP)
+        lead -= step
+
+
+def population_saddle_point(
+    neuron: NeuronSpec, task: TaskSpec, alpha: float, branch_size: float | None = None
+) -> PopulationSaddlePoint:
+    """The typical solutions at a load; `saddle_point` calls this where branches differ or are short."""
+    populations = populations_of(neuron, task, branch_size)
+    equations, log_load = _FiniteLoad(populations, task), math.log(real_number("alpha", alpha, 0.0, low_open=True))
+    try:
+        alpha_c = symmetric_state(populations, task).alpha
+    except NoSolution:
+        if neuron.populations or branch_size is None:
+            raise
+        # Short branches may have no replica-symmetric capacity; their solutions at a load follow from long ones.
+        x = _shortened(neuron, task, branch_size, log_load)
+        return _polished(equations, neuron, branch_size, x, log_load)
+    if alpha >= alpha_c:
+        raise NoSolution(f"alpha = {alpha:g} is not below the replica-symmetric capacity alpha_c = {alpha_c:.10g}")
+    (x0, load0), (x1, load1) = _descend(equations, lambda at, _: at <= log_load)
+    part = 0.0 if load0 == load1 else (log_load - load0) / (load1 - load0)
+    return _polished(equations, neuron, branch_size, x0 + part * (x1 - x0), log_load)
+
+
+def _shortened(neuron: NeuronSpec, task: TaskSpec, branch_size: float, log_load: float) -> Floats:
+    """Unknowns at a load, followed from long branches to short ones."""
+    x = population_saddle_point(neuron, task, math.exp(log_load)).x
+    at, step = 0.0, 0.5
+    while at < 1.0:
+        ahead = min(at + step, 1.0)
+        equations = _FiniteLoad(populations_of(neuron, task, branch_size / ahead**2), task)
+        solved = newton(partial(equations.residuals, log_load=log_load), x, target=1e-8, most=15, reach=2.0)
+        if solved.residual < 1e-6:
+            x, at = solved.x, ahead
+            continue
+        step *= 0.4
+        if step < SHORTEST_STEP:
+            raise ConvergenceError(
+                f"typical solutions at load {math.exp(log_load):g} were found down to {branch_size / at**2:.4g} "
+                "synapses per branch only",
+                last_iterate=x,
+            )
+    return x
+
+
+def _polished(
+    equations: _FiniteLoad, neuron: NeuronSpec, branch_size: float | None, x: Floats, log_load: float
+) -> PopulationSaddlePoint:
+    solved = newton(lambda at: equations.residuals(at, log_load), x, most=30)
+    if not solved.residual < ACCEPTED:
+        raise ConvergenceError(f"the equations are missed by {solved.residual:.1e}", last_iterate=solved.x)
+    return _described(equations, neuron, branch_size, solved.x, math.exp(log_load), solved.residual)
+
+
+def _described(
+    equations: _FiniteLoad, neuron: NeuronSpec, branch_size: float | None, x: Floats, alpha: float, residual: float
+) -> PopulationSaddlePoint:
+    point, populations = equations.point(x), equations.populations
+    entropy = 0.0
+    for population, side in zip(populations, point.sides, strict=True):
+        # q q_hat / 2 - Q Q_hat, in a form in which terms of order 1 / dq^2 have cancelled
+        constraints = 0.5 * (side.Q * side.A_hat - side.dq * side.q_hat) - side.W_bar * side.M_hat
+        entropy += population.share * (constraints + side.entropic.term)
+
+    def average(values: Sequence[float]) -> float:
+        return math.fsum(population.share * value for population, value in zip(populations, values, strict=True))
+
+    return PopulationSaddlePoint(
+        neuron=neuron,
+        task=equations.task,
+        branch_size=math.inf if branch_size is None else branch_size,
+        alpha=alpha,
+        free_entropy=entropy + alpha * point.energetic.term,
+        energetic_term=point.energetic.term,
+        Q=average([side.Q for side in point.sides]),
+        q=average([side.Q - side.dq for side in point.sides]),
+        W_bar=average([side.W_bar for side in point.sides]),
+        mean_shift=point.shift,
+        stability=equations.stability(point, alpha),
+        populations=tuple(
+            TypicalWeights(
+                fraction=population.fraction,
+                length=population.length,
+                mean_output=population.mean_output,
+                W_bar=side.W_bar,
+                Q=side.Q,
+                q=side.Q - side.dq,
+                dq=side.dq,
+                A_hat=side.A_hat,
+                q_hat=side.q_hat,
+                M_hat=side.M_hat,
+                entropic_term=side.entropic.term,
+                preactivation_mean=side.m,
+                preactivation_sd=math.sqrt(population.v * side.Q),
+            )
+            for population, side in zip(populations, point.sides, strict=True)
+        ),
+        residual=residual,
+        iterations=equations.evaluations,
+        x=x,
+    )
+
+
+def population_stability_limit(
+    neuron: NeuronSpec, task: TaskSpec, branch_size: float | None = None
+) -> PopulationSaddlePoint:
+    """The solution at the load where replica symmetry becomes unstable, coming from small loads."""
+    populations = populations_of(neuron, task, branch_size)
+    equations = _FiniteLoad(populations, task)
+    (x0, load0), (x1, load1) = _descend(equations, lambda at, point: equations.stability(point, math.exp(at)) > 0.0)
+
+    def residuals(y: Floats) -> Floats:
+        point = equations.point(y[:-1])
+        return np.append(equations.residuals(y[:-1], float(y[-1])), equations.stability(point, math.exp(y[-1])))
+
+    start = np.append(0.5 * (x0 + x1), 0.5 * (load0 + load1))
+    solved = newton(residuals, start, most=30)
+    if not solved.residual < ACCEPTED:
+        raise ConvergenceError(f"the equations are missed by {solved.residual:.1e}", last_iterate=solved.x)
+    return _described(equations, neuron, branch_size, solved.x[:-1], math.exp(solved.x[-1]), solved.residual)

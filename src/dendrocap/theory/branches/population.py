@@ -1,0 +1,252 @@
+"""Populations of branches as the theory sees them: what each contributes to the soma, at any mean input and norm.
+
+The branches of a neuron need not be alike. They may differ in g, threshold, length or coding level, and even like
+branches may settle at different mean inputs: only the average of their outputs is fixed by the soma [pop-soma]. The
+mean input m and the squared norm Q of a population are therefore two variables here, and all derivatives are partial
+ones. On a branch of n synapses a mean input is paid for by the mean weight, W_bar = (theta_d + m / sqrt(n)) / f_in
+[branch-mean], which is the paper's theta_d / f_in for n to infinity.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from dendrocap.errors import InvalidParameter, NoSolution
+from dendrocap.model import Branches, NeuronSpec, Nonlinearity, TaskSpec
+from dendrocap.theory.gaussian import prepared
+from dendrocap.theory.kernels import NODES, BranchKernel
+from dendrocap.theory.response import inverse_guess, is_monotone
+from dendrocap.theory.roots import monotone_root
+from dendrocap.validation import real_number, refuse
+
+__all__ = ["Norm", "Overlap", "Population", "PopulationKernel", "populations_of"]
+
+
+@dataclass(frozen=True)
+class Population:
+    """Branches of one kind.
+
+    Attributes
+    ----------
+    nonlinearity, theta_d, f_in
+        What a branch is, and how active its inputs are.
+    fraction : float
+        Share of all branches.
+    length : float
+        Synapses per branch, relative to the average branch.
+    mean_output : float
+        E g, as prescribed or as the soma asks of equal branches.
+    branch_size : float
+        Synapses per branch, n; infinite in the paper's limit.
+    """
+
+    nonlinearity: Nonlinearity
+    theta_d: float
+    f_in: float
+    fraction: float
+    length: float
+    mean_output: float
+    branch_size: float
+
+    @property
+    def v(self) -> float:
+        """Variance of an input."""
+        return self.f_in * (1.0 - self.f_in)
+
+    @property
+    def share(self) -> float:
+        """Share of all synapses."""
+        return self.fraction * self.length
+
+    @property
+    def W_slope(self) -> float:
+        """dW_bar / dm."""
+        return 1.0 / (self.f_in * math.sqrt(self.branch_size))
+
+    def W_bar(self, m: float) -> float:
+        """Mean weight at the mean input m [branch-mean]."""
+        return self.theta_d / self.f_in + m * self.W_slope
+
+
+def populations_of(
+    neuron: NeuronSpec, task: TaskSpec, branch_size: float | None, outputs: Sequence[float] | None = None
+) -> tuple[Population, ...]:
+    """The populations of a neuron, checked, with lengths relative to the average branch.
+
+    Parameters
+    ----------
+    branch_size : float or None
+        Synapses of the average branch; None for the limit of long branches.
+    outputs : sequence of float, optional
+        Mean outputs in place of those prescribed.
+
+    Raises
+    ------
+    InvalidParameter
+        If this theory does not cover the neuron, or its mean outputs do not add up to theta_s.
+    NoSolution
+        If a mean output is out of reach of its g, or a g has a jump.
+    """
+    if neuron.n_levels > 1:
+        raise refuse("neuron.n_levels", neuron.n_levels, "1 where populations or branch_size are given")
+    kinds = neuron.populations or (Branches(neuron.nonlinearity, neuron.theta_d, 1.0),)
+    n = math.inf if branch_size in (None, math.inf) else real_number("branch_size", branch_size, 1.0)
+    average = math.fsum(kind.fraction * kind.length for kind in kinds)
+    found = []
+    for i, kind in enumerate(kinds):
+        output = neuron.theta_s if kind.mean_output is None else kind.mean_output
+        length = kind.length / average
+        if outputs is not None:
+            output = outputs[i]
+        if isinstance(output, str):
+            raise InvalidParameter('mean_output = "best" is not allowed here: it must be a number')
+        _check(kind, output)
+        f_in = task.f_in if kind.f_in is None else kind.f_in
+        found.append(Population(kind.nonlinearity, kind.theta_d, f_in, kind.fraction, length, output, n * length))
+    total = math.fsum(one.fraction * one.mean_output for one in found)
+    if not math.isclose(total, neuron.theta_s, rel_tol=1e-9, abs_tol=1e-12):
+        raise InvalidParameter(
+            f"the mean outputs {[one.mean_output for one in found]} average to {total:.10g}, which is not allowed: the "
+            f"average must be theta_s = {neuron.theta_s:g}"
+        )
+    return tuple(found)
+
+
+def _check(kind: Branches, output: float) -> None:
+    """Refuse branches that the theory of populations does not cover."""
+    g = kind.nonlinearity
+    real_number("theta_d", kind.theta_d, 0.0, low_open=True)
+    if g.has_jumps:
+        raise NoSolution(f"the capacity of {g!r} is infinite at K = infinity: g jumps, so that E g'^2 diverges")
+    if not is_monotone(g):
+        raise refuse("nonlinearity", g, "a function that never falls where populations or branch_size are given")
+    low, high = g.range
+    if not low < output < high:
+        raise NoSolution(
+            f"no mean input gives {g!r} the mean output {output:g}: it must lie strictly between {low:g} and {high:g}, "
+            "the range of g"
+        )
+
+
+class Norm(NamedTuple):
+    """One population at mean input m and squared norm Q: its output and what it adds to the soma.
+
+    A subscript is a partial derivative.
+    """
+
+    output: float  # E g
+    output_m: float
+    output_Q: float
+    Gamma0: float
+    Gamma0_m: float
+    Gamma0_Q: float
+    Gamma1: float
+    Gamma1_m: float
+    Gamma1_Q: float
+
+
+class Overlap(NamedTuple):
+    """One population at an overlap q < Q of two replicas; derivatives of the covariance C(q) are partial ones."""
+
+    D1: float  # C(Q) - C(q), which keeps its digits as q comes close to Q
+    D1_Q: float  # at fixed Q - q
+    D1_m: float
+    C_q: float
+    C_Q: float  # at fixed q
+    C_m: float
+    C_qq: float
+
+
+class PopulationKernel:
+    """The dendrites of one population.
+
+    Parameters
+    ----------
+    population : Population
+        The branches.
+    nodes : int
+        Gauss-Legendre nodes per panel.
+    """
+
+    def __init__(self, population: Population, nodes: int = NODES) -> None:
+        self.population = population
+        self._averages = prepared(population.nonlinearity)
+        self._branch = BranchKernel(population.nonlinearity, population.mean_output, nodes)
+        self._guess = inverse_guess(population.nonlinearity, population.mean_output)
+
+    def mean_input(self, ratio: float, guess: float | None = None) -> float:
+        """m that gives the prescribed mean output when Q / W_bar^2 is ``ratio`` [mean-input], [branch-mean].
+
+        Weights scale with their mean, which follows m on a short branch. A large ratio may leave no solution: the
+        output of branches with large weights then stays below the prescribed one whatever their mean.
+        """
+        population, scale = self.population, math.sqrt(self.population.v * ratio)
+        smallest = 1e-9 * population.theta_d / population.f_in
+
+        def excess(m: float) -> tuple[float, float]:
+            s = scale * max(population.W_bar(m), smallest)
+            found = self._averages(population.mean_output, s, m)
+            return found.mean, found.slope + found.slope_x * scale * population.W_slope
+
+        start = self._guess if guess is None else guess
+        self._guess = monotone_root(excess, start, scale * max(population.W_bar(start), smallest)).at
+        return self._guess
+
+    def norm(self, m: float, Q: float, output: float | None = None) -> Norm:
+        """Output, variance and gain with their derivatives; ``output`` spares an average where E g is known."""
+        v = self.population.v
+        s = math.sqrt(v * Q)
+        if output is None:
+            output = self._averages(0.0, s, m).mean
+        at = self._averages(output, s, m)
+        return Norm(
+            output=output,
+            output_m=at.slope,
+            output_Q=0.5 * v * at.slope_x / s,  # E g'' = E[g' x] / s by parts
+            Gamma0=at.variance,
+            Gamma0_m=2.0 * at.cross,
+            Gamma0_Q=v * at.cross_x / s,
+            Gamma1=v * at.gain,
+            Gamma1_m=v * at.gain_x / s,
+            Gamma1_Q=0.5 * v * at.gain_xx / Q,
+        )
+
+    def mixed(self, other: PopulationKernel | None, weight: float) -> PopulationKernel:
+        """Branches that carry this g with probability ``weight`` and that of ``other`` else; to lead from g to g."""
+        return self if other is None else _MixedKernel(other, self, weight)
+
+    def overlap(self, m: float, Q: float, dq: float, at_norm: Norm) -> Overlap:
+        """The kernel at the overlap Q - dq."""
+        v = self.population.v
+        pair = self._branch.pair(v * Q, v * dq, m, at_norm.output)
+        return Overlap(
+            D1=pair.D1,
+            D1_Q=v * pair.dD1_dV,
+            D1_m=pair.dD1_dm,
+            C_q=v * pair.dD1_ddV,
+            C_Q=at_norm.Gamma0_Q - v * (pair.dD1_dV + pair.dD1_ddV),
+            C_m=at_norm.Gamma0_m - pair.dD1_dm,
+            C_qq=v * v * pair.d2D0_dc2,
+        )
+
+
+class _MixedKernel(PopulationKernel):
+    """Branches with one of two non-linearities, at random: all averages are weighted sums."""
+
+    def __init__(self, one: PopulationKernel, other: PopulationKernel, weight: float) -> None:
+        self.population = other.population
+        self._one, self._other, self._weight = one, other, weight
+
+    def norm(self, m: float, Q: float, output: float | None = None) -> Norm:
+        self._norms = (self._one.norm(m, Q), self._other.norm(m, Q))
+        return Norm(*self._sum(*self._norms))
+
+    def overlap(self, m: float, Q: float, dq: float, at_norm: Norm) -> Overlap:
+        one, other = self._norms
+        return Overlap(*self._sum(self._one.overlap(m, Q, dq, one), self._other.overlap(m, Q, dq, other)))
+
+    def _sum(self, one: tuple[float, ...], other: tuple[float, ...]) -> Iterator[float]:
+        return ((1.0 - self._weight) * a + self._weight * b for a, b in zip(one, other, strict=True))
