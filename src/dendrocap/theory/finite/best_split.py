@@ -1,0 +1,196 @@
+"""The best division of a neuron's branches into mostly-on and mostly-off ones, at a finite number of branches.
+
+With infinitely many branches and no margin the load grows without bound as the two kinds part. With K branches it does
+not: the soma of a strongly split neuron depends on the few branches that deviate, and storing a pattern costs more than
+the Gaussian theory says. The optimum is global: at small theta_d it lies beyond a barrier.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from dendrocap.errors import ConvergenceError
+from dendrocap.model import TaskSpec
+from dendrocap.theory.branches.broken import PopulationState
+from dendrocap.theory.branches.following import FoundState
+from dendrocap.theory.branches.population import Population
+from dendrocap.theory.branches.stability import split_state
+from dendrocap.theory.finite.soma import BranchInputs, Sampled, finite_k_energy
+
+__all__ = ["Split", "SplitSearch", "best_split", "finite_k_load"]
+
+SPLITS = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0, 12.0)  # in deviations of a branch's input
+COARSE, MEDIUM, FINE = (160, 16), (512, 32), (768, 32)  # outer and inner samples: to look, to choose, to answer
+RIVALS = 4  # splits that are chosen from with more samples
+PAST = 0.85  # a load this far below the best so far, after three splits that fell, ends the search
+
+
+@dataclass(frozen=True)
+class Split:
+    """Two populations and what they are worth.
+
+    Attributes
+    ----------
+    split : float
+        Difference of the mean inputs, in standard deviations of the equal state's input; 0 is the equal state.
+    n_on : int
+        Branches with the larger mean input.
+    found : FoundState
+        The one-step solution with infinitely many branches.
+    load : Sampled
+        The one-step load with K branches.
+    """
+
+    split: float
+    n_on: int
+    found: FoundState
+    load: Sampled
+
+
+@dataclass(frozen=True)
+class SplitSearch:
+    """The equal state, the best split, and the nearest optimum where that is another one."""
+
+    equal: Split
+    best: Split
+    nearest: Split | None
+
+
+def finite_k_load(
+    state: PopulationState,
+    populations: Sequence[Population],
+    counts: Sequence[int],
+    theta_s: float,
+    task: TaskSpec,
+    samples: tuple[int, int],
+    seed: int,
+) -> Sampled:
+    """The one-step load with as many branches of each population as counted, at the state of infinitely many.
+
+    F = F_S + alpha F_E vanishes and is stationary at capacity, so that alpha_K = alpha F_E / F_E(K), to first order in
+    the change of F_E [finite-K].
+    """
+    rows = [
+        (side.m, math.sqrt(p.v * float(side.q[0])), math.sqrt(p.v * (side.Q - float(side.q[0]))), p.v * side.gap)
+        for p, side in zip(populations, state.sides, strict=True)
+    ]
+    mean, outer, inner, stiffness = np.repeat(np.array(rows), counts, axis=0).T
+    energy = finite_k_energy(
+        populations[0].nonlinearity,
+        BranchInputs(mean, outer, inner, stiffness),
+        mu=float(state.mu[0]),
+        kappa=task.kappa,
+        f_out=task.f_out,
+        theta_s=theta_s,
+        n_outer=samples[0],
+        n_inner=samples[1],
+        seed=seed,
+    )
+    load = state.alpha * state.energy / energy.value
+    return Sampled(load, load * energy.standard_error / abs(energy.value))
+
+
+def best_split(
+    population: Population,
+    theta_s: float,
+    task: TaskSpec,
+    n_branches: int,
+    equal: FoundState,
+    *,
+    seed: int = 0,
+    callback: Callable[[float, str], object] | None = None,
+) -> SplitSearch:
+    """The division with the largest one-step load at K branches.
+
+    Parameters
+    ----------
+    population : Population
+        Like branches, with a bounded g that never falls.
+    equal : FoundState
+        The one-step solution with equal branches.
+    seed : int
+        Of the samples. Splits are chosen with some of them and evaluated with others, so that the choice does not
+        favour chance.
+    callback : callable, optional
+        Called with the share of the work done and a word about it.
+    """
+    K = n_branches
+    tell = callback or (lambda share, words: None)
+
+    def evaluated(split: float, n_on: int, found: FoundState, samples: tuple[int, int], stream: int) -> Split:
+        if split == 0.0:
+            populations, counts = [population], [K]
+        else:
+            populations, counts = [population, population], [K - n_on, n_on]
+        load = finite_k_load(found.state, populations, counts, theta_s, task, samples, seed + stream)
+        return Split(split, n_on, found, load)
+
+    tried = [evaluated(0.0, 0, equal, COARSE, 1)]
+    places = range(len(SPLITS))
+    for turn, n_on in enumerate(_numbers_on(population, theta_s, K)):
+        start, begin, falling, loads = None, 0.0, 0, [tried[0].load.value]
+        for place, split in enumerate(SPLITS[: places.stop]):
+            tell(0.8 * (turn + place / len(SPLITS)) / 2.0, f"split {split:g}, {n_on} of {K} branches on")
+            try:
+                start = split_state(
+                    population, theta_s, task, 1, equal, split, n_on / K, start, begin, n_branches=float(K)
+                )
+            except ConvergenceError:
+                break
+            begin = split
+            if place not in places:
+                continue
+            tried.append(evaluated(split, n_on, start, COARSE, 1))
+            loads.append(tried[-1].load.value)
+            falling = falling + 1 if loads[-1] < loads[-2] else 0
+            # The load may fall and rise again beyond a barrier, but not from far below once it has had its maximum.
+            if falling >= 3 and loads[-1] < PAST * max(loads):
+                break
+        # One branch more or less moves the optimum little: only its neighbourhood is looked at.
+        best = max(range(len(loads)), key=loads.__getitem__) - 1
+        places = range(max(best - 1, 0), min(best + 2, len(SPLITS)))
+    tell(0.8, "the best splits again")
+    highest = max(tried, key=lambda one: one.load.value)
+    rivals = sorted(tried, key=lambda one: -one.load.value)[:RIVALS]
+    rivals = [
+        one for one in rivals if one is highest or highest.load.value - one.load.value < 2.0 * _error(one, highest)
+    ]
+    if len(rivals) > 1:
+        rivals = [evaluated(one.split, one.n_on, one.found, MEDIUM, 2) for one in rivals]
+    chosen = max(rivals, key=lambda one: one.load.value)
+    near = _nearest(tried, chosen)
+    tell(0.9, "the best split")
+
+    def again(one: Split) -> Split:
+        return evaluated(one.split, one.n_on, one.found, FINE, 3)
+
+    alike = again(tried[0])
+    best_of_all = alike if chosen.split == 0.0 else max(alike, again(chosen), key=lambda one: one.load.value)
+    if near is not None:
+        near = alike if near.split == 0.0 else again(near)
+    return SplitSearch(alike, best_of_all, near)
+
+
+def _error(one: Split, other: Split) -> float:
+    return math.hypot(one.load.standard_error, other.load.standard_error)
+
+
+def _numbers_on(population: Population, theta_s: float, K: int) -> list[int]:
+    """How many branches may be on: the whole numbers around the share that the soma's threshold asks for."""
+    low, high = population.nonlinearity.range
+    share = K * (theta_s - low) / (high - low)
+    return sorted({n for n in (math.floor(share), math.ceil(share)) if 1 <= n <= K - 1})
+
+
+def _nearest(tried: Sequence[Split], chosen: Split) -> Split | None:
+    """The first maximum on the way from equal branches to the chosen split, if another one."""
+    way = [tried[0], *(one for one in tried if one.n_on == chosen.n_on and 0.0 < one.split <= chosen.split)]
+    for before, here in pairwise(way):
+        if here.load.value < before.load.value - 2.0 * _error(before, here):
+            return None if before.split == chosen.split else before
+    return None
