@@ -21,7 +21,7 @@ PACKAGES = ("model", "theory", "learning", "fitting", "experiments", "datasets",
 # What a user writes down: evaluable, as dataclasses are.
 VALUES = {
     "NeuronSpec", "TaskSpec", "DendriticNeuron", "LinearNeuron", "Units", "Cell", "Pace", "SGD", "LocalRule",
-    "Linear", "ReLU", "SaturatingReLU", "Step", "Polsky", "Tabulated", "Custom", "Recipe",
+    "Linear", "ReLU", "SaturatingReLU", "Step", "Polsky", "Tabulated", "Custom", "Recipe", "Branches", "Level", "Flag",
     "TrueSlope", "Lorentzian", "FlooredSlope", "SlopeOf", "Constant", "ExponentialAnnealing", "HalveOnPlateau",
     "AnnealedSurrogate", "LeastAction", "MessagePassing", "PlainSGD", "ReplicatedSGD", "SharpenedNonlinearity",
 }  # fmt: skip
@@ -42,6 +42,16 @@ def broken():
 @cache
 def point():
     return dc.saddle_point(NEURON, dc.TaskSpec(), alpha=0.3)
+
+
+@cache
+def short():
+    return dc.critical_capacity(NEURON, branch_size=37)
+
+
+@cache
+def short_point():
+    return dc.saddle_point(NEURON, alpha=0.3, branch_size=37)
 
 
 @cache
@@ -93,6 +103,12 @@ EXAMPLES = [
     (capacity, lambda: f"alpha_c={capacity().alpha_c:.6g}"),
     (lambda: theory.OtherSolution(1.25, 0.3, 2.0, 0.9, "minimum"), "alpha=1.25"),
     (lambda: dc.stability_limit(NEURON), "StabilityLimit(alpha="),
+    (lambda: dc.capacity(dc.DendriticNeuron(NEURON, 999, 27), accuracy="fast"), "answer='about 1.5 patterns per syn"),
+    (short, lambda: f"alpha_c={short().alpha_c:.6g}, rsb=0, branch_size=37"),
+    (lambda: short().populations[0], "mean_output=0.5, W_bar="),
+    (short_point, lambda: f"free_entropy={short_point().free_entropy:.6g}, alpha=0.3"),
+    (lambda: short_point().populations[0], "mean_output=0.5, W_bar="),
+    (lambda: dc.branch_stability(NEURON), "stable=True, kappa_c="),
     (lambda: theory.zero_load(NEURON), "free_entropy="),
     (lambda: theory.committee_capacity(dc.ReLU(), rsb=1), "alpha_c=2.66428"),
     (broken, lambda: f"alpha_c={broken().alpha_c:.6g}, rsb=1"),

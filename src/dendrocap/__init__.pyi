@@ -61,8 +61,10 @@ from dendrocap.learning import (
     weight_statistics as weight_statistics,
 )
 from dendrocap.model import (
+    Branches as Branches,
     Custom as Custom,
     DendriticNeuron as DendriticNeuron,
+    Level as Level,
     Linear as Linear,
     LinearNeuron as LinearNeuron,
     NeuronSpec as NeuronSpec,
@@ -81,9 +83,15 @@ from dendrocap.model import (
     random_patterns as random_patterns,
 )
 from dendrocap.theory import (
+    BranchStability as BranchStability,
+    Capacity as Capacity,
     CapacitySolution as CapacitySolution,
+    PopulationCapacity as PopulationCapacity,
+    PopulationSaddlePoint as PopulationSaddlePoint,
     SaddlePoint as SaddlePoint,
     StabilityLimit as StabilityLimit,
+    branch_stability as branch_stability,
+    capacity as capacity,
     capacity_curve as capacity_curve,
     critical_capacity as critical_capacity,
     saddle_point as saddle_point,

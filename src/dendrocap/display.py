@@ -2,15 +2,36 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from html import escape
 from typing import Any, ClassVar
 
-__all__ = ["Displayed"]
+__all__ = ["Displayed", "with_error"]
 
 # What a result was computed from; a notebook has room for it.
 GIVEN = ("neuron", "task", "nonlinearity", "recipe", "algorithm", "schedule")
 IN_A_LINE, IN_A_TABLE = 48, 200  # letters per value
+
+
+def with_error(value: float, error: float) -> str:
+    """A number with as many digits as its error allows.
+
+    Examples
+    --------
+    >>> with_error(2.3284, 0.0841), with_error(4.95131518, 0.0), with_error(2.2023, float("nan"))
+    ('2.33 ± 0.08', '4.951315', 'about 2.2')
+    >>> with_error(1234.5, 17.0), with_error(0.25947, 0.00013)
+    ('1234 ± 17', '0.25947 ± 0.00013')
+    """
+    if not math.isfinite(error):
+        return f"about {value:.2g}"
+    if error <= 1e-7 * abs(value):
+        return f"{value:.7g}"
+    decimals = max(-math.floor(math.log10(error)), 0)
+    if error * 10.0**decimals < 2.0 and (decimals > 0 or error < 2.0):  # a leading 1 deserves a second digit
+        decimals += 1
+    return f"{value:.{decimals}f} ± {error:.{decimals}f}"
 
 
 class Displayed:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.testing import assert_allclose
 
 from dendrocap import Polsky, TaskSpec, Units, capacity_report, critical_capacity, fit_weights
-from dendrocap.fitting.capacity_report import binary_entropy
+from dendrocap.theory import binary_entropy
 from dendrocap.theory.weight_distributions import CapacityWeights
 
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from dendrocap.display import Displayed
 from dendrocap.fitting.amplitudes import WeightFit
 from dendrocap.model import Nonlinearity
+from dendrocap.theory.capacity import binary_entropy
 from dendrocap.theory.weight_distributions import Preactivation
 
-__all__ = ["CapacityReport", "binary_entropy", "capacity_report"]
+__all__ = ["CapacityReport", "capacity_report"]
 
 
 @dataclass(frozen=True)
@@ -113,8 +114,3 @@ def capacity_report(fit: WeightFit) -> CapacityReport:
         linear_kappa_mv=fit.linear.kappa_mv,
         reachable=fit.dendrites.reachable,
     )
-
-
-def binary_entropy(f: float) -> float:
-    """Bits of a label that is 1 with probability f."""
-    return -(f * math.log2(f) + (1.0 - f) * math.log2(1.0 - f))

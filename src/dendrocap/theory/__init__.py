@@ -1,5 +1,9 @@
 """Replica theory: what the neuron can store, and what its synapses look like when it does."""
 
+from dendrocap.theory.branches.finite_load import PopulationSaddlePoint, TypicalWeights
+from dendrocap.theory.branches.solution import PopulationCapacity, PopulationWeights
+from dendrocap.theory.branches.stability import BranchStability, branch_stability
+from dendrocap.theory.capacity import Capacity, binary_entropy, capacity
 from dendrocap.theory.critical_capacity import critical_capacity
 from dendrocap.theory.finite_load_weights import FiniteLoadWeights
 from dendrocap.theory.gaussian import Estimate, Moments, gaussian_expectation, moments
@@ -18,23 +22,34 @@ from dendrocap.theory.replica_symmetric import CapacitySolution, OtherSolution
 from dendrocap.theory.rsb import BrokenCapacity, BrokenWeights, CommitteeCapacity, committee_capacity
 from dendrocap.theory.saddle_point import SaddlePoint, saddle_point
 from dendrocap.theory.stability_limit import StabilityLimit, stability_limit
+from dendrocap.theory.validity import Flag
 from dendrocap.theory.weight_distributions import CapacityWeights, Preactivation
 
 __all__ = [
+    "BranchStability",
     "BrokenCapacity",
     "BrokenWeights",
+    "Capacity",
     "CapacitySolution",
     "CapacityWeights",
     "CommitteeCapacity",
     "Estimate",
     "FiniteLoadWeights",
+    "Flag",
     "Moments",
     "OtherSolution",
+    "PopulationCapacity",
+    "PopulationSaddlePoint",
+    "PopulationWeights",
     "Preactivation",
     "SaddlePoint",
     "SilentRange",
     "StabilityLimit",
+    "TypicalWeights",
     "ZeroLoad",
+    "binary_entropy",
+    "branch_stability",
+    "capacity",
     "capacity_curve",
     "committee_capacity",
     "committee_ceiling",

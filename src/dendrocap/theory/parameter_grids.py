@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from dendrocap.errors import DendrocapError, InvalidParameter
-from dendrocap.model import NeuronSpec, Nonlinearity, Polsky, TaskSpec
+from dendrocap.model import DendriticNeuron, NeuronSpec, Nonlinearity, Polsky, TaskSpec
+from dendrocap.theory.capacity import capacity
 from dendrocap.theory.critical_capacity import critical_capacity
 from dendrocap.theory.saddle_point import saddle_point
 from dendrocap.validation import real_number, refuse
@@ -26,7 +27,9 @@ __all__ = [
     "BROKEN_FIELDS",
     "CAPACITY_FIELDS",
     "SADDLE_POINT_FIELDS",
+    "SIZES",
     "Point",
+    "best_points",
     "capacity_curve",
     "capacity_points",
     "saddle_point_curve",
@@ -101,7 +104,14 @@ PARAMETER_UNITS = {
     "kappa": "somatic input",
     "alpha": "patterns per synapse",
     "rsb": "steps",
+    "branch_size": "synapses",
+    "n_inputs": "synapses",
+    "n_branches": "branches",
 }
+SIZES = (
+    "n_inputs",
+    "n_branches",
+)  # of a neuron as a whole: the best estimate knows them, the paper's quantities do not
 
 Case = dict[str, Any]
 
@@ -124,7 +134,8 @@ def capacity_curve(neuron: NeuronSpec, task: TaskSpec | None = None, **parameter
         Everything that is not varied.
     **parameters : sequence
         Values of ``theta_d``, ``theta_s``, ``x_min``, ``gamma``, ``f_in``, ``f_out``, ``kappa``, ``nonlinearity`` or
-        ``rsb``, the steps of replica symmetry breaking; each becomes a dimension, in the order given.
+        ``rsb``, the steps of replica symmetry breaking, or ``branch_size``; each becomes a dimension, in the order
+        given.
 
     Returns
     -------
@@ -151,10 +162,33 @@ def capacity_points(neuron: NeuronSpec, task: TaskSpec | None = None, **paramete
 
     def solve(case: Case) -> Any:
         at, rsb = specified(neuron, task or TaskSpec(), case), case.get("rsb", 0)
+        length = case.get("branch_size")
         if rsb == 0:
-            return critical_capacity(*at)
-        neighbours[rsb] = critical_capacity(*at, rsb=rsb, start=neighbours.get(rsb))
-        return neighbours[rsb]
+            return critical_capacity(*at, branch_size=length)
+        kind = (rsb, length is None)  # a neighbour is of use if it is of the same kind
+        neighbours[kind] = critical_capacity(*at, rsb=rsb, branch_size=length, start=neighbours.get(kind))
+        return neighbours[kind]
+
+    return _points(solve, parameters)
+
+
+def best_points(
+    neuron: NeuronSpec,
+    task: TaskSpec | None = None,
+    *,
+    accuracy: str = "best",
+    seed: int = 0,
+    callback: Callable[[float, str], object] | None = None,
+    **parameters: Any,
+) -> Iterator[Point]:
+    """Best estimates of `capacity` over a grid, in which ``n_inputs`` and ``n_branches`` may be varied too."""
+
+    def solve(case: Case) -> Any:
+        sizes = {name: case[name] for name in SIZES if name in case}
+        rest = {name: value for name, value in case.items() if name not in SIZES}
+        spec, at = specified(neuron, task or TaskSpec(), rest)
+        sized = DendriticNeuron(spec, *(_whole(name, sizes.get(name)) for name in SIZES)) if sizes else spec
+        return capacity(sized, at, accuracy=accuracy, seed=seed, callback=callback)
 
     return _points(solve, parameters)
 
@@ -190,16 +224,18 @@ def saddle_point_points(neuron: NeuronSpec, task: TaskSpec | None = None, **para
         raise InvalidParameter("alpha is missing: a saddle point belongs to a load alpha >= 0")
 
     def solve(case: Case) -> Any:
-        return saddle_point(*specified(neuron, task or TaskSpec(), case), alpha=case["alpha"])
+        at = specified(neuron, task or TaskSpec(), case)
+        return saddle_point(*at, alpha=case["alpha"], branch_size=case.get("branch_size"))
 
     return _points(solve, parameters)
 
 
 def specified(neuron: NeuronSpec, task: TaskSpec, case: Mapping[str, Any]) -> tuple[NeuronSpec, TaskSpec]:
     """The neuron and task with the parameters of one case put in."""
-    unknown = set(case) - set(PARAMETER_UNITS)
+    known = [name for name in PARAMETER_UNITS if name not in SIZES]
+    unknown = set(case) - set(known)
     if unknown:
-        raise refuse("parameter", sorted(unknown)[0], "one of " + ", ".join(PARAMETER_UNITS))
+        raise refuse("parameter", sorted(unknown)[0], "one of " + ", ".join(known))
     real_number("alpha", case.get("alpha", 0.0), 0.0)  # belongs to neither, but is refused alike
     shape = {name: case[name] for name in ("x_min", "gamma") if name in case}
     g = case.get("nonlinearity", neuron.nonlinearity)
@@ -210,6 +246,13 @@ def specified(neuron: NeuronSpec, task: TaskSpec, case: Mapping[str, Any]) -> tu
     theta = {name: case[name] for name in ("theta_d", "theta_s") if name in case}
     levels = {name: case[name] for name in ("f_in", "f_out", "kappa") if name in case}
     return replace(neuron, nonlinearity=g, **theta), replace(task, **levels)
+
+
+def _whole(name: str, value: float | None) -> int:
+    """A size as a whole number; ranges of sizes are given as floats."""
+    if value is None:
+        raise InvalidParameter(f"a neuron with a size needs {' and '.join(SIZES)}: {name} is missing")
+    return round(real_number(name, value, 1.0))
 
 
 def _points(solve: Callable[[Case], Any], parameters: Mapping[str, Any]) -> Iterator[Point]:
@@ -238,7 +281,7 @@ def _dataset(points: Iterator[Point], fields: Mapping[str, str], parameters: Map
         reasons[point.at] = point.reason
         if point.solution is not None:
             for field, array in numbers.items():
-                array[point.at] = getattr(point.solution, field, 0)
+                array[point.at] = getattr(point.solution, field, 0 if fields[field] == "count" else np.nan)
     data: dict[str, Any] = {field: (tuple(axes), array, {"units": fields[field]}) for field, array in numbers.items()}
     data["reason"] = (tuple(axes), reasons.astype(str), {"long_name": "why there is no answer"})
     coordinates = {name: (name, _labels(values), {"units": PARAMETER_UNITS[name]}) for name, values in axes.items()}

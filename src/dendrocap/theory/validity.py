@@ -1,0 +1,106 @@
+"""How far a capacity can be trusted: one flag for each thing that the theory takes for granted."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from dendrocap.model import NeuronSpec
+
+__all__ = ["Flag"]
+
+GOOD, CAUTION, BAD = "good", "caution", "bad"
+
+
+@dataclass(frozen=True)
+class Flag:
+    """One assumption of an estimate, and whether it holds.
+
+    Attributes
+    ----------
+    light : {"good", "caution", "bad"}
+        Whether the assumption holds, is strained, or fails.
+    words : str
+        What is assumed, and what is the case.
+
+    Examples
+    --------
+    >>> Flag("caution", "5 active inputs per branch: fewer than about 10 are not Gaussian").light
+    'caution'
+    """
+
+    light: str
+    words: str
+
+    def __str__(self) -> str:
+        return f"{self.light}: {self.words}"
+
+
+def branch_size_flag(n: float) -> Flag:
+    """Are branches long enough for a mean-field theory of their synapses?"""
+    if math.isinf(n):
+        return Flag(CAUTION, "branches of infinite length: real ones are short, give n_inputs and n_branches")
+    light = GOOD if n >= 30 else CAUTION if n >= 10 else BAD
+    return Flag(light, f"{n:.4g} synapses per branch; corrections of order 1/n are not included")
+
+
+def active_inputs_flag(n: float, f_in: float, skewness: float) -> Flag:
+    """Is the summed input of a branch Gaussian?"""
+    if math.isinf(n):
+        return Flag(GOOD, "infinitely many active inputs per branch")
+    active = n * f_in
+    light = BAD if active < 3 else CAUTION if active < 10 or abs(skewness) > 0.3 else GOOD
+    return Flag(
+        light, f"{active:.3g} active inputs per branch, skewness {skewness:.2g}; Gaussian from 10 and up to 0.3"
+    )
+
+
+def n_branches_flag(n_branches: int | None, computed: bool) -> Flag:
+    """Is the number of branches accounted for?"""
+    if n_branches is None:
+        return Flag(CAUTION, "infinitely many branches: the capacity of saturating branches grows with their number")
+    if not computed:
+        return Flag(CAUTION, f"{n_branches} branches, taken as infinitely many: this g has no finite-K correction")
+    light = GOOD if n_branches >= 10 else CAUTION if n_branches >= 4 else BAD
+    return Flag(light, f"{n_branches} branches; the non-Gaussian soma is included to first order")
+
+
+def theta_s_flag(neuron: NeuronSpec) -> Flag:
+    """Is theta_s well inside the range of g?"""
+    worst, words = math.inf, ""
+    kinds = [(kind.nonlinearity, neuron.theta_s) for kind in neuron.populations]
+    for g, theta in kinds or [(neuron.tree[-1].nonlinearity, neuron.theta_s)]:
+        low, high = g.range
+        inside = min(theta - low, high - theta) / (high - low) if math.isfinite(low + high) else theta - low
+        if inside < worst:
+            worst, words = inside, f"theta_s = {theta:g} in the range ({low:g}, {high:g}) of g"
+    return Flag(GOOD if worst > 0.01 else CAUTION if worst > 0.0 else BAD, words)
+
+
+def replica_symmetry_flag(symmetric: float | None, broken: float) -> Flag:
+    """How far is the paper's replica-symmetric value from the broken one?"""
+    if symmetric is None:
+        return Flag(BAD, "replica symmetry has no solution here; the estimate has broken symmetry")
+    gap = symmetric / broken - 1.0
+    if gap >= 0.1:
+        return Flag(BAD, f"the replica-symmetric capacity is {1.0 + gap:.1f} times the one with broken symmetry")
+    light = GOOD if gap < 0.01 else CAUTION
+    return Flag(light, f"the replica-symmetric capacity is {100.0 * gap:.1g} % above the one with broken symmetry")
+
+
+def branch_symmetry_flag(stable: bool | None, optimised: bool, kappa_c: float | None, prescribed: bool) -> Flag:
+    """Do like branches stay alike?"""
+    if prescribed:
+        return Flag(CAUTION, "mean outputs are held as prescribed: unequal splits within a population may exceed this")
+    if stable is None:
+        return Flag(CAUTION, "equal branches are assumed; whether others store more was not looked at")
+    if stable:
+        return Flag(GOOD, "equal branches are the best")
+    if optimised:
+        return Flag(GOOD, "equal branches are not the best; the best split into on and off branches is used")
+    margin = f" below a margin of {kappa_c:.3g}" if kappa_c else ""
+    return Flag(
+        BAD,
+        f"equal branches are not the best{margin}: branches that are mostly on or mostly off exceed this value, by "
+        "more the more branches there are",
+    )
