@@ -8,7 +8,17 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from dendrocap import InvalidParameter, NeuronSpec, Polsky, ReLU, TaskSpec, critical_capacity, saddle_point
+from dendrocap import (
+    DendriticNeuron,
+    InvalidParameter,
+    NeuronSpec,
+    Polsky,
+    ReLU,
+    TaskSpec,
+    capacity,
+    critical_capacity,
+    saddle_point,
+)
 from dendrocap.cli import app
 from dendrocap.cli.ranges import values
 
@@ -95,7 +105,7 @@ def test_saddle_points_along_the_load(tmp_path):
         (["--f-in", "1"], 2, ["f_in = 1.0", "(0, 1)"]),
         (["-g", "sigmoid"], 2, ["sigmoid", "polsky"]),
         (["--json", "--csv"], 2, ["--json", "--csv"]),
-        (["--plot", "c.png"], 2, ["exactly one parameter"]),
+        (["--plot", "c.png"], 2, ["needs a parameter with several values"]),
     ],
 )
 def test_refusals_are_one_line(arguments, code, words):
@@ -128,3 +138,63 @@ def test_bad_steps_of_breaking(text):
     outcome = run("capacity", f"--rsb={text}")
     assert outcome.exit_code == 2
     assert "--rsb" in outcome.stderr
+
+
+def test_a_size_asks_for_the_best_estimate():
+    outcome = run("capacity", "--theta-d", 0.5, "-N", 999, "-K", 27, "--accuracy", "fast", "--json")
+    (row,) = json.loads(outcome.stdout)
+    exact = capacity(DendriticNeuron(NeuronSpec(Polsky(), 0.5, 0.5), 999, 27), accuracy="fast")
+    assert row["alpha_c"] == exact.alpha_c
+    assert row["error"] is None  # a quick look has none
+    assert row["paper_alpha_c"] == critical_capacity(NeuronSpec(Polsky(), 0.5, 0.5)).alpha_c
+    assert row["n_patterns"] == 2200
+    assert row["estimates"]["replica symmetric"] == row["paper_alpha_c"]
+    assert row["validity"]["branch size"]["light"] == "good"
+    table = run("capacity", "--theta-d", 0.5, "-N", 999, "-K", 27, "--accuracy", "fast").stdout
+    assert "about 2.2" in table
+    assert "paper_alpha_c" in table
+    assert "quick look" in table
+
+
+def test_estimates_are_listed_with_what_they_assume():
+    outcome = run("capacity", "-g", "linear", "--theta-d", 0.5, "-N", 100, "-K", 4, "--estimates")
+    assert outcome.exit_code == 0
+    assert "1 patterns per synapse (the solutions form a convex set" in outcome.stdout
+    assert "the paper's: infinitely many long, equal branches" in outcome.stdout
+    assert "branch size: caution" in outcome.stdout
+
+
+def test_a_bad_size_does_not_look_fine():
+    outcome = run("capacity", "-N", 10_000, "-K", "9999", "--accuracy", "fast")
+    assert "1 synapses per branch" in outcome.stdout
+
+
+def test_a_family_of_curves_over_sizes(tmp_path):
+    target = tmp_path / "branches.png"
+    arguments = ["capacity", "-N", 1000, "-K", "10:100:4", "--log", "--theta-d", "0.1,1", "--accuracy", "fast"]
+    outcome = run(*arguments, "--plot", target, "--csv")
+    rows = list(csv.DictReader(io.StringIO(outcome.stdout)))
+    assert [row["n_branches"] for row in rows[:4]] == ["10.0", "22.0", "46.0", "100.0"]
+    assert json.loads(rows[0]["estimates"])["replica symmetric"] > 1.0
+    assert target.stat().st_size > 5000
+
+
+def test_branches_of_finite_length_are_a_parameter():
+    rows = json.loads(run("capacity", "--theta-d", 0.1, "--branch-size", "12,37", "--rsb", 1, "--json").stdout)
+    np.testing.assert_allclose([row["alpha_c"] for row in rows], [1.604008, 1.497878], atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["-N", "100"], "belong together"),
+        (["-N", "100", "-K", "200"], "n_branches = 200"),
+        (["-N", "100", "-K", "4", "--rsb", "1"], "--estimates"),
+        (["-N", "100", "-K", "4", "--accuracy", "high"], "accuracy = 'high'"),
+        (["--branch-size", "0.1"], "branch_size"),
+    ],
+)
+def test_sizes_are_checked(arguments, words):
+    outcome = run("capacity", *arguments)
+    assert outcome.exit_code in (1, 2)
+    assert words in outcome.stderr

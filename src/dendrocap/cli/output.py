@@ -44,7 +44,7 @@ def emit(
     if as_csv:
         table = csv.DictWriter(sys.stdout, list(rows[0]) if rows else [], lineterminator="\n")
         table.writeheader()
-        table.writerows({key: _plain(value) for key, value in row.items()} for row in rows)
+        table.writerows({key: _in_a_cell(value) for key, value in row.items()} for row in rows)
         return
     from rich.console import Console
     from rich.table import Table
@@ -149,7 +149,17 @@ def plot_target(path: Path) -> Path:
 def _plain(value: Any) -> Any:
     """A value as JSON knows it; JSON has no NaN and no infinity."""
     value = value.item() if hasattr(value, "item") else value
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _in_a_cell(value: Any) -> Any:
+    """A value in a CSV file; what has parts is written as JSON."""
+    plain = _plain(value)
+    return json.dumps(plain, ensure_ascii=False) if isinstance(plain, dict | list) else plain
 
 
 def _shown(value: Any) -> str:

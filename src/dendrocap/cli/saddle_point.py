@@ -9,7 +9,7 @@ import typer
 
 from dendrocap.cli.option_groups import spread
 from dendrocap.cli.output import CsvFlag, JsonFlag, PlotPath
-from dendrocap.cli.theory_grid import GridOptions, run
+from dendrocap.cli.theory_grid import GridOptions, fields_of, run
 
 __all__ = ["saddle_point"]
 
@@ -52,7 +52,7 @@ def saddle_point(
     run(
         grid,
         saddle_point_points,
-        list(SADDLE_POINT_FIELDS),
+        fields_of(SADDLE_POINT_FIELDS),
         ["Q", "q", "M_bar", "Q_hat", "q_hat", "M_hat", "free_entropy", "stability"],
         as_json=as_json,
         as_csv=as_csv,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -14,7 +14,7 @@ from dendrocap.cli.output import emit, message, plot_target, progress
 from dendrocap.cli.ranges import values
 from dendrocap.errors import InvalidParameter, NoSolution
 
-__all__ = ["GridOptions", "run", "steps_of_breaking"]
+__all__ = ["GridOptions", "fields_of", "run", "steps_of_breaking"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,9 +46,14 @@ class GridOptions:
         return () if asked is None else steps_of_breaking(asked)
 
     @property
+    def more(self) -> dict[str, list[Any]]:
+        """Parameters beyond the usual ones that were given, with their values."""
+        return {"rsb": list(self.steps)} if self.steps else {}
+
+    @property
     def inputs(self) -> list[str]:
         """Names of the columns that hold inputs."""
-        return [*self.parameters, *(["rsb"] if self.steps else [])]
+        return [*self.parameters, *self.more]
 
     def cases(self) -> list[tuple[Any, dict[str, list[Any]]]]:
         """Each non-linearity with the values of the parameters that it has."""
@@ -57,8 +62,7 @@ class GridOptions:
         numbers: dict[str, list[Any]] = {
             name: values("--" + name.replace("_", "-"), getattr(self, name), log=self.log) for name in self.parameters
         }
-        if self.steps:
-            numbers["rsb"] = list(self.steps)
+        numbers |= self.more
         found = []
         for name in self.nonlinearity.split(","):
             g = named_nonlinearity(name.strip())
@@ -70,7 +74,7 @@ class GridOptions:
 def run(
     grid: GridOptions,
     points: Callable[..., Iterable[Any]],
-    fields: Sequence[str],
+    described: Callable[[Any], Mapping[str, Any]],
     shown: Sequence[str],
     *,
     as_json: bool,
@@ -78,41 +82,61 @@ def run(
     plot: Path | None,
     y: str,
     y_label: str,
+    notes: Callable[[list[dict[str, Any]]], Iterable[str]] = lambda rows: (),
+    long: bool = False,
 ) -> None:
-    """Solve the ``points`` of a grid and print them; ``fields`` are all results, ``shown`` those of the table."""
+    """Solve the ``points`` of a grid and print them.
+
+    ``described`` gives all that a row says of a solution, None included; ``shown`` are the columns of the table.
+    """
     from dendrocap.model import NeuronSpec, TaskSpec
-    from dendrocap.theory.parameter_grids import specified
+    from dendrocap.theory.parameter_grids import SIZES, specified
 
     target = plot_target(plot) if plot else None
     cases = grid.cases()
     varied = _varied(cases)
     along = [name for name in varied if name != "rsb"]  # steps of breaking become lines, not an axis
-    if target and len(along) != 1:
-        raise InvalidParameter(f"--plot needs exactly one parameter with several values; {len(along)} have them")
+    if target and not along:
+        raise InvalidParameter("--plot needs a parameter with several values, such as --theta-d 0.1:1:10")
     for g, numbers in cases:  # a value that is never allowed is bad input, not a point without an answer
         for name, listed in numbers.items():
             for number in listed:
-                specified(NeuronSpec(g, 0.5, 0.5), TaskSpec(), {name: number})
+                if name not in SIZES:
+                    specified(NeuronSpec(g, 0.5, 0.5), TaskSpec(), {name: number})
     rows: list[dict[str, Any]] = []
     with progress(sum(math.prod(map(len, numbers.values())) for _, numbers in cases), "solving") as step:
+        # A long point tells how far it is in itself.
+        inner: dict[str, Any] = {"callback": lambda share, words: step(len(rows) + share, note=words)} if long else {}
         for g, numbers in cases:
             # Every threshold is a coordinate of the grid; those given here are never used.
-            for point in points(NeuronSpec(g, 0.5, 0.5), **numbers):
+            for point in points(NeuronSpec(g, 0.5, 0.5), **numbers, **inner):
                 given = {name: point.case.get(name) for name in grid.inputs}
-                found = {field: getattr(point.solution, field, None) for field in fields}
-                rows.append({"nonlinearity": g.name} | given | found | {"reason": point.reason})
-                step()
+                rows.append(
+                    {"nonlinearity": g.name} | given | dict(described(point.solution)) | {"reason": point.reason}
+                )
+                step(len(rows))
     failed = [row for row in rows if row["reason"]]
     if len(failed) == len(rows):
         raise NoSolution(failed[0]["reason"])
     emit(rows, as_json=as_json, as_csv=as_csv, columns=["nonlinearity", *varied, *shown])
+    if not (as_json or as_csv):
+        for note in notes(rows):
+            typer.echo(note)
     if failed:
         message(f"{len(failed)} of {len(rows)} points have no answer; the first: {failed[0]['reason']}")
     if target:
         from dendrocap import plot as plots
 
-        plots.save(plots.curves(rows, along[0], y, y_label, log=grid.log), target)
+        axis = max(along, key=lambda name: len(dict.fromkeys(row[name] for row in rows)))
+        family = [name for name in along if name != axis]
+        plots.save(plots.curves(rows, axis, y, y_label, log=grid.log, family=family), target)
         message(f"figure: {target}")
+
+
+def fields_of(names: Iterable[str]) -> Callable[[Any], dict[str, Any]]:
+    """A description by attributes of the solution; None where there is none."""
+    listed = list(names)
+    return lambda solution: {name: getattr(solution, name, None) for name in listed}
 
 
 def steps_of_breaking(text: str) -> tuple[int | str, ...]:

@@ -36,6 +36,8 @@ Rows = Sequence[Mapping[str, Any]]
 
 # Dashes by steps of breaking; further numbers of steps share one.
 STEP_DASHES = {0: SYMMETRIC["ls"], 1: ONE_STEP["ls"], "full": MANY_STEPS["ls"]}
+MARKS = "os^vD"  # of the members of a family of lines
+SYMBOLS = {name: label[label.index("$") :] for name, label in AXIS_LABELS.items() if "$" in label}
 # The line of each column of a table of loads.
 LOAD_LINES = {"alpha_rs": SYMMETRIC, "alpha_1": ONE_STEP, "alpha_full": MANY_STEPS, "alpha_at": UNSTABLE}
 # Label, colour and marker per solver, in the order of the legend; Okabe and Ito's colours.
@@ -57,6 +59,7 @@ def curves(
     *,
     log: bool = False,
     legend: bool = True,
+    family: Sequence[str] = (),
     ax: Axes | None = None,
 ) -> Figure:
     r"""A result of the theory against one parameter, one line per non-linearity.
@@ -74,8 +77,10 @@ def curves(
         Whether the parameter has a logarithmic axis.
     legend : bool
         Whether the lines are named.
+    family : sequence of str
+        Further parameters, each combination of which has a line of its own.
     ax : Axes, optional
-        Where to draw; by default in a new figure.
+        Where to draw; by default in a new figure. Errors in a column ``error`` are drawn as bars.
 
     Examples
     --------
@@ -89,14 +94,29 @@ def curves(
     """
     listed: Rows = rows if isinstance(rows, Sequence) else rows.to_dict("records")
     with drawing_axes(1, 2.6, ax) as (figure, axes):
-        for name, steps in dict.fromkeys((row["nonlinearity"], row.get("rsb", 0)) for row in listed):
-            own = [row for row in listed if (row["nonlinearity"], row.get("rsb", 0)) == (name, steps)]
-            line = [(row[x], row[y]) for row in own if None not in (row[x], row[y])]
+        kinds: dict[tuple[Any, ...], list[Any]] = {}
+        for row in listed:
+            member = tuple(row[name] for name in family)
+            kinds.setdefault((row["nonlinearity"], row.get("rsb", 0), member), []).append(row)
+        members = list(dict.fromkeys(member for _, _, member in kinds))
+        for (name, steps, member), own in kinds.items():
+            line = [row for row in own if None not in (row[x], row[y])]
             if not line:
                 continue
             label = LABELS[name] if steps == 0 else f"{LABELS[name]}, {steps} RSB"
+            label = ", ".join(
+                [label, *(f"{SYMBOLS[key]} = {value:g}" for key, value in zip(family, member, strict=True))]
+            )
             dashes = "--" if name == Linear.name else STEP_DASHES.get(steps, "-.")
-            axes.plot(*zip(*line, strict=True), color=PALETTE[name], label=label, ls=dashes)
+            place = members.index(member)
+            look: dict[str, Any] = {"color": PALETTE[name], "ls": dashes, "label": label}
+            if len(members) > 1:  # a family in shades of one colour, and with marks of its own
+                look |= {"alpha": 1.0 - 0.6 * place / (len(members) - 1), "marker": MARKS[place % len(MARKS)], "ms": 3}
+            axes.plot([row[x] for row in line], [row[y] for row in line], **look)
+            bars = [row for row in line if row.get("error") is not None and math.isfinite(row["error"])]
+            if bars:
+                at, up, size = ([row[key] for row in bars] for key in (x, y, "error"))
+                axes.errorbar(at, up, yerr=size, fmt="none", ecolor=PALETTE[name], alpha=look.get("alpha", 1.0), lw=0.7)
         axes.set_xlabel(AXIS_LABELS[x])
         axes.set_ylabel(AXIS_LABELS[y] if y_label is None else y_label)
         if log:
@@ -246,14 +266,14 @@ def neuron_at_capacity(
     >>> figure.axes[1].get_title()
     '$\\alpha_c = 4.9513$'
     """
-    g = solution.neuron.levels[0].nonlinearity
+    g = solution.neuron.tree[0].nonlinearity
     colour = PALETTE[g.name]
     with drawing(2.9, 2.7, figure) as figure:
         dendrite, capacity, weights = figure.subplots(1, 3)
         _draw_dendrite(dendrite, solution, branch_input, colour)
         capacity.plot(*curve, color=colour, label=LABELS[g.name])
         capacity.plot(*linear, color=PALETTE[Linear.name], ls="--", label=LABELS[Linear.name])
-        at = solution.neuron.levels[0].theta if axis == "theta_d" else solution.neuron.theta_s
+        at = solution.neuron.tree[0].theta if axis == "theta_d" else solution.neuron.theta_s
         capacity.plot([at], [solution.alpha_c], "o", color=colour, mec="0.1", ms=6)
         if axis == "theta_d":
             capacity.set_xscale("log")
@@ -267,7 +287,7 @@ def neuron_at_capacity(
 
 
 def _draw_dendrite(axes: Any, solution: CapacitySolution, x: Floats, colour: str) -> None:
-    values = solution.neuron.levels[0].nonlinearity(x)
+    values = solution.neuron.tree[0].nonlinearity(x)
     axes.plot(x, values, color=colour, label="g")
     top = max(float(values.max()), solution.neuron.theta_s)
     axes.set_ylim(min(0.0, float(values.min())), 1.3 * top)
