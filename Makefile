@@ -75,7 +75,7 @@ docs: $(VENV)/.docs
 	$(BIN)/python docs/check_site.py docs/_build/html
 
 bench: $(VENV)/.dev
-	for name in nonlinearities theory rsb explorer; do $(BIN)/python -m benchmarks.$$name || exit 1; done
+	for name in nonlinearities theory rsb branches explorer; do $(BIN)/python -m benchmarks.$$name || exit 1; done
 
 clean:
 	rm -rf $(VENV) .venv-oldest $(OUT) docs/_build docs/auto_gallery docs/reference/generated .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis
