@@ -24,6 +24,7 @@ from dendrocap.theory.finite.best_split import FINE, Split, best_split, finite_k
 from dendrocap.theory.finite.branch_law import SynapseState, exact_branch_law, input_skewness
 from dendrocap.theory.finite.soma import Sampled
 from dendrocap.theory.replica_symmetric import CapacitySolution
+from dendrocap.theory.roots import bracketed_root
 from dendrocap.theory.rsb.broken_capacity import BrokenCapacity
 from dendrocap.theory.rsb.many_steps import extrapolated
 from dendrocap.theory.validity import (
@@ -57,6 +58,7 @@ SHORT, EQUAL_K, UNEQUAL, FINITE_K, LAW = (
 )
 NEAREST, SHORT_ONE = "finite K, nearest optimum", "finite branches k = 1"
 CONVEX = "the solutions form a convex set: replica symmetry is exact"
+SINGLE = "a single branch with a g that never falls decides as a linear neuron does: replica symmetry is exact"
 GROWS = (
     "branches that are mostly on or mostly off exceed this value, which is that of equal branches; the capacity grows "
     "with the number of branches: give n_inputs and n_branches"
@@ -96,7 +98,8 @@ class Capacity(Displayed):
     alpha_c : float
         Patterns per synapse, the best estimate.
     error : float
-        Its error: statistical, plus 3 % where first-order corrections were multiplied; NaN with ``accuracy="fast"``.
+        Its error: statistical, plus 3 % and half the square of the correction for the number of branches where
+        first-order corrections were multiplied; NaN with ``accuracy="fast"``.
     n_patterns : int or None
         Patterns that the whole neuron stores; None without a number of inputs.
     bits, bits_per_synapse : float or None, float
@@ -339,6 +342,8 @@ class _Question:
             answer = _read(critical_capacity(self.spec, self.task, branch_size=self.branch_size))
             estimates[SHORT] = answer.alpha
             return self._result(answer, answer.alpha, 0.0, estimates, CONVEX, optimised=False, stable=True)
+        if self._n_branches == 1 and self.task.kappa == 0.0 and not self.spec.populations:
+            return self._single(estimates)
         self.tell(0.05, "steps of symmetry breaking")
         if not self.spec.populations:
             self._steps(estimates, None)
@@ -353,6 +358,17 @@ class _Question:
         if self.spec.populations:
             return self._prescribed(estimates)
         return self._split(estimates)
+
+    def _single(self, estimates: dict[str, float]) -> Capacity:
+        """One branch with a g that never falls: it decides as a linear neuron with another threshold does."""
+        (population,) = populations_of(self.spec, self.task, self.branch_size)
+        g, theta_s = population.nonlinearity, self.spec.theta_s
+        decides = bracketed_root(lambda x: float(g(x)) - theta_s, -1e3, 1e3).at
+        threshold = population.theta_d + decides / math.sqrt(population.branch_size)
+        linear = NeuronSpec(Linear(), threshold, 0.0)
+        answer = _read(critical_capacity(linear, self.task, branch_size=self.branch_size))
+        estimates[FINITE_K] = answer.alpha
+        return self._result(answer, answer.alpha, 0.0, estimates, SINGLE, optimised=False, stable=True)
 
     def _prescribed(self, estimates: dict[str, float]) -> Capacity:
         """Populations at their own mean outputs, with a finite soma."""
@@ -419,6 +435,8 @@ class _Question:
         shown = one if two is None else two
         kinds = tuple(weights_of(*pair) for pair in zip(populations, shown.state.sides, strict=True))
         shares = [population.share for population in populations]
+        # The next order is of the size of the square of the first.
+        first_order = FIRST_ORDER + 0.5 * (load.value / one.state.alpha - 1.0) ** 2
         answer = _Answer(
             alpha,
             math.fsum(share * kind.silent_fraction for share, kind in zip(shares, kinds, strict=True)),
@@ -428,7 +446,7 @@ class _Question:
         return self._result(
             answer,
             alpha,
-            error + FIRST_ORDER * alpha,
+            error + first_order * alpha,
             estimates,
             "",
             optimised=stable is False,
@@ -570,7 +588,11 @@ class _Question:
         skewness = 0.0
         if self.size is not None and answer.populations and self.task.f_in != 0.5:
             skewness = max(abs(input_skewness(kind.weights, self.task.f_in, n)) for kind in answer.populations)
-        broken = estimates.get(SHORT, estimates.get(TWO, alpha))
+        try:
+            symmetric = critical_capacity(self.spec, self.task, branch_size=self.branch_size).alpha_c
+        except NoSolution:
+            symmetric = None
+        broken = next((estimates[name] for name in (SHORT, SHORT_ONE, TWO, ONE) if name in estimates), alpha)
         return {
             "branch size": branch_size_flag(n),
             "active inputs per branch": active_inputs_flag(n, self.task.f_in, skewness),
@@ -578,7 +600,7 @@ class _Question:
                 None if self.size is None else self.size[1], self.finite_soma and FINITE_K in estimates
             ),
             "symmetry of branches": branch_symmetry_flag(stable, optimised, kappa_c, bool(self.spec.populations)),
-            "replica symmetry": replica_symmetry_flag(estimates.get(SYMMETRIC), broken),
+            "replica symmetry": replica_symmetry_flag(symmetric, broken),
             "range of theta_s": theta_s_flag(self.spec),
         }
 

@@ -49,7 +49,7 @@ def active_inputs_flag(n: float, f_in: float, skewness: float) -> Flag:
     if math.isinf(n):
         return Flag(GOOD, "infinitely many active inputs per branch")
     active = n * f_in
-    light = BAD if active < 3 else CAUTION if active < 10 or abs(skewness) > 0.3 else GOOD
+    light = BAD if active < 3 or skewness > 0.8 else CAUTION if active < 10 or skewness > 0.3 else GOOD
     return Flag(
         light, f"{active:.3g} active inputs per branch, skewness {skewness:.2g}; Gaussian from 10 and up to 0.3"
     )

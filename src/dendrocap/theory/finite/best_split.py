@@ -25,9 +25,9 @@ from dendrocap.theory.finite.soma import BranchInputs, Sampled, finite_k_energy
 __all__ = ["Split", "SplitSearch", "best_split", "finite_k_load"]
 
 SPLITS = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0, 12.0)  # in deviations of a branch's input
-COARSE, MEDIUM, FINE = (160, 16), (512, 32), (768, 32)  # outer and inner samples: to look, to choose, to answer
+COARSE, MEDIUM, FINE = (128, 12), (512, 32), (768, 32)  # outer and inner samples: to look, to choose, to answer
 RIVALS = 4  # splits that are chosen from with more samples
-PAST = 0.85  # a load this far below the best so far, after three splits that fell, ends the search
+OFF_THRESHOLD = 0.25  # least distance of saturated branches from the soma's threshold, in ranges of g
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ def best_split(
     tried = [evaluated(0.0, 0, equal, COARSE, 1)]
     places = range(len(SPLITS))
     for turn, n_on in enumerate(_numbers_on(population, theta_s, K)):
-        start, begin, falling, loads = None, 0.0, 0, [tried[0].load.value]
+        start, begin, loads = None, 0.0, [tried[0].load.value]
         for place, split in enumerate(SPLITS[: places.stop]):
             tell(0.8 * (turn + place / len(SPLITS)) / 2.0, f"split {split:g}, {n_on} of {K} branches on")
             try:
@@ -147,10 +147,6 @@ def best_split(
                 continue
             tried.append(evaluated(split, n_on, start, COARSE, 1))
             loads.append(tried[-1].load.value)
-            falling = falling + 1 if loads[-1] < loads[-2] else 0
-            # The load may fall and rise again beyond a barrier, but not from far below once it has had its maximum.
-            if falling >= 3 and loads[-1] < PAST * max(loads):
-                break
         # One branch more or less moves the optimum little: only its neighbourhood is looked at.
         best = max(range(len(loads)), key=loads.__getitem__) - 1
         places = range(max(best - 1, 0), min(best + 2, len(SPLITS)))
@@ -172,7 +168,7 @@ def best_split(
     alike = again(tried[0])
     best_of_all = alike if chosen.split == 0.0 else max(alike, again(chosen), key=lambda one: one.load.value)
     if near is not None:
-        near = alike if near.split == 0.0 else again(near)
+        near = alike if near.split == 0.0 else max(alike, again(near), key=lambda one: one.load.value)
     return SplitSearch(alike, best_of_all, near)
 
 
@@ -181,10 +177,15 @@ def _error(one: Split, other: Split) -> float:
 
 
 def _numbers_on(population: Population, theta_s: float, K: int) -> list[int]:
-    """How many branches may be on: the whole numbers around the share that the soma's threshold asks for."""
+    """How many branches may be on: the two whole numbers nearest to what the soma's threshold asks for.
+
+    Left out are numbers with which saturated branches alone put the soma on its threshold: all patterns would count as
+    stored there, with no margin at all.
+    """
     low, high = population.nonlinearity.range
     share = K * (theta_s - low) / (high - low)
-    return sorted({n for n in (math.floor(share), math.ceil(share)) if 1 <= n <= K - 1})
+    off = [n for n in range(1, K) if abs(n - share) >= OFF_THRESHOLD]
+    return sorted(sorted(off, key=lambda n: abs(n - share))[:2])
 
 
 def _nearest(tried: Sequence[Split], chosen: Split) -> Split | None:
