@@ -32,7 +32,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Side:
-    """One population at a point of the unknowns; conjugates are in the common units."""
+    """One population at a point of the unknowns [pop-weights]; conjugates are in the common units."""
 
     unknowns: Unknowns
     m: float
@@ -175,7 +175,7 @@ class PopulationEquations:
         return side, np.log(own_mu[:-1] * gap / common[:-1])
 
     def state(self, x: Floats) -> PopulationState:
-        """Everything at one point of the unknowns."""
+        """Everything at one point of the unknowns [pop-potential]."""
         self.evaluations += 1
         unknowns, means, shift = self.unpack(x)
         first, _ = self._side(0, unknowns[0], float(means[0]), None)
@@ -258,7 +258,7 @@ class PopulationEquations:
         Gamma0: float,
         force: Floats,
     ) -> tuple[Floats, list[float]]:
-        """Multipliers of the mean outputs, and what is left of the equations for m_p, Q_p, outputs and shift."""
+        """Multipliers of the mean outputs, and what is left of [pop-norm], of the outputs and of the shift."""
         h0, h1 = mu[-1] * r2[-1] - active, r2[-1]
         by_m, by_Q, norm_scale = [], [], []
         for population, side in zip(self.populations, sides, strict=True):

@@ -122,7 +122,7 @@ def knapsack(
     refinements: int,
     work: Scratch,
 ) -> float:
-    """d^2: least sum of squared moves / stiffness that raises the summed output by ``deficit``.
+    """d^2: least sum of squared moves / stiffness that raises the summed output by ``deficit`` [soma-distance].
 
     Gains come in steps. A dynamic programme over branches finds the best division of the deficit; each refinement
     divides the step and lets every branch move by one coarse step around the division found. At the end gains move

@@ -48,7 +48,7 @@ def active_inputs(f_in: float, branch_size: float) -> float:
 
 
 def input_skewness(weights: Weights, f_in: float, branch_size: float) -> float:
-    """Skewness of the summed input of a branch; above about 0.3 the Gaussian theory is off.
+    """Skewness of the summed input of a branch [skewness]; above about 0.3 the Gaussian theory is off.
 
     Parameters
     ----------
@@ -199,9 +199,9 @@ def exact_branch_law(
 
     Notes
     -----
-    Gamma_1 is that of thermal fluctuations of the active weights, without the direction in which the mean output of
-    a branch changes: that one is n times stiffer. Averages over branches are corrected by the scatter of their norm and
-    overlap, whose means are known.
+    Measures the kernels [branch-law]. Gamma_1 is that of thermal fluctuations of the active weights, without the
+    direction in which the mean output of a branch changes: that one is n times stiffer. Averages over branches are
+    corrected by the scatter of their norm and overlap, whose means are known.
     """
     populations = (synapses,) if isinstance(synapses, SynapseState) else tuple(synapses)
     n = whole_number("branch_size", branch_size, 2)

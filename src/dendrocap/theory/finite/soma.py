@@ -141,7 +141,8 @@ def finite_k_energy(
     """F_E of a soma with K branches at given inputs of the branches, by Monte Carlo.
 
     With replica symmetry -(1/2) E d^2, with one step of breaking (1/mu) E_z0 ln E_z1 exp(-mu d^2 / 2), both averaged
-    over labels; d^2 is the least sum of (change of input)^2 / stiffness that meets the margin.
+    over labels [finite-energy]; d^2 is the least sum of (change of input)^2 / stiffness that meets the margin
+    [soma-distance].
 
     Parameters
     ----------
@@ -227,7 +228,7 @@ def finite_k_capacity(
     """The one-step capacity of a neuron with ``n_branches`` equal branches, to first order in the change of F_E.
 
     F = F_S + alpha F_E vanishes at capacity and is stationary in all order parameters, so that at those of infinitely
-    many branches alpha_K = -F_S / F_E(K) = alpha_inf F_E(inf) / F_E(K).
+    many branches alpha_K = -F_S / F_E(K) = alpha_inf F_E(inf) / F_E(K) [finite-K].
 
     Parameters
     ----------
