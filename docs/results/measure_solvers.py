@@ -21,19 +21,18 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 from scipy.stats import linregress
 
+import dendrocap
 from dendrocap import (
     DendriticNeuron,
     NeuronSpec,
     Polsky,
     TaskSpec,
-    critical_capacity,
     noise_robustness,
     random_patterns,
     saddle_point,
 )
 from dendrocap.learning import bethe_free_entropy, patterns_at_load
 from dendrocap.learning.solvers import SOLVERS, solve
-from dendrocap.learning.solvers.scales import input_scale
 from dendrocap.numerics.statistics import standard_error
 
 HERE = Path(__file__).parent
@@ -196,17 +195,18 @@ def cell(row):
 
 
 def shares(options):
-    """What the annealed surrogate reaches, in per cent of the capacity at theta_d and at the shifted threshold."""
-    print("| theta_d | load | seconds of the solved runs | RSB | share | theta_eff | RSB there | share |")
-    print("|" + " --- |" * 8)
+    """What the annealed surrogate reaches, in per cent of three capacities."""
+    print("| theta_d | load | seconds | infinite size | share | equal branches | share | best estimate | share |")
+    print("|" + " --- |" * 9)
     for (solver, theta_d), row in sorted(summary(options.budget).items()):
         if solver != "surrogate":
             continue
-        shifted = input_scale(polsky(theta_d))
-        limits = [critical_capacity(NeuronSpec(Polsky(), x, 0.5), rsb="full").alpha_c for x in (theta_d, shifted)]
-        own, there = (f"{limit:.3f} | {row['alpha'] / limit:.0%}" for limit in limits)
+        found = dendrocap.capacity(polsky(theta_d))
+        limits = [found.estimates[name] for name in ("broken symmetry full", "finite K, equal branches")]
+        many, equal = (f"{limit:.3f} | {row['alpha'] / limit:.0%}" for limit in limits)
+        best = f"{found.alpha_c:.2f} ± {found.error:.2f} | {row['alpha'] / found.alpha_c:.0%}"
         seconds = ", ".join(f"{spent:.1f}" for spent in row["seconds"])
-        print(f"| {theta_d:g} | {row['alpha']:g} | {seconds} | {own} | {shifted:.3f} | {there} |", flush=True)
+        print(f"| {theta_d:g} | {row['alpha']:g} | {seconds} | {many} | {equal} | {best} |", flush=True)
 
 
 def figure(options):
@@ -268,16 +268,17 @@ def solutions(options):
 def lengths(options):
     """Whether short branches explain loads above the capacity at a small threshold: ``auto`` with longer ones."""
     theta_d = 0.01
-    print("| N, K | synapses per branch | load reached | theta_eff | RSB there |")
-    print("|" + " --- |" * 5)
+    print("| N, K | synapses per branch | load reached | finite branches | finite K, equal branches | best estimate |")
+    print("|" + " --- |" * 6)
     for n_inputs, n_branches in ((999, 81), (999, 27), (999, 9), (2997, 27)):
         neuron, load = polsky(theta_d, n_inputs, n_branches), 0.95
-        shifted = input_scale(neuron)
-        capacity = critical_capacity(NeuronSpec(Polsky(), shifted, 0.5), rsb=2).alpha_c
+        found = dendrocap.capacity(neuron)
+        equal = [f"{found.estimates[name]:.3f}" for name in ("finite branches", "finite K, equal branches")]
         while sum(timed(solve, neuron, load + 0.05, seed, options.budget)[0].solved for seed in SEEDS) >= 2:
             load = round(load + 0.05, 4)
         size = f"{n_inputs}, {n_branches} | {n_inputs / n_branches:.0f}"
-        print(f"| {size} | {load:g} | {shifted:.3f} | {capacity:.3f} |", flush=True)
+        best = f"{found.alpha_c:.2f} ± {found.error:.2f}"
+        print(f"| {size} | {load:g} | {' | '.join(equal)} | {best} |", flush=True)
 
 
 def sizes(options):

@@ -3,7 +3,7 @@ Fig. 2a: capacity against the dendritic threshold
 =================================================
 
 Replica-symmetric capacity, computed on the fly; the inset shows how widely the input of a branch is spread at
-capacity. An upper bound: :doc:`with symmetry breaking <../beyond/plot_breaking>` it is lower.
+capacity. Branches are equal; :doc:`with symmetry breaking <../beyond/plot_breaking>` the capacity is lower.
 """
 
 import matplotlib.pyplot as plt

@@ -21,7 +21,7 @@ class CapacityReport(Displayed):
     Attributes
     ----------
     alpha_c : float
-        Random associations per synapse at capacity, in the replica-symmetric estimate, an upper bound.
+        Random associations per synapse at capacity, in the replica-symmetric estimate for long, equal branches.
     n_patterns : float
         alpha_c N, the associations that all synapses store together.
     bits_per_synapse : float

@@ -245,8 +245,8 @@ def capacity(
     --------
     >>> from dendrocap import NeuronSpec, ReLU, capacity
     >>> found = capacity(NeuronSpec(ReLU(), theta_d=1.0, theta_s=0.5))
-    >>> print(f"{found.alpha_c:.3f} +- {found.error:.3f}, the paper has {found.paper_alpha_c:.3f}")
-    1.469 +- 0.001, the paper has 1.651
+    >>> print(f"{found.alpha_c:.4f} +- {found.error:.4f}, the paper has {found.paper_alpha_c:.3f}")
+    1.4689 +- 0.0001, the paper has 1.651
     """
     task = TaskSpec() if task is None else task
     choice("accuracy", accuracy, ("best", "fast"))

@@ -40,7 +40,7 @@ def critical_capacity(
     branch_size: float | None = None,
     start: BrokenCapacity | PopulationCapacity | None = None,
 ) -> CapacitySolution | BrokenCapacity | PopulationCapacity:
-    """Load beyond which no weights solve a random task.
+    """Load beyond which no weights solve a random task, if branches of one kind are alike.
 
     Here the typical overlap q of two solutions meets their squared norm Q: the cloud of solutions has shrunk to a
     point. With ``rsb=0`` this is the paper's replica-symmetric estimate. Above the de Almeida-Thouless load the cloud

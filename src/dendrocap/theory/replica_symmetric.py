@@ -61,7 +61,7 @@ class CapacitySolution(Displayed):
     Attributes
     ----------
     alpha_c : float
-        Patterns per synapse, P / N, beyond which no weights solve a random task.
+        Patterns per synapse, P / N, beyond which no weights of equal branches solve a random task, in this estimate.
     silent_fraction : float
         p0 = H(-B), the fraction of weights that are exactly zero.
     B, W_star : float

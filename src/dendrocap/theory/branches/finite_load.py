@@ -58,8 +58,8 @@ class TypicalWeights(Displayed):
 
     Examples
     --------
-    >>> from dendrocap import NeuronSpec, Polsky, TaskSpec, saddle_point
-    >>> (branches,) = saddle_point(NeuronSpec(Polsky(), 0.5, 0.5), TaskSpec(), 0.4, branch_size=50).populations
+    >>> from dendrocap import NeuronSpec, Polsky, saddle_point
+    >>> (branches,) = saddle_point(NeuronSpec(Polsky(), 0.5, 0.5), alpha=0.4, branch_size=50).populations
     >>> round(branches.weights.mean() / branches.W_bar, 9)
     1.0
     """

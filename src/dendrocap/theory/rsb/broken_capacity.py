@@ -40,7 +40,8 @@ class BrokenCapacity(Displayed):
     Attributes
     ----------
     alpha_c : float
-        Patterns per synapse beyond which no weights solve a random task, in this approximation.
+        Patterns per synapse beyond which no equal branches solve a random task, in this approximation. Unequal ones may
+        store more, see `branch_stability`.
     rsb : int or "full"
         Steps asked for.
     effective_levels : int
