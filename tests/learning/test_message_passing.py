@@ -8,6 +8,7 @@ from scipy.stats import linregress
 from dendrocap import (
     ConvergenceError,
     DendriticNeuron,
+    InvalidParameter,
     NeuronSpec,
     Polsky,
     ReLU,
@@ -174,6 +175,24 @@ def test_not_settling_is_said():
         bethe_free_entropy(SMALL, inputs, labels, max_iterations=2)
     assert not caught.value.last_iterate.converged
     assert not bethe_free_entropy(SMALL, inputs, labels, max_iterations=2, on_failure="return").converged
+
+
+def test_prescribed_differences_between_branches_are_kept():
+    neuron = DendriticNeuron(NeuronSpec(Polsky(), 0.5, 0.5), n_inputs=120, n_branches=6)
+    inputs, labels = random_patterns(30, 120, rng=5)
+    split = np.array([-0.5, 0.5] * 3)
+    messages = amp.Messages(neuron, inputs, np.where(labels, 1.0, -1.0), split=split)
+    for _ in range(100):
+        messages.sweep(0.5)
+    assert_allclose(messages.offset - messages.offset.mean(), split, atol=1e-12)
+    weights = messages.beliefs.mean.sum(axis=1)
+    assert weights[1::2].min() > weights[::2].max()  # a larger mean input needs larger weights
+    found = bethe_free_entropy(neuron, inputs, labels, split=split)
+    assert found.free_entropy == pytest.approx(messages.free_entropy(), abs=1e-4)
+    alike = bethe_free_entropy(neuron, inputs, labels)
+    assert bethe_free_entropy(neuron, inputs, labels, split=np.zeros(6)).free_entropy == alike.free_entropy
+    with pytest.raises(InvalidParameter, match="one finite number for each of 6 branches"):
+        bethe_free_entropy(neuron, inputs, labels, split=[0.1, -0.1])
 
 
 def excess_at_zero_tilt(n_inputs, instances, alpha=0.2):

@@ -20,6 +20,7 @@ from dendrocap import (
     saddle_point,
     stability_limit,
 )
+from dendrocap.theory.branches.finite_load import split_saddle_point
 
 BASAL_APICAL = NeuronSpec(
     populations=[Branches(Polsky(), 0.25, 0.5), Branches(SaturatingReLU(), 0.5, 0.5)], theta_s=0.5
@@ -167,3 +168,40 @@ def test_without_a_margin_the_optimum_runs_away():
 def test_stability_is_asked_of_like_branches():
     with pytest.raises(InvalidParameter, match="like branches"):
         branch_stability(BASAL_APICAL)
+
+
+def test_no_split_is_the_equal_state():
+    neuron = NeuronSpec(Polsky(), 0.5, 0.5)
+    equal = saddle_point(neuron, alpha=0.4, branch_size=50)
+    found = split_saddle_point(neuron, TaskSpec(), 0.4, (0.0, 0.0, 0.0), branch_size=50)
+    assert_allclose([found.free_entropy, found.Q, found.q], [equal.free_entropy, equal.Q, equal.q], rtol=1e-9)
+    assert_allclose(found.stability, equal.stability, rtol=1e-7)
+
+
+@pytest.mark.parametrize(("split", "free_entropy"), [(0.4, 0.7250), (1.0, 0.7401), (1.6, 0.7646)])
+def test_split_mean_inputs_against_reference_values(split, free_entropy):
+    found = split_saddle_point(NeuronSpec(Polsky(), 0.5, 0.5), TaskSpec(), 0.4, (-split / 2, split / 2), 50)
+    assert_allclose(found.free_entropy, free_entropy, atol=6e-5)
+    off, on = found.populations
+    assert_allclose(on.preactivation_mean - off.preactivation_mean, split, rtol=1e-12)
+    assert_allclose(0.5 * (off.mean_output + on.mean_output), 0.5, rtol=1e-9)
+
+
+@pytest.mark.parametrize("branch_size", [None, 50.0])
+def test_free_entropy_of_a_split_falls_with_the_load_by_the_energetic_term(branch_size):
+    task, h = TaskSpec(0.4, 0.3, 0.1), 1e-4
+
+    def at(alpha):
+        return split_saddle_point(NeuronSpec(Polsky(), 0.5, 0.4), task, alpha, (-0.8, 0.1, 0.7), branch_size)
+
+    slope = (at(0.3 + h).free_entropy - at(0.3 - h).free_entropy) / (2.0 * h)
+    assert_allclose(slope, at(0.3).energetic_term, rtol=1e-6)
+
+
+def test_prescribed_outputs_are_freer_than_prescribed_inputs():
+    """Each population then has a multiplier of its own, so the same outputs have the larger volume."""
+    neuron = NeuronSpec(Polsky(), 0.5, 0.5)
+    found = split_saddle_point(neuron, TaskSpec(), 0.4, (-0.5, 0.5))
+    kinds = [Branches(Polsky(), 0.5, 0.5, mean_output=one.mean_output) for one in found.populations]
+    other = saddle_point(NeuronSpec(populations=kinds, theta_s=0.5), alpha=0.4)
+    assert 0.0 < other.free_entropy - found.free_entropy < 0.01

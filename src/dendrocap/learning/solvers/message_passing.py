@@ -3,8 +3,8 @@
 Inputs are centred, x = xi - f_i, and every branch has the offset m = sum_i f_i W_li / sqrt(n_l) - sqrt(n_l) theta_d,
 which all patterns and, as in the theory, all branches share. The prior on W >= 0 is flat; what keeps weights finite is
 the offset, whose conjugate field h_l plays the part of the theory's M_hat. At zero load this is the exponential
-distribution of [zero-load]. Offsets that may differ from branch to branch run away: a branch that is always on
-may have any weights, so that the volume of all solutions is infinite.
+distribution of [zero-load]. Offsets that may differ from branch to branch run away, because a branch that is always on
+may have any weights; differences between them can be prescribed.
 Formulas are listed under [amp-...] in docs/equations.md and derived in docs/solvers.md.
 """
 
@@ -27,7 +27,7 @@ from dendrocap.model.neuron import DendriticNeuron
 from dendrocap.model.patterns import PackedPatterns, binary_patterns
 from dendrocap.numerics.quadrature import trapezoidal_rule
 from dendrocap.numerics.truncated_normal import TruncatedNormal, truncated_normal
-from dendrocap.validation import choice, real_number, whole_number
+from dendrocap.validation import choice, real_number, refuse, whole_number
 
 __all__ = ["BetheEstimate", "MessagePassing", "bethe_free_entropy"]
 
@@ -91,6 +91,7 @@ class Messages:
         signs: Floats,
         kappa: float = 0.0,
         n_nodes: int = ESTIMATE_NODES,
+        split: Floats | float = 0.0,
     ) -> None:
         from dendrocap.learning.solvers import _kernels
 
@@ -115,7 +116,7 @@ class Messages:
         shape = (n_patterns, neuron.n_branches)
         self.response, self.curvature = np.zeros(shape), np.zeros(shape)
         self.log_norm = np.zeros(n_patterns)
-        self.offset = np.full(neuron.n_branches, crossing(neuron.nonlinearity, neuron.spec.theta_s))
+        self.offset = np.full(neuron.n_branches, crossing(neuron.nonlinearity, neuron.spec.theta_s)) + split
         self.field = np.zeros(neuron.n_branches)
         self.precision, self.push = np.full(neuron.weights_shape, 1e-6), np.zeros(neuron.weights_shape)
         self._set_beliefs()
@@ -220,6 +221,7 @@ def bethe_free_entropy(
     labels: ArrayLike,
     *,
     kappa: float = 0.0,
+    split: ArrayLike | None = None,
     damping: float = 0.5,
     max_iterations: int = 500,
     tolerance: float = 1e-4,
@@ -233,6 +235,8 @@ def bethe_free_entropy(
         The task.
     kappa : float
         Margin asked for.
+    split : array of float, shape (n_branches,), optional
+        How far the mean input of each branch lies from a common one, which is found; by default all branches share it.
     damping : float
         Share of the old messages that is kept in each sweep, in [0, 1). What is not kept is halved after every hundred
         sweeps that did not settle.
@@ -260,7 +264,10 @@ def bethe_free_entropy(
     fresh = 1.0 - real_number("damping", damping, 0.0, 1.0, high_open=True)
     most = whole_number("max_iterations", max_iterations, 1)
     patterns = binary_patterns(inputs, labels, neuron.n_inputs)
-    messages = Messages(neuron, patterns.dense, patterns.signs, real_number("kappa", kappa, 0.0))
+    distances = np.zeros(neuron.n_branches) if split is None else np.asarray(split, dtype=float)
+    if distances.shape != (neuron.n_branches,) or not np.all(np.isfinite(distances)):
+        raise refuse("split", split, f"one finite number for each of {neuron.n_branches} branches")
+    messages = Messages(neuron, patterns.dense, patterns.signs, real_number("kappa", kappa, 0.0), split=distances)
     residual, iterations = np.inf, 0
     while residual > tolerance and iterations < most:
         # Oscillations between branches need more damping than most tasks do.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -29,7 +29,13 @@ from dendrocap.theory.newton import newton
 from dendrocap.theory.weight_distributions import Preactivation
 from dendrocap.validation import real_number
 
-__all__ = ["PopulationSaddlePoint", "TypicalWeights", "population_saddle_point", "population_stability_limit"]
+__all__ = [
+    "PopulationSaddlePoint",
+    "TypicalWeights",
+    "population_saddle_point",
+    "population_stability_limit",
+    "split_saddle_point",
+]
 
 Floats = NDArray[np.float64]
 
@@ -177,16 +183,26 @@ class _Soma(NamedTuple):
 
 
 class _FiniteLoad:
-    """The equations of a set of populations."""
+    """The equations of a set of populations.
 
-    def __init__(self, populations: Sequence[Population], task: TaskSpec, nodes: int = NODES) -> None:
-        self.populations, self.task = tuple(populations), task
+    Either every population has its own mean output, or ``split`` says how far the mean inputs lie from a common one,
+    which is the last unknown: only the average output is then prescribed.
+    """
+
+    def __init__(
+        self,
+        populations: Sequence[Population],
+        task: TaskSpec,
+        nodes: int = NODES,
+        split: Sequence[float] | None = None,
+    ) -> None:
+        self.populations, self.task, self.split = tuple(populations), task, split
         self.evaluations = 0
         self._kernels = [PopulationKernel(population, nodes) for population in populations]
         self._step = FIELD_STEP * NODES / nodes
         self._shift = 0.0
 
-    def _side(self, p: int, log_A: float, log_xi: float) -> _Side:
+    def _side(self, p: int, log_A: float, log_xi: float, m: float | None = None) -> _Side:
         from dendrocap.theory._kernels import entropic_centre
 
         if not (abs(log_A) < 300.0 and abs(log_xi) < 300.0):
@@ -198,10 +214,13 @@ class _FiniteLoad:
         ratio = unit.mean_squared + unit.variance
         if not (math.isfinite(ratio) and unit.variance > 0.0):
             raise ConvergenceError("the weights have no finite moments", last_iterate=(log_A, log_xi))
-        m = kernel.mean_input(ratio)
+        output = population.mean_output if m is None else None
+        m = kernel.mean_input(ratio) if m is None else m
         W = population.W_bar(m)
+        if not W > 0.0:
+            raise ConvergenceError("no weights have this mean input", last_iterate=(log_A, log_xi, m))
         Q, dq, A_hat = ratio * W**2, unit.variance * W**2, (root / W) ** 2
-        norm = kernel.norm(m, Q, population.mean_output)
+        norm = kernel.norm(m, Q, output)
         return _Side(
             m=m,
             W_bar=W,
@@ -216,9 +235,10 @@ class _FiniteLoad:
         )
 
     def point(self, x: Floats) -> _Point:
-        """Everything at the unknowns (ln A_p, ln xi_p)."""
+        """Everything at the unknowns (ln A_p, ln xi_p), and with a split the common mean input."""
         self.evaluations += 1
-        sides = tuple(self._side(p, *x[2 * p : 2 * p + 2]) for p in range(len(self.populations)))
+        means = [None] * len(self.populations) if self.split is None else [float(x[-1]) + part for part in self.split]
+        sides = tuple(self._side(p, x[2 * p], x[2 * p + 1], m) for p, m in enumerate(means))
         D0 = sum(
             population.fraction * (side.norm.Gamma0 - side.overlap.D1)
             for population, side in zip(self.populations, sides, strict=True)
@@ -232,18 +252,28 @@ class _FiniteLoad:
         shift = balanced_shift(soma, self.task, self._shift * math.sqrt(D0), self._step)
         self._shift = shift / math.sqrt(D0)
         energetic = Energetic.at(soma, self.task, shift, self._step)
+        # What the mean input changes: energy, entropy of the weights, output. Tied inputs change together.
+        turns = np.array(
+            [
+                (
+                    energetic.f2 * side.norm.Gamma0_m + energetic.f1_squared * side.overlap.D1_m,
+                    2.0 * population.length * population.W_slope * side.M_hat,
+                    side.norm.output_m,
+                )
+                for population, side in zip(self.populations, sides, strict=True)
+            ]
+        )
+        if self.split is not None:
+            turns[:] = np.average(turns, axis=0, weights=[population.fraction for population in self.populations])
         asked = []
-        for population, side in zip(self.populations, sides, strict=True):  # [pop-sp]
+        for population, side, (energy, entropy, output) in zip(self.populations, sides, turns, strict=True):  # [pop-sp]
             norm, overlap = side.norm, side.overlap
-            m_Q = -norm.output_Q / norm.output_m
+            m_Q = -norm.output_Q / output
             asked += [
                 energetic.f1_squared * overlap.C_q / population.length,
-                -(
-                    energetic.f2 * (norm.Gamma0_Q + m_Q * norm.Gamma0_m)
-                    + energetic.f1_squared * (overlap.D1_Q + m_Q * overlap.D1_m)
-                )
+                -(energetic.f2 * norm.Gamma0_Q + energetic.f1_squared * overlap.D1_Q + m_Q * energy)
                 / population.length,
-                2.0 * m_Q * population.W_slope * side.M_hat,
+                m_Q * entropy / population.length,
             ]
         return _Point(sides, energetic, shift, D0, D1, np.array(asked))
 
@@ -256,6 +286,11 @@ class _FiniteLoad:
                 math.log(load * q_asked / side.q_hat),
                 (load * A_asked + A_fixed) / side.A_hat - 1.0,
             ]
+        if self.split is not None:
+            pairs = zip(self.populations, point.sides, strict=True)
+            found.append(
+                sum(population.fraction * (side.norm.output - population.mean_output) for population, side in pairs)
+            )
         return np.array(found)
 
     def stability(self, point: _Point, load: float) -> float:
@@ -339,6 +374,52 @@ def population_saddle_point(
     return _polished(equations, neuron, branch_size, x0 + part * (x1 - x0), log_load)
 
 
+def split_saddle_point(
+    neuron: NeuronSpec, task: TaskSpec, alpha: float, split: Sequence[float], branch_size: float | None = None
+) -> PopulationSaddlePoint:
+    """The typical solutions of like branches whose mean inputs lie at prescribed distances from a common one.
+
+    Parameters
+    ----------
+    neuron : NeuronSpec
+        Branches of one kind.
+    alpha : float
+        Load, below the replica-symmetric capacity of equal branches.
+    split : sequence of float
+        The distances, one for each of as many equal shares of the branches.
+    branch_size : float, optional
+        Synapses per branch.
+
+    Notes
+    -----
+    Message passing keeps distances of this kind, so that the two can be compared. Populations with prescribed mean
+    outputs are others: each has a multiplier of its own, and at the same outputs they have the larger free entropy.
+
+    Examples
+    --------
+    >>> from dendrocap import NeuronSpec, Polsky, TaskSpec
+    >>> point = split_saddle_point(NeuronSpec(Polsky(), 0.5, 0.5), TaskSpec(), 0.4, (-0.5, 0.5), branch_size=50)
+    >>> round(point.free_entropy, 4), [round(one.mean_output, 2) for one in point.populations]
+    (0.7401, [0.28, 0.72])
+    """
+    start = population_saddle_point(neuron, task, alpha, branch_size)
+    (one,) = populations_of(neuron, task, branch_size)
+    parts = [replace(one, fraction=1.0 / len(split))] * len(split)
+    x, log_load = np.append(np.tile(start.x, len(split)), start.populations[0].preactivation_mean), math.log(alpha)
+    at, step = 0.0, 1.0
+    while True:
+        equations = _FiniteLoad(parts, task, split=[min(at + step, 1.0) * distance for distance in split])
+        solved = newton(partial(equations.residuals, log_load=log_load), x, target=1e-8, most=15, reach=2.0)
+        if solved.residual < 1e-6:
+            x, at = solved.x, min(at + step, 1.0)
+            if at == 1.0:
+                return _polished(equations, neuron, branch_size, x, log_load)
+        else:
+            step *= 0.4
+            if step < SHORTEST_STEP:
+                raise ConvergenceError(f"the solutions were followed to {at:.3g} of the split only", last_iterate=x)
+
+
 def _shortened(neuron: NeuronSpec, task: TaskSpec, branch_size: float, log_load: float) -> Floats:
     """Unknowns at a load, followed from long branches to short ones."""
     x = population_saddle_point(neuron, task, math.exp(log_load)).x
@@ -398,7 +479,7 @@ def _described(
             TypicalWeights(
                 fraction=population.fraction,
                 length=population.length,
-                mean_output=population.mean_output,
+                mean_output=side.norm.output,
                 W_bar=side.W_bar,
                 Q=side.Q,
                 q=side.Q - side.dq,
