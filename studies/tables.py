@@ -1,0 +1,72 @@
+"""What the studies share: CSV tables that grow row by row, Markdown tables, and loads that learning has reached."""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+IMAGES = ROOT / "docs" / "images"
+
+Row = Mapping[str, Any]
+
+
+def stored(path: Path) -> list[dict[str, str]]:
+    """The rows of a table, none if it does not exist."""
+    if not path.exists():
+        return []
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def append(path: Path, row: Row) -> None:
+    """One more row; a new table starts with the names of its columns."""
+    new = not path.exists()
+    with path.open("a", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(row), lineterminator="\n")
+        if new:
+            writer.writeheader()
+        writer.writerow(row)
+    print(*row.values(), flush=True)
+
+
+def fill(path: Path, settings: Iterable[Sequence[Any]], keys: Sequence[str], compute: Callable[..., Row]) -> None:
+    """Compute the rows that a table lacks; it may be stopped and started again."""
+    for setting in settings:
+        wanted = tuple(f"{value:g}" for value in setting)
+        if not any(tuple(row[key] for key in keys) == wanted for row in stored(path)):
+            append(path, {**dict(zip(keys, wanted, strict=True)), **compute(*setting)})
+
+
+def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """The lines of a Markdown table."""
+    lines = ["| " + " | ".join(header) + " |", "|" + " --- |" * len(header)]
+    return [*lines, *("| " + " | ".join(row) + " |" for row in rows)]
+
+
+def uncertain(value: str | float, error: str | float, digits: int = 2) -> str:
+    """A number and its error."""
+    return f"{float(value):.{digits}f} ± {float(error):.{digits}f}"
+
+
+@cache
+def _solvers() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("measure_solvers", ROOT / "docs" / "results" / "measure_solvers.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def loads_reached(budget: float = 120.0) -> dict[float, float]:
+    """Largest load that `solve` reached at each theta_d, N = 999, K = 27, two of three seeds, within a budget."""
+    found = _solvers().summary(budget)
+    return {theta_d: row["alpha"] for (solver, theta_d), row in sorted(found.items()) if solver == "surrogate"}
