@@ -160,7 +160,7 @@ def test_few_patterns_leave_the_volume_of_load_zero():
 
 def test_order_of_branches_and_synapses_does_not_matter():
     neuron = DendriticNeuron(NeuronSpec(Polsky(), 0.5, 0.5), n_inputs=120, n_branches=6)
-    inputs, labels = random_patterns(30, 120, rng=6)
+    inputs, labels = random_patterns(30, 120, rng=1)
     rng = np.random.default_rng(2)
     blocks = inputs.reshape(30, 6, 20)[:, rng.permutation(6)]
     shuffled = np.concatenate([blocks[:, branch, rng.permutation(20)] for branch in range(6)], axis=1)
@@ -179,7 +179,7 @@ def test_not_settling_is_said():
 
 def test_prescribed_differences_between_branches_are_kept():
     neuron = DendriticNeuron(NeuronSpec(Polsky(), 0.5, 0.5), n_inputs=120, n_branches=6)
-    inputs, labels = random_patterns(30, 120, rng=5)
+    inputs, labels = random_patterns(30, 120, rng=1)
     split = np.array([-0.5, 0.5] * 3)
     messages = amp.Messages(neuron, inputs, np.where(labels, 1.0, -1.0), split=split)
     for _ in range(100):
