@@ -78,9 +78,9 @@ def sentences(parameters: Parameters) -> list[dict[str, str]]:
     if found.stable:
         said.append(("fine", "Replica symmetry is stable up to capacity: α_c is the answer of the theory."))
     elif math.isnan(found.stability_limit):
-        said.append(("warning", "Whether replica symmetry is stable could not be computed: α_c is an upper bound."))
+        said.append(("warning", "Whether replica symmetry is stable could not be computed: α_c may be too high."))
     else:
-        text = f"Replica symmetry is unstable above a load of {found.stability_limit:.3g}: α_c is an upper bound."
+        text = f"Replica symmetry is unstable above a load of {found.stability_limit:.3g}: the replica-symmetric α_c is too high."
         if not math.isnan(found.broken):
             text += f" With one step of symmetry breaking the capacity is {found.broken:.4g}."
         said.append(("warning", text))
