@@ -13,8 +13,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dendrocap import DendriticNeuron, NeuronSpec, Polsky, capacity
 from dendrocap.figures.curves import AXIS_LABELS
+
+from dendrocap import DendriticNeuron, NeuronSpec, Polsky, capacity
 from dendrocap.figures.style import COLUMN_WIDTH, house_style, save
 from studies.tables import IMAGES, Row, fill, loads_reached, markdown, stored, uncertain
 

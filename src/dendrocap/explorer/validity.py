@@ -80,7 +80,7 @@ def sentences(parameters: Parameters) -> list[dict[str, str]]:
     elif math.isnan(found.stability_limit):
         said.append(("warning", "Whether replica symmetry is stable could not be computed: α_c may be too high."))
     else:
-        text = f"Replica symmetry is unstable above a load of {found.stability_limit:.3g}: the replica-symmetric α_c is too high."
+        text = f"Replica symmetry is unstable above a load of {found.stability_limit:.3g}: α_c is too high."
         if not math.isnan(found.broken):
             text += f" With one step of symmetry breaking the capacity is {found.broken:.4g}."
         said.append(("warning", text))

@@ -24,7 +24,8 @@ from dendrocap.theory.finite.soma import BranchInputs, Sampled, finite_k_energy
 
 __all__ = ["Split", "SplitSearch", "best_split", "finite_k_load"]
 
-SPLITS = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0, 12.0)  # in deviations of a branch's input
+SPLITS = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0, 12.0, 16.0, 22.0, 30.0)  # in deviations of a branch's input
+WIDE = 12.0  # splits beyond are looked at only while the load is highest at the end
 COARSE, MEDIUM, FINE = (128, 12), (512, 32), (768, 32)  # outer and inner samples: to look, to choose, to answer
 RIVALS = 4  # splits that are chosen from with more samples
 OFF_THRESHOLD = 0.25  # least distance of saturated branches from the soma's threshold, in ranges of g
@@ -147,6 +148,8 @@ def best_split(
                 continue
             tried.append(evaluated(split, n_on, start, COARSE, 1))
             loads.append(tried[-1].load.value)
+            if split >= WIDE and max(loads) > max(loads[-2:]):
+                break
         # One branch more or less moves the optimum little: only its neighbourhood is looked at.
         best = max(range(len(loads)), key=loads.__getitem__) - 1
         places = range(max(best - 1, 0), min(best + 2, len(SPLITS)))
