@@ -50,12 +50,12 @@ def generalise(
     Example: dendrocap generalise mnist --preset quick --plot mnist.png
     """
     from dendrocap.cli.output import progress
-    from dendrocap.datasets import TASKS
+    from dendrocap.datasets import BINARY_SETS
     from dendrocap.experiments.generalise import GeneralisationCurve, summary
     from dendrocap.experiments.generalise import generalise as run
     from dendrocap.validation import choice, whole_number
 
-    choice("dataset", dataset, tuple(TASKS))
+    choice("dataset", dataset, tuple(BINARY_SETS))
     n_train, max_epochs, n_seeds = PRESETS[choice("--preset", preset, tuple(PRESETS))]
     n_train = images if images is not None else n_train
     max_epochs = whole_number("--max-epochs", learning.max_epochs or max_epochs, 1)
@@ -92,11 +92,11 @@ def generalise(
             curves, interrupted = sorted(kept, key=lambda curve: (curve.contender, curve.seed)), True
     rows = summary(curves)
     last = [row for row in rows if row["epoch"] == rows[-1]["epoch"]]
-    emit(rows if as_json else last, as_json=as_json, title=f"{TASKS[dataset].meaning}, {n_seeds} seeds")
+    emit(rows if as_json else last, as_json=as_json, title=f"{BINARY_SETS[dataset].meaning}, {n_seeds} seeds")
     if target:
         from dendrocap import plot as plots
 
-        plots.save(plots.generalisation(rows, TASKS[dataset].meaning), target)
+        plots.save(plots.generalisation(rows, BINARY_SETS[dataset].meaning), target)
         message(f"figure: {target}")
     if interrupted:
         message(f"interrupted: {len(curves)} of {2 * n_seeds} runs were finished and are shown")

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dendrocap.datasets import TASKS, BinaryTask, image_task
+from dendrocap.datasets import BINARY_SETS, BinarySet, binary_set
 from dendrocap.display import Displayed
 from dendrocap.errors import InvalidParameter
 from dendrocap.learning import SGD, Recipe
@@ -98,7 +98,7 @@ def contenders(
 
 
 def generalisation_curve(
-    images: BinaryTask,
+    images: BinarySet,
     contender: Contender,
     *,
     seed: int,
@@ -109,7 +109,7 @@ def generalisation_curve(
 
     Parameters
     ----------
-    images : BinaryTask
+    images : BinarySet
         Training and test images.
     contender : Contender
         The neuron and how it learns.
@@ -173,10 +173,10 @@ def generalise(
     **linear
         As for `contenders`.
     """
-    choice("dataset", dataset, tuple(TASKS))
+    choice("dataset", dataset, tuple(BINARY_SETS))
 
     def run(seed: int, stop: Callable[..., bool]) -> list[GeneralisationCurve]:
-        images = image_task(dataset, n_train=n_train, rng=seed)
+        images = binary_set(dataset, n_train=n_train, rng=seed)
         curves = []
         for contender in contenders(images.n_inputs, neuron, recipe, n_branches=n_branches, **linear):
             curve = generalisation_curve(images, contender, seed=seed, every=every, stop=stop)

@@ -78,10 +78,10 @@ class TrainingState(Displayed):
     Examples
     --------
     >>> from dendrocap import SGD, LinearNeuron, random_patterns, train
-    >>> neuron, task, rule = LinearNeuron(0.5, 99), random_patterns(90, 99, rng=0), SGD(0.1)
-    >>> at_once = train(neuron, *task, algorithm=rule, max_epochs=20, seed=0)
-    >>> half = train(neuron, *task, algorithm=rule, max_epochs=10, seed=0)
-    >>> rest = train(neuron, *task, algorithm=rule, max_epochs=20, resume=half.state)
+    >>> neuron, patterns, rule = LinearNeuron(0.5, 99), random_patterns(90, 99, rng=0), SGD(0.1)
+    >>> at_once = train(neuron, *patterns, algorithm=rule, max_epochs=20, seed=0)
+    >>> half = train(neuron, *patterns, algorithm=rule, max_epochs=10, seed=0)
+    >>> rest = train(neuron, *patterns, algorithm=rule, max_epochs=20, resume=half.state)
     >>> bool((rest.weights == at_once.weights).all())
     True
     """
@@ -121,7 +121,7 @@ class TrainingResult(Displayed):
     errors : int
         Patterns that these weights get wrong, recounted in float64. A somatic input of exactly zero is wrong.
     n_patterns : int
-        Patterns in the task.
+        How many were to be learned.
     best_epoch, epochs : int
         When the best weights were met, and how many epochs were run; 0 is the start.
     stopped : str
