@@ -35,7 +35,7 @@ def robustness(
 
     Example: dendrocap robustness run.npz --flips 0.01,0.05 --noise 0.2
     """
-    from dendrocap.learning import noise_robustness
+    from dendrocap.learning import noise_robustness, train
 
     target = plot_target(plot) if plot else None
     levels = {name: _numbers(name, text) for name, text in (("--flips", flips), ("--noise", noise))}
@@ -44,11 +44,11 @@ def robustness(
 
         stored = load_run(run)
         trained, weights = stored.neuron, stored.weights
-        learned: Any = (stored.inputs, stored.labels)
+        learned: tuple[Any, Any] = (stored.inputs, stored.labels)
     else:
         trained, learned = patterns.for_neuron(neuron)
         recipe = learning.recipe(stop_when_solved=not beyond_zero)
-        result = recipe.train(trained, *learned, seed=patterns.seed)
+        result = train(trained, *learned, recipe, seed=patterns.seed)
         weights = result.weights
         message(f"trained: {result.errors} of {result.n_patterns} patterns wrong after {result.epochs} epochs")
     outcome = noise_robustness(

@@ -37,6 +37,8 @@ def train(
 
     Example: dendrocap train --theta-d 0.05 --alpha 1.0 --patience 1000 --max-epochs 20000 --save run.npz
     """
+    from dendrocap.learning import Training
+
     target = plot_target(plot) if plot else None
     file = options.save_target(save) if save else None
     recipe = learning.recipe()
@@ -44,12 +46,12 @@ def train(
         from dendrocap.learning.storage import load_run
 
         before = load_run(resume)
-        learned: Any = (before.inputs, before.labels)
-        run = recipe.training(before.neuron, *learned, resume=before.state)
+        learned: tuple[Any, Any] = (before.inputs, before.labels)
+        run = Training(before.neuron, *learned, recipe, resume=before.state)
     else:
         trained, learned = patterns.for_neuron(neuron)
-        run = recipe.training(trained, *learned, seed=patterns.seed)
-    failure, interrupted = _follow(run, recipe.max_epochs)
+        run = Training(trained, *learned, recipe, seed=patterns.seed)
+    failure, interrupted = _follow(run)
     result = run.result()
     options.emit_run(options.run_summary(result), as_json=as_json, title=repr(run.neuron))
     if file:
@@ -68,9 +70,9 @@ def train(
         raise failure
 
 
-def _follow(run: Training, max_epochs: int) -> tuple[TrainingFailed | None, bool]:
+def _follow(run: Training) -> tuple[TrainingFailed | None, bool]:
     """Run to the end under a progress bar; how it failed, if it did, and whether the user interrupted it."""
-    with progress(max_epochs, "epoch") as tell:
+    with progress(run.recipe.max_epochs, "epoch") as tell:
 
         def show(record: EpochRecord) -> None:
             best = record.best_errors / run.n_patterns

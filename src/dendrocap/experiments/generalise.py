@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from dendrocap.datasets import BINARY_SETS, BinarySet, binary_set
 from dendrocap.display import Displayed
 from dendrocap.errors import InvalidParameter
-from dendrocap.learning import SGD, Recipe
+from dendrocap.learning import SGD, Recipe, Training
 from dendrocap.learning.many import in_parallel
 from dendrocap.model import DendriticNeuron, LinearNeuron, NeuronSpec, Polsky
 from dendrocap.numerics.statistics import standard_error
@@ -121,7 +121,7 @@ def generalisation_curve(
         Given each epoch's record, tells whether to end early.
     """
     every, neuron = whole_number("every", every, 1), contender.neuron
-    run = contender.recipe.training(neuron, images.inputs, images.labels, seed=seed)
+    run = Training(neuron, images.inputs, images.labels, contender.recipe, seed=seed)
     rows = []
     for record in run:
         if record.epoch % every == 0 or record.epoch == contender.recipe.max_epochs:

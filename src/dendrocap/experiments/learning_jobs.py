@@ -108,7 +108,7 @@ def learning_speed(neuron: DendriticNeuron, task: TaskSpec, recipe: Recipe, alph
     run that learned them all.
     """
     result = train_at_load(finite_neuron(neuron), alpha, seed, task, recipe)
-    at = np.unique(np.geomspace(1, recipe.max_epochs, SAMPLED_EPOCHS).round().astype(int))
+    at = np.unique(np.geomspace(1, recipe.max_epochs or max(result.epochs, 1), SAMPLED_EPOCHS).round().astype(int))
     history = result.error_history / result.n_patterns
     error = history[np.minimum(at, len(history)) - 1] if len(history) else np.full(len(at), result.error)
     return {**_summary(result), "sampled_epochs": at, "sampled_error": error}

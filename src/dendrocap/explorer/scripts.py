@@ -61,7 +61,7 @@ recipe = dc.Recipe(
     dc.ExponentialAnnealing(decay={parameters.decay!r}),
     max_epochs={MOST_EPOCHS},
 )
-result = recipe.train(finite, *patterns, seed=seed, on_failure="return")
+result = dc.train(finite, *patterns, recipe, seed=seed, on_failure="return")
 print(f"{{result.stopped}} after {{result.epochs}} epochs; {{result.errors}} of {{result.n_patterns}} patterns wrong")
 
 statistics = dc.weight_statistics(finite.flat_weights(result.weights))

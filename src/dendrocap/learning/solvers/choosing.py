@@ -9,6 +9,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from dendrocap.learning.algorithms import Solver
+from dendrocap.learning.recipe import Recipe
 from dendrocap.learning.solvers.least_action import LeastAction
 from dendrocap.learning.solvers.message_passing import MessagePassing
 from dendrocap.learning.solvers.plain import PlainSGD
@@ -113,16 +114,8 @@ def solve(
         chosen = suitable_solver(neuron, len(labels))  # type: ignore[arg-type]
     else:
         chosen = SOLVERS[solver]() if isinstance(solver, str) else solver
-    run = Training(
-        neuron,
-        inputs,
-        labels,
-        algorithm=chosen,
-        max_epochs=max_epochs,
-        time_limit=time_limit,
-        seed=seed,
-        weights=weights,
-    )
+    recipe = Recipe(chosen, max_epochs=max_epochs)
+    run = Training(neuron, inputs, labels, recipe, time_limit=time_limit, seed=seed, weights=weights)
     with suppress(KeyboardInterrupt):
         run.drain(callback)
     return run.result()
