@@ -43,8 +43,6 @@ class ImageSet(Displayed):
     (3, (3, 4))
     """
 
-    _displayed = ("name", "split", "images", "labels")
-
     name: str
     split: str
     images: Bytes

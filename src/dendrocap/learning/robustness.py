@@ -44,8 +44,6 @@ class NoisePoint(Displayed):
     0.05
     """
 
-    _displayed = ("level", "error", "standard_error", "increase")
-
     level: float
     error: float
     standard_error: float
@@ -74,8 +72,6 @@ class NoiseRobustness(Displayed):
     >>> [point.level for point in noise.input_flips], noise.input_flips[0].error == noise.baseline
     ([0.0, 0.2], True)
     """
-
-    _displayed = ("baseline", "input_flips", "synaptic_noise", "samples")
 
     baseline: float
     input_flips: tuple[NoisePoint, ...]

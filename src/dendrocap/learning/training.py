@@ -60,8 +60,6 @@ class EpochRecord(Displayed):
     (1, 0.1, True)
     """
 
-    _displayed = ("epoch", "errors", "error", "best_errors", "learning_rate")
-
     epoch: int
     errors: int
     error: float

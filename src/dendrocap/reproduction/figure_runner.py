@@ -108,8 +108,6 @@ class Reproduction(Displayed):
     ['fig2c']
     """
 
-    _displayed = ("folder", "preset", "outcomes", "judged", "interrupted")
-
     folder: Path
     preset: str
     outcomes: tuple[FigureOutcome, ...]
