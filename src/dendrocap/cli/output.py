@@ -17,7 +17,7 @@ import typer
 
 from dendrocap.errors import InvalidParameter
 
-__all__ = ["CsvFlag", "JsonFlag", "PlotPath", "emit", "message", "plot_target", "progress"]
+__all__ = ["CsvFlag", "JsonFlag", "PlotPath", "draw", "emit", "message", "plot_target", "progress", "writable"]
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON array of objects instead of a table.")]
 CsvFlag = Annotated[bool, typer.Option("--csv", help="Print comma-separated values instead of a table.")]
@@ -137,13 +137,27 @@ def message(text: str) -> None:
     typer.echo(text, err=True)
 
 
-def plot_target(path: Path) -> Path:
+def plot_target(path: Path | None) -> Path | None:
     """The path of a figure to be, refused before any work is done if it cannot be written."""
-    if path.suffix.lower() not in FIGURE_FORMATS:
-        raise InvalidParameter(f"--plot {path} is not allowed: the name must end in {', '.join(FIGURE_FORMATS)}")
-    if not path.parent.is_dir():
-        raise InvalidParameter(f"--plot {path} is not allowed: the folder {path.parent} does not exist")
+    return writable("--plot", path, FIGURE_FORMATS)
+
+
+def writable(option: str, path: Path | None, suffixes: Sequence[str]) -> Path | None:
+    """The path of a file to be, if there is to be one."""
+    if path is not None and path.suffix.lower() not in suffixes:
+        raise InvalidParameter(f"{option} {path} is not allowed: the name must end in {', '.join(suffixes)}")
+    if path is not None and not path.parent.is_dir():
+        raise InvalidParameter(f"{option} {path} is not allowed: the folder {path.parent} does not exist")
     return path
+
+
+def draw(target: Path | None, figure: Callable[[Any], Any]) -> None:
+    """Write the figure that a function draws with `dendrocap.plot`, if one is asked for."""
+    if target is not None:
+        from dendrocap import plot
+
+        plot.save(figure(plot), target)
+        message(f"figure: {target}")
 
 
 def _plain(value: Any) -> Any:

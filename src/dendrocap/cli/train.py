@@ -9,7 +9,7 @@ import typer
 
 from dendrocap.cli import learning_options as options
 from dendrocap.cli.option_groups import NeuronOptions, PatternOptions, RecipeOptions, spread
-from dendrocap.cli.output import JsonFlag, PlotPath, message, plot_target, progress
+from dendrocap.cli.output import JsonFlag, PlotPath, draw, plot_target, progress
 from dendrocap.errors import TrainingFailed
 
 if TYPE_CHECKING:
@@ -39,8 +39,8 @@ def train(
     """
     from dendrocap.learning import Training
 
-    target = plot_target(plot) if plot else None
-    file = options.save_target(save) if save else None
+    target = plot_target(plot)
+    file = options.save_target(save)
     recipe = learning.recipe()
     if resume is not None:
         from dendrocap.learning.storage import load_run
@@ -54,16 +54,8 @@ def train(
     failure, interrupted = _follow(run)
     result = run.result()
     options.emit_run(options.run_summary(result), as_json=as_json, title=repr(run.neuron))
-    if file:
-        from dendrocap.learning.storage import save_run
-
-        save_run(file, result, *learned)
-        message(f"run: {file}")
-    if target:
-        from dendrocap import plot as plots
-
-        plots.save(plots.training(result), target)
-        message(f"figure: {target}")
+    options.save(file, result, learned)
+    draw(target, lambda plots: plots.training(result))
     if interrupted:
         raise KeyboardInterrupt
     if failure is not None:
