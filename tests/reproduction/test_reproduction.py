@@ -25,7 +25,7 @@ from dendrocap.reproduction import (
     stored,
     write_report,
 )
-from dendrocap.reproduction.csv_tables import read_table, write_table
+from dendrocap.reproduction.paper_figure import read_table, write_table
 from tests.reproduction.conftest import SIMULATED, TINY
 
 # The folder that most tests look at is made once, by the process that runs them all.

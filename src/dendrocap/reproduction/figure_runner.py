@@ -17,8 +17,7 @@ from dendrocap.experiments.cells import package_version
 from dendrocap.figures.style import footnote, save
 from dendrocap.files import reading, write_file
 from dendrocap.reproduction.claims import Judged, judge, paper_claims
-from dendrocap.reproduction.csv_tables import read_tables, write_table
-from dendrocap.reproduction.paper_figure import PaperFigure, Tables
+from dendrocap.reproduction.paper_figure import PaperFigure, Tables, read_tables, write_table
 from dendrocap.reproduction.registry import FIGURES, selected
 from dendrocap.reproduction.run_size import PRESETS, RunSize
 from dendrocap.validation import choice, whole_number
