@@ -45,8 +45,7 @@ from dendrocap.learning import (
 )
 from dendrocap.learning.engine import CompiledEngine
 from dendrocap.learning.solvers import SOLVERS, _kernels
-from dendrocap.learning.solvers.annealing import Span
-from dendrocap.learning.solvers.scales import crossing, input_scale, rise_of
+from dendrocap.learning.solvers.scales import Span, crossing, input_scale, rise_of
 from dendrocap.learning.solvers.sharpening import softened
 from dendrocap.learning.training import INTERRUPTED
 from tests.naive.neuron import naive_somatic_input

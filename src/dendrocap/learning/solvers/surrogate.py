@@ -8,8 +8,7 @@ from typing import ClassVar
 
 from dendrocap.learning.algorithms import EpochOutcome, Solver
 from dendrocap.learning.engine import CompiledEngine
-from dendrocap.learning.solvers.annealing import Span, span
-from dendrocap.learning.solvers.scales import input_scale, rise_of
+from dendrocap.learning.solvers.scales import Span, input_scale, rise_of, span
 from dendrocap.learning.surrogates import FlooredSlope, Lorentzian, Surrogate
 from dendrocap.learning.training import Training
 from dendrocap.model.neuron import DendriticNeuron
