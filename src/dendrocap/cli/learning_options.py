@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dendrocap.cli.output import emit, message, writable
+from dendrocap.cli.output import emit, message
+from dendrocap.files import writable
 
 if TYPE_CHECKING:
     from dendrocap.learning import TrainingResult
@@ -19,8 +20,8 @@ SavePath = Annotated[Path | None, typer.Option("--save", metavar="FILE", help="W
 
 
 def save_target(path: Path | None) -> Path | None:
-    """The path of a run to be, refused before any work is done if it cannot be written."""
-    return writable("--save", path, (".npz",))
+    """The path of a run to be, if one is asked for."""
+    return path and writable(path, (".npz",), "--save")
 
 
 def save(target: Path | None, result: TrainingResult, patterns: tuple[Any, Any]) -> None:

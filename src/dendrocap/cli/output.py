@@ -16,8 +16,9 @@ from typing import Annotated, Any
 import typer
 
 from dendrocap.errors import InvalidParameter
+from dendrocap.files import writable
 
-__all__ = ["CsvFlag", "JsonFlag", "PlotPath", "draw", "emit", "message", "plot_target", "progress", "writable"]
+__all__ = ["CsvFlag", "JsonFlag", "PlotPath", "draw", "emit", "message", "plot_target", "progress"]
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON array of objects instead of a table.")]
 CsvFlag = Annotated[bool, typer.Option("--csv", help="Print comma-separated values instead of a table.")]
@@ -138,17 +139,8 @@ def message(text: str) -> None:
 
 
 def plot_target(path: Path | None) -> Path | None:
-    """The path of a figure to be, refused before any work is done if it cannot be written."""
-    return writable("--plot", path, FIGURE_FORMATS)
-
-
-def writable(option: str, path: Path | None, suffixes: Sequence[str]) -> Path | None:
-    """The path of a file to be, if there is to be one."""
-    if path is not None and path.suffix.lower() not in suffixes:
-        raise InvalidParameter(f"{option} {path} is not allowed: the name must end in {', '.join(suffixes)}")
-    if path is not None and not path.parent.is_dir():
-        raise InvalidParameter(f"{option} {path} is not allowed: the folder {path.parent} does not exist")
-    return path
+    """The path of a figure to be, if one is asked for."""
+    return path and writable(path, FIGURE_FORMATS, "--plot")
 
 
 def draw(target: Path | None, figure: Callable[[Any], Any]) -> None:

@@ -18,9 +18,8 @@ def neuron_script(parameters: Parameters) -> str:
     neuron = dc.NeuronSpec(dc.Polsky(x_min=0.33, gamma=15.0), theta_d=0.5, theta_s=0.5)
     """
     low, high, n = capacity_axis(parameters)
-    grid = f"np.geomspace({low!r}, {high!r}, {n})" if parameters.axis == "theta_d" else None
-    grid = grid or f"np.linspace({low!r}, {high!r}, {n})"
     axis = parameters.axis
+    grid = f"np.{'geomspace' if axis == 'theta_d' else 'linspace'}({low!r}, {high!r}, {n})"
     return f"""import numpy as np
 
 {_head(parameters)}units = dc.Units(n_inputs={parameters.n_inputs}, n_branches={parameters.n_branches})

@@ -184,7 +184,7 @@ def reproduce(
     interrupted = False
     for figure in wanted:
         outcome = workshop.make(figure)
-        _write_outcome(folder, outcome)
+        write_file(folder / f"{outcome.name}.json", json.dumps(asdict(outcome), indent=1))
         if callback is not None:
             callback(figure.name, outcome)
         if outcome.status == INTERRUPTED:
@@ -294,10 +294,6 @@ class _Workshop:
             footnote(drawn, f"{self.size.name} preset: {figure.settings(self.size)}")
         for suffix in FORMATS:
             save(drawn, self.folder / f"{figure.name}.{suffix}")
-
-
-def _write_outcome(folder: Path, outcome: FigureOutcome) -> None:
-    write_file(folder / f"{outcome.name}.json", json.dumps(asdict(outcome), indent=1))
 
 
 def _read_outcome(folder: Path, figure: PaperFigure, preset: str) -> FigureOutcome:
