@@ -49,12 +49,7 @@ def algorithmic_capacity(
     choice("--method", method, ("bisection", "scan", "curve"))
     several = range(whole_number("--seeds", seeds, 1))
     measured = neuron.neuron()
-    how: dict[str, Any] = {
-        "recipe": learning.recipe(),
-        "seeds": several,
-        "tolerance": tolerance,
-        "workers": workers,
-    }
+    how: dict[str, Any] = {"recipe": learning.recipe(), "seeds": several, "tolerance": tolerance, "workers": workers}
     kept: list[Trial] = []
     interrupted = False
     with progress(seeds, "seed") as tell:

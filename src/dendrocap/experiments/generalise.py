@@ -85,16 +85,11 @@ def contenders(
     """
     if not isinstance(neuron, NeuronSpec):
         raise InvalidParameter("n_inputs is not allowed here: the images decide it")
-    dendritic = DendriticNeuron(neuron, n_inputs, n_branches, group_size=2)
     recipe = replace(recipe, stop_when_solved=False)
-    return (
-        Contender(f"dendritic, K = {n_branches}", dendritic, recipe),
-        Contender(
-            "linear",
-            LinearNeuron(linear_theta, n_inputs),
-            replace(recipe, algorithm=SGD(linear_rate, linear_gamma_ce)),
-        ),
-    )
+    own = replace(recipe, algorithm=SGD(linear_rate, linear_gamma_ce))
+    dendritic = DendriticNeuron(neuron, n_inputs, n_branches, group_size=2)
+    linear = LinearNeuron(linear_theta, n_inputs)
+    return Contender(f"dendritic, K = {n_branches}", dendritic, recipe), Contender("linear", linear, own)
 
 
 def generalisation_curve(

@@ -17,6 +17,7 @@ from dendrocap.figures.style import (
     PALETTE,
     SYMMETRIC,
     UNSTABLE,
+    behind,
     drawing,
     drawing_axes,
 )
@@ -289,14 +290,7 @@ def _draw_dendrite(axes: Any, solution: CapacitySolution, x: Floats, colour: str
     axes.set_ylim(min(0.0, float(values.min())), 1.3 * top)
     axes.axhline(solution.neuron.theta_s, color="0.5", lw=0.8, ls=":")
     axes.annotate(r"$\theta_s$", (x[0], solution.neuron.theta_s), (2, 2), textcoords="offset points", color="0.4")
-    drive = axes.twinx()
-    density = solution.preactivation.pdf(x)
-    drive.fill_between(x, density, color=PALETTE[Tabulated.name], alpha=0.3, lw=0.0, label="branch inputs")
-    drive.set(ylim=(0.0, 1.6 * float(density.max())), yticks=[])
-    axes.set_zorder(drive.get_zorder() + 1)  # g stays in sight
-    axes.patch.set_visible(False)
-    handles = [*axes.get_legend_handles_labels()[0], *drive.get_legend_handles_labels()[0]]
-    axes.legend(handles, ["g", "branch inputs"], loc="upper left")
+    behind(axes, x, solution.preactivation.pdf(x), PALETTE[Tabulated.name], "branch inputs")
     axes.set(xlim=(x[0], x[-1]), xlabel="summed branch input (units of 15 mV)", ylabel=AXIS_LABELS["branch_output"])
 
 

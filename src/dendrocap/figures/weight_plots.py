@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dendrocap.figures.capacity_plots import SOLVER_LOOKS
-from dendrocap.figures.style import AXIS_LABELS, PALETTE, drawing
+from dendrocap.figures.style import AXIS_LABELS, PALETTE, behind, drawing
 from dendrocap.model import Polsky, ReLU, Tabulated
 
 if TYPE_CHECKING:
@@ -115,12 +115,7 @@ def _draw_branches(axes: Any, report: CapacityReport) -> None:
     top = scale * float(np.max(report.nonlinearity(x / scale)))
     axes.set_ylim(0.0, 1.4 * top)  # leaves room for the legend
     axes.set_xlim(x[0], x[-1])
-    drive = axes.twinx()
-    drive.fill_between(x, inputs.pdf(x), color=BRANCHES, alpha=0.3, lw=0.0, label="branch input")
-    drive.set(ylim=(0.0, 1.6 * float(inputs.pdf(inputs.mean()))), yticks=[])
-    drive.spines["left"].set_visible(False)
-    handles = [*axes.get_legend_handles_labels()[0], *drive.get_legend_handles_labels()[0]]
-    axes.legend(handles, ["g", "branch input"], loc="upper left")
+    behind(axes, x, inputs.pdf(x), BRANCHES, "branch inputs")
     state = "" if report.reachable else f"\nnearest neuron, $p_0 = {report.silent_fraction:.3f}$"
     axes.set_title(
         rf"$\alpha_c = {report.alpha_c:.1f}$, {report.bits_per_synapse:.1f} bit per synapse{state}", fontsize=7.5
