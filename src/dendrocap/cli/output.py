@@ -91,10 +91,10 @@ def _bar(label: str) -> Iterator[Callable[[float, float | None, str, str], None]
 
     columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[text]}"), TimeElapsedColumn()
     bar = Progress(*columns, console=Console(stderr=True), transient=True)
-    task = bar.add_task(label, total=None, text="")
+    line = bar.add_task(label, total=None, text="")
 
     def show(done: float, total: float | None, label: str, text: str) -> None:
-        bar.update(task, completed=done, total=total, description=label, text=text)
+        bar.update(line, completed=done, total=total, description=label, text=text)
 
     patience = threading.Timer(2.0, bar.start)
     patience.daemon = True

@@ -1,4 +1,4 @@
-"""Solving a task with a solver of choice, or with the one that suits it."""
+"""Learning patterns with a solver of choice, or with the one that suits them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SOLVERS: dict[str, type[Solver]] = {
     for kind in (PlainSGD, AnnealedSurrogate, SharpenedNonlinearity, LeastAction, ReplicatedSGD, MessagePassing)
 }
 
-# Up to this threshold and load plain gradient descent solved every task of docs/results/learning.md, in a few
+# Up to this threshold and load plain gradient descent solved all patterns of docs/results/learning.md, in a few
 # tens of epochs, which is faster than any annealing.
 PLAIN_THRESHOLD, PLAIN_LOAD = 0.1, 0.8
 

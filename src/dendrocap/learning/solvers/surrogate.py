@@ -52,7 +52,7 @@ class AnnealedSurrogate(Solver):
     Parameters
     ----------
     epochs : int
-        Length of the first attempt. Each further one is twice as long: easy tasks end early, and hard ones
+        Length of the first attempt. Each further one is twice as long: easy patterns end early, and hard ones
         get the slow annealing they need.
     rate : pair of float
         First and last learning rate, in units of the natural weight scale (`scales.input_scale`). A high first rate
