@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmarks.learning import GAMMA_CE, RATE, THETA_D, THETA_S, torch_side
 from dendrocap import DendriticNeuron, NeuronSpec, Patterns, Polsky, random_patterns
-from dendrocap.datasets import image_task
+from dendrocap.datasets import binary_set
 from dendrocap.errors import MissingData
 from dendrocap.learning import SGD
 
@@ -20,8 +20,8 @@ class Images:
 
     def __init__(self, n_branches):
         try:
-            task = image_task("mnist", rng=0)
-            packed, self.labels, self.source = task.inputs, task.labels, "MNIST"
+            digits = binary_set("mnist", rng=0)
+            packed, self.labels, self.source = digits.inputs, digits.labels, "MNIST"
         except MissingData:
             packed, self.labels = random_patterns(60_000, 1568, rng=0, packed=True)
             self.source = "random bits"

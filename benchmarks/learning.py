@@ -185,11 +185,11 @@ def step_benchmark(rounds):
 
 def full_epoch(problem, rounds):
     """An epoch as `train` runs it: shuffled, and followed by a test of every pattern."""
-    from dendrocap.learning import Training
+    from dendrocap.learning import Recipe, Training
 
     times = []
-    run = Training(problem.neuron, problem.inputs, problem.labels, algorithm=SGD(RATE, GAMMA_CE), seed=0,
-                   stop_when_solved=False, max_epochs=10**6)  # fmt: skip
+    recipe = Recipe(SGD(RATE, GAMMA_CE), max_epochs=10**6, stop_when_solved=False)
+    run = Training(problem.neuron, problem.inputs, problem.labels, recipe, seed=0)
     for _ in range(5 * rounds):
         start = time.perf_counter()
         next(run)

@@ -154,7 +154,7 @@ EXAMPLES = [
     (lambda: datasets.song2005(), "amplitudes_mv=<931>, n_tested=8050"),
     (lambda: datasets.Table(Path("a.csv"), ("x",), (np.zeros(99),)), "columns=<1>"),
     (lambda: datasets.ImageSet("mine", "train", np.zeros((30, 784)), np.zeros(30)), "images=<30 x 784>"),
-    (lambda: datasets.BinaryTask("mnist", "odd & even", *[dc.pack_patterns(patterns().inputs), patterns().labels] * 2),
+    (lambda: datasets.BinarySet("mnist", "odd & even", *[dc.pack_patterns(patterns().inputs), patterns().labels] * 2),
      "inputs=<900 x 49>"),
     (lambda: datasets.data_set("mnist"), "name='mnist'"),
     (lambda: dc.pack_patterns(patterns().inputs), "shape=(900, 49)"),
@@ -237,8 +237,8 @@ def test_tables_are_sound_and_show_what_the_line_shows():
 
 
 def test_tables_escape():
-    task = shown()["BinaryTask"][0]
-    assert "odd &amp; even" in task._repr_html_()
+    images = shown()["BinarySet"][0]
+    assert "odd &amp; even" in images._repr_html_()
     evil = reproduction.Measured(1.0, note="<script>alert(1)</script>")
     assert "<script>" not in evil._repr_html_()
     assert "&lt;script&gt;" in evil._repr_html_()

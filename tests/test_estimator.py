@@ -64,7 +64,7 @@ def test_probability_is_that_of_the_loss():
     classifier = quick(gamma_ce=2.0).fit(X, y)
     delta = classifier.decision_function(X)
     # the cross-entropy of a pattern is -ln(p) / (2 gamma_ce)
-    from dendrocap.learning.loss import cross_entropy
+    from dendrocap.learning import cross_entropy
 
     p = classifier.predict_proba(X)[np.arange(len(y)), y]
     assert_allclose(-np.log(p) / 4.0, cross_entropy(np.where(y == 1, 1, -1) * delta, 2.0), rtol=1e-6, atol=1e-12)

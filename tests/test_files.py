@@ -34,7 +34,7 @@ from dendrocap.experiments.cell_tables import export
 from dendrocap.figures.style import save
 from dendrocap.files import new_file, reading, write_file
 from dendrocap.learning import load_run, save_run
-from dendrocap.reproduction import csv_tables as curves
+from dendrocap.reproduction import paper_figure as curves
 
 SWEEP = Sweep("capacity", grid={"theta_d": [0.1, 0.5]}, parameters={"nonlinearity": "linear", "theta_s": 0.5})
 

@@ -72,7 +72,7 @@ def from_a_sweep(folder):
 def job(neuron, recipe, alpha, seed):
     """A function of a user, who hands the seed on."""
     patterns = random_patterns(round(alpha * neuron.n_inputs), neuron.n_inputs, rng=seed)
-    return {"weights": recipe.train(neuron, *patterns, seed=seed).weights}
+    return {"weights": train(neuron, *patterns, recipe, seed=seed).weights}
 
 
 def from_the_explorer(folder):
@@ -98,7 +98,7 @@ def test_the_same_seed_is_the_same_run(door, by_hand, tmp_path):
 
 def test_the_same_seed_is_the_same_noise(tmp_path):
     neuron, patterns = NEURON, random_patterns(30, 99, rng=SEED)
-    weights = Recipe(SGD(0.1, 10.0)).train(neuron, *patterns, seed=SEED).weights
+    weights = train(neuron, *patterns, Recipe(SGD(0.1, 10.0)), seed=SEED).weights
     expected = noise_robustness(
         neuron, weights, *patterns, flip_probabilities=[0.1], noise_amplitudes=[0.5], samples=3, seed=SEED
     )

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from sklearn.linear_model import LogisticRegression, Perceptron, SGDClassifier
 
-from dendrocap.datasets import image_task
+from dendrocap.datasets import binary_set
 from dendrocap.estimator import DendriticClassifier
 from dendrocap.numerics.statistics import standard_error
 
@@ -55,15 +55,17 @@ def classifiers(seed: int) -> dict[str, Any]:
 def main(folder: Path) -> None:
     found: dict[str, list[tuple[float, float]]] = {}
     for seed in SEEDS:
-        task = image_task("mnist", n_train=10_000, rng=seed)
-        X, X_test = task.inputs.unpack().astype(np.float64), task.test_inputs.unpack().astype(np.float64)
+        images = binary_set("mnist", n_train=10_000, rng=seed)
+        X, X_test = images.inputs.unpack().astype(np.float64), images.test_inputs.unpack().astype(np.float64)
         for name, classifier in classifiers(seed).items():
             start = time.perf_counter()
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                classifier.fit(X, task.labels)
+                classifier.fit(X, images.labels)
             seconds = time.perf_counter() - start
-            found.setdefault(name, []).append((float(np.mean(classifier.predict(X_test) != task.test_labels)), seconds))
+            found.setdefault(name, []).append(
+                (float(np.mean(classifier.predict(X_test) != images.test_labels)), seconds)
+            )
     rows = []
     for name, results in found.items():
         errors, seconds = np.array(results).T

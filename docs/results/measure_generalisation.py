@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from dendrocap import SGD, DendrocapError, NeuronSpec, Polsky, Recipe
-from dendrocap.datasets import BinaryTask, image_task
+from dendrocap.datasets import BinarySet, binary_set
 from dendrocap.experiments.generalise import Contender, contenders, generalisation_curve, generalise, summary
 from dendrocap.model import PackedPatterns
 
@@ -23,18 +23,18 @@ TUNING_SEED, SEEDS, N_TRAIN, EPOCHS = 1000, (0, 1, 2, 3, 4), 10_000, 50
 SETTINGS = [("mnist", 7), ("mnist", 49), ("fashion-mnist", 7), ("fashion-mnist", 49), ("cifar10", 8), ("cifar10", 72)]
 
 
-def held_out(task: BinaryTask) -> BinaryTask:
-    """The task with a fifth of its training images in place of its test images."""
-    cut = len(task.labels) * 4 // 5
-    first, last = (PackedPatterns(task.inputs.bits[part], task.n_inputs) for part in (slice(cut), slice(cut, None)))
-    return replace(task, inputs=first, labels=task.labels[:cut], test_inputs=last, test_labels=task.labels[cut:])
+def held_out(images: BinarySet) -> BinarySet:
+    """The set with a fifth of its training images in place of its test images."""
+    cut = len(images.labels) * 4 // 5
+    first, last = (PackedPatterns(images.inputs.bits[part], images.n_inputs) for part in (slice(cut), slice(cut, None)))
+    return replace(images, inputs=first, labels=images.labels[:cut], test_inputs=last, test_labels=images.labels[cut:])
 
 
-def best(task: BinaryTask, candidates: list[tuple[dict[str, float], Contender]]) -> tuple[dict[str, float], float]:
+def best(images: BinarySet, candidates: list[tuple[dict[str, float], Contender]]) -> tuple[dict[str, float], float]:
     found: list[tuple[float, int]] = []
     for index, (_, contender) in enumerate(candidates):
         try:
-            curve = generalisation_curve(task, contender, seed=TUNING_SEED, every=EPOCHS)
+            curve = generalisation_curve(images, contender, seed=TUNING_SEED, every=EPOCHS)
         except DendrocapError as error:  # a rate that kills all branches is a bad choice, not a failure
             print("  ", candidates[index][0], str(error)[:80], file=sys.stderr)
             continue
@@ -45,16 +45,16 @@ def best(task: BinaryTask, candidates: list[tuple[dict[str, float], Contender]])
 
 def tuned(name: str, n_branches: int) -> tuple[tuple[NeuronSpec, Recipe], dict[str, float], dict[str, float]]:
     """The neuron and its recipe, the choices for the linear one, and all of it for the table."""
-    task = held_out(image_task(name, n_train=_size(name), rng=TUNING_SEED))
+    images = held_out(binary_set(name, n_train=_size(name), rng=TUNING_SEED))
     dendritic, linear = [], []
     for theta_d, rate, gamma in itertools.product((0.05, 0.1, 0.2), (0.01, 0.03, 0.1), (1.0, 10.0, 100.0)):
         choice = {"theta_d": theta_d, "learning_rate": rate, "gamma_ce": gamma}
-        dendritic.append((choice, contenders(task.n_inputs, *trained(**choice), n_branches=n_branches)[0]))
+        dendritic.append((choice, contenders(images.n_inputs, *trained(**choice), n_branches=n_branches)[0]))
     usual = trained(0.1, 0.03, 10.0)
     for rate, gamma in itertools.product((0.001, 0.01, 0.1, 1.0), (1.0, 10.0, 100.0)):
         choice = {"linear_rate": rate, "linear_gamma_ce": gamma}
-        linear.append((choice, contenders(task.n_inputs, *usual, n_branches=n_branches, **choice)[1]))
-    (one, one_error), (other, other_error) = best(task, dendritic), best(task, linear)
+        linear.append((choice, contenders(images.n_inputs, *usual, n_branches=n_branches, **choice)[1]))
+    (one, one_error), (other, other_error) = best(images, dendritic), best(images, linear)
     print(f"{name}, K = {n_branches}: held-out error {one_error:.4f} with {one}; linear {other_error:.4f} with {other}")
     return trained(**one), other, one | other
 

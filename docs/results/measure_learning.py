@@ -19,6 +19,7 @@ from dendrocap.learning import (
     linear_feasibility,
     noise_robustness,
     patterns_at_load,
+    train,
     training_error_curve,
     weight_statistics,
 )
@@ -143,7 +144,7 @@ def noise(seeds, workers):
         for seed in range(seeds):
             patterns = patterns_at_load(neuron, 0.5, seed)
             recipe = Recipe(algorithm, max_epochs=2000, stop_when_solved=not beyond)
-            trained = recipe.train(neuron, *patterns, seed=seed, on_failure="return")
+            trained = train(neuron, *patterns, recipe, seed=seed, on_failure="return")
             found = noise_robustness(neuron, trained.weights, *patterns, samples=10, seed=seed)
             measured.append([found.baseline] + [p.error for p in (*found.input_flips, *found.synaptic_noise)])
         return np.mean(measured, axis=0)
@@ -169,7 +170,7 @@ def weights(seeds, workers):
     tasks += [(case, above[case[0]], which) for case in cases() if case[0] in above for which in ("best", "last")]
     for (name, neuron, algorithm), load, which in tasks:
         recipe = Recipe(algorithm, HalveOnPlateau(1000), 30_000)
-        trained = recipe.train(neuron, *patterns_at_load(neuron, load, 0), seed=0)
+        trained = train(neuron, *patterns_at_load(neuron, load, 0), recipe, seed=0)
         flat = trained.state.weights if which == "last" else trained.state.best_weights
         epoch = trained.epochs if which == "last" else trained.best_epoch
         s = weight_statistics(flat)

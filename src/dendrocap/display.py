@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import fields
 from html import escape
 from typing import Any, ClassVar
 
@@ -37,7 +38,7 @@ def with_error(value: float, error: float) -> str:
 class Displayed:
     """A class whose objects are shown by some of their attributes, the answer first, then how it was reached.
 
-    ``_displayed`` names them; a method among them is called without arguments.
+    ``_displayed`` names them, by default all fields of a dataclass; a method among them is called without arguments.
 
     Examples
     --------
@@ -48,7 +49,6 @@ class Displayed:
     ...     x: float
     ...     residual: float
     ...     path: tuple[float, ...]
-    ...     _displayed = ("x", "residual", "path")
     >>> Root(2**0.5, 1.23e-15, (1.0, 1.5, 1.4167, 1.41422, 1.414214))
     Root(x=1.41421, residual=1.2e-15, path=<5>)
     """
@@ -60,16 +60,19 @@ class Displayed:
         # dataclass writes a __repr__ of its own unless the class itself has one.
         cls.__repr__ = Displayed.__repr__  # type: ignore[method-assign]
 
+    def _shown(self) -> tuple[str, ...]:
+        return self._displayed or tuple(field.name for field in fields(self))  # type: ignore[arg-type]
+
     def __repr__(self) -> str:
-        shown = (f"{name}={_text(_value(self, name), IN_A_LINE, quote=True)}" for name in self._displayed)
+        shown = (f"{name}={_text(_value(self, name), IN_A_LINE, quote=True)}" for name in self._shown())
         return f"{type(self).__name__}({', '.join(shown)})"
 
     def _repr_html_(self) -> str:
-        given = [name for name in GIVEN if hasattr(self, name) and name not in self._displayed]
+        given = [name for name in GIVEN if hasattr(self, name) and name not in self._shown()]
         rows = "".join(
             f'<tr><th style="text-align:left">{escape(name)}</th>'
             f'<td style="text-align:left">{escape(_text(_value(self, name), IN_A_TABLE))}</td></tr>'
-            for name in (*self._displayed, *given)
+            for name in (*self._shown(), *given)
         )
         meaning = (type(self).__doc__ or "").split("\n")[0]
         caption = f"<caption><b>{escape(type(self).__name__)}</b> {escape(meaning)}</caption>"

@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from dendrocap.encoding import ENCODINGS, Encoder, encoder_from_json, fitted_encoder
 from dendrocap.errors import CorruptData, InvalidParameter, TrainingFailed
 from dendrocap.files import reading, write_file
-from dendrocap.learning import SGD, Constant, ExponentialAnnealing, HalveOnPlateau, Recipe, Schedule
+from dendrocap.learning import SGD, Constant, ExponentialAnnealing, HalveOnPlateau, Recipe, Schedule, Training
 from dendrocap.model import (
     DendriticNeuron,
     LinearNeuron,
@@ -309,7 +309,7 @@ class DendriticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         positives = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
         for at, (positive, seed) in enumerate(zip(positives, self._seeds.spawn(len(positives)), strict=True)):
             labels = (y == positive).astype(np.uint8)
-            run = recipe.training(self.neuron_, inputs, labels, seed=seed, weights=self.weights_[at])
+            run = Training(self.neuron_, inputs, labels, recipe, seed=seed, weights=self.weights_[at])
             watch = _Patience(patience, tol)
             try:
                 for record in run:

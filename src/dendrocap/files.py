@@ -6,16 +6,16 @@ import os
 import struct
 import threading
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from lzma import LZMAError
 from pathlib import Path
 from tarfile import TarError
 from zipfile import BadZipFile
 
-from dendrocap.errors import CorruptData
+from dendrocap.errors import CorruptData, InvalidParameter
 
-__all__ = ["new_file", "reading", "write_file"]
+__all__ = ["new_file", "reading", "writable", "write_file"]
 
 # What readers raise at content that is not theirs; gzip's own error is an OSError without a number.
 UNREADABLE = (
@@ -68,6 +68,22 @@ def write_file(path: str | Path, content: str | bytes) -> None:
     """
     with new_file(path) as unfinished:
         unfinished.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def writable(path: Path, suffixes: Iterable[str], option: str = "") -> Path:
+    """The path of a file to be, refused before any work is done if it cannot be written.
+
+    Examples
+    --------
+    >>> writable(Path("curve.csv"), (".csv", ".nc")).name
+    'curve.csv'
+    """
+    refused = f"{option} {path}".strip() + " is not allowed:"
+    if path.suffix.lower() not in suffixes:
+        raise InvalidParameter(f"{refused} the name must end in {', '.join(suffixes)}")
+    if not path.parent.is_dir():
+        raise InvalidParameter(f"{refused} the folder {path.parent} does not exist")
+    return path
 
 
 @contextmanager

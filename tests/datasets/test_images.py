@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_array_equal
 
 from dendrocap import DendriticNeuron, InvalidParameter, NeuronSpec, ReLU
-from dendrocap.datasets import CATALOGUE, binarise, data_set, fetch, image_task, load_images, pixel_permutation, verify
+from dendrocap.datasets import CATALOGUE, binarise, binary_set, data_set, fetch, load_images, pixel_permutation, verify
 from dendrocap.datasets import fetch as fetch_function
 from dendrocap.errors import CorruptData, MissingData
 from tests.image_fixtures import idx
@@ -71,22 +71,22 @@ def test_both_versions_of_a_pixel_share_a_branch():
         assert_array_equal(branch[0::2], branch[1::2])
 
 
-def test_tasks(small_sets):
-    task = image_task("mnist", rng=1)
-    assert task.n_inputs == 1568
-    assert_array_equal(task.labels, np.arange(60) % 2)
-    again = image_task("mnist", rng=1)
-    assert_array_equal(task.inputs.bits, again.inputs.bits)
-    assert not np.array_equal(task.inputs.bits, image_task("mnist", rng=2).inputs.bits)
-    assert len(image_task("fashion-mnist", rng=0).labels) == 55  # five black images have no positive median
-    birds = image_task("cifar10", rng=0)
+def test_binary_sets(small_sets):
+    digits = binary_set("mnist", rng=1)
+    assert digits.n_inputs == 1568
+    assert_array_equal(digits.labels, np.arange(60) % 2)
+    again = binary_set("mnist", rng=1)
+    assert_array_equal(digits.inputs.bits, again.inputs.bits)
+    assert not np.array_equal(digits.inputs.bits, binary_set("mnist", rng=2).inputs.bits)
+    assert len(binary_set("fashion-mnist", rng=0).labels) == 55  # five black images have no positive median
+    birds = binary_set("cifar10", rng=0)
     assert len(birds.labels) == 30  # birds and ships are a fifth of all
     assert birds.labels.mean() == 0.5
-    assert len(image_task("cifar10-odd-even", rng=0).labels) == 150
-    few = image_task("mnist", n_train=20, n_test=10, rng=0)
+    assert len(binary_set("cifar10-odd-even", rng=0).labels) == 150
+    few = binary_set("mnist", n_train=20, n_test=10, rng=0)
     assert (len(few.labels), few.labels.mean(), few.test_labels.mean()) == (20, 0.5, 0.5)
     with pytest.raises(InvalidParameter, match=r"n_train = 100.*\[2, 60\]"):
-        image_task("mnist", n_train=100)
+        binary_set("mnist", n_train=100)
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_real_files_are_the_originals(real_data):
         assert all(sound for _, sound in verify(name))
     train = load_images("mnist")
     assert np.bincount(train.labels).tolist() == [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]
-    fashion = image_task("fashion-mnist", rng=0)
+    fashion = binary_set("fashion-mnist", rng=0)
     assert (len(fashion.labels), len(fashion.test_labels)) == (31193, 5228)
     assert set(CATALOGUE) == {"mnist", "fashion-mnist", "cifar10"}
 
@@ -144,5 +144,5 @@ def test_real_files_are_the_originals(real_data):
 @pytest.mark.slow
 def test_real_cifar_is_the_original(real_data):
     assert all(sound for _, sound in verify("cifar10"))
-    task = image_task("cifar10", rng=0)
-    assert (len(task.labels), len(task.test_labels), task.n_inputs) == (10000, 2000, 6144)
+    birds = binary_set("cifar10", rng=0)
+    assert (len(birds.labels), len(birds.test_labels), birds.n_inputs) == (10000, 2000, 6144)

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from dendrocap import SGD, InvalidParameter, Recipe
 from dendrocap.cli import app
-from dendrocap.datasets import image_task
+from dendrocap.datasets import binary_set
 from dendrocap.experiments.generalise import contenders, generalisation_curve, generalise
 
 
@@ -19,12 +19,12 @@ def run(*arguments):
 
 
 def test_curves_follow_the_epochs_and_repeat_with_their_seed(small_sets):
-    task = image_task("mnist", rng=3)
-    dendritic, linear = contenders(task.n_inputs, recipe=Recipe(max_epochs=7), n_branches=7)
+    digits = binary_set("mnist", rng=3)
+    dendritic, linear = contenders(digits.n_inputs, recipe=Recipe(max_epochs=7), n_branches=7)
     assert dendritic.neuron.n_inputs == linear.neuron.n_inputs == 1568
     for contender in (dendritic, linear):
-        curve = generalisation_curve(task, contender, seed=5, every=3)
-        again = generalisation_curve(task, contender, seed=5, every=3)
+        curve = generalisation_curve(digits, contender, seed=5, every=3)
+        again = generalisation_curve(digits, contender, seed=5, every=3)
         assert curve.epochs.tolist() == [3, 6, 7]
         assert_array_equal(curve.test_error, again.test_error)
         assert np.all((curve.train_error >= 0) & (curve.train_error <= 1))
@@ -35,8 +35,8 @@ def test_curves_follow_the_epochs_and_repeat_with_their_seed(small_sets):
 
 
 def test_balanced_error_counts_both_classes_alike(small_sets):
-    task = image_task("fashion-mnist", rng=0)
-    curve = generalisation_curve(task, contenders(1568, recipe=Recipe(max_epochs=1), n_branches=7)[1], seed=0)
+    clothes = binary_set("fashion-mnist", rng=0)
+    curve = generalisation_curve(clothes, contenders(1568, recipe=Recipe(max_epochs=1), n_branches=7)[1], seed=0)
     assert 0.0 <= curve.balanced_test_error[0] <= 1.0
     with pytest.raises(InvalidParameter, match="'svhn'"):
         generalise("svhn", n_branches=7, seeds=[0])
@@ -56,7 +56,7 @@ def test_command_prints_the_last_epoch_or_all_of_them(small_sets, tmp_path):
 
 def test_ctrl_c_shows_the_runs_that_were_finished(small_sets, monkeypatch):
     def until_interrupted(dataset, neuron, recipe, *, callback, **how):
-        images = image_task(dataset, rng=0)
+        images = binary_set(dataset, rng=0)
         for at, epochs in enumerate((recipe.max_epochs, 1)):
             contender = contenders(images.n_inputs, neuron, replace(recipe, max_epochs=epochs), n_branches=7)[at]
             callback(generalisation_curve(images, contender, seed=0))

@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 from dendrocap.errors import NoSolution
-from dendrocap.explorer.exports import EXPORTS
+from dendrocap.explorer.exports import EXPORTS, neuron_script, training_script
 from dendrocap.explorer.links import from_query
 from dendrocap.explorer.parameters import Parameters
 from dendrocap.explorer.presets import preset
-from dendrocap.explorer.scripts import neuron_script, training_script
 from dendrocap.explorer.trainer import Trainer
 from dendrocap.explorer.views import key_numbers, view
 

@@ -11,7 +11,7 @@ from scipy.stats import binom
 from dendrocap import NeuronSpec, Polsky, TaskSpec, Units, critical_capacity
 from dendrocap.fitting.amplitudes import fit_weights
 from dendrocap.fitting.bootstrap import bootstrap, interval
-from dendrocap.fitting.rule import Rule
+from dendrocap.fitting.estimators import Rule
 from dendrocap.theory.weight_distributions import CapacityWeights
 
 TASK, UNITS, PAPER_FIT = TaskSpec(f_in=0.05, f_out=0.05), Units(), Polsky(x_min=0.2, gamma=20.0)

@@ -60,7 +60,7 @@ def test_a_trial_is_the_run_one_gets_by_hand():
     inputs, labels = patterns_at_load(LINEAR, 0.5, seed=4, task=TaskSpec(f_in=0.3, f_out=0.2))
     assert inputs.shape == (100, 199)
     curve = training_error_curve(LINEAR, [0.5], seeds=[4], task=TaskSpec(f_in=0.3, f_out=0.2), **HOW)
-    result = RECIPE.train(LINEAR, inputs, labels, seed=4)
+    result = train(LINEAR, inputs, labels, RECIPE, seed=4)
     assert curve.points[0].trials[0].epochs == result.epochs
     assert curve.points[0].trials[0].errors == result.errors
     assert np.isnan(curve.points[0].error_of_mean)

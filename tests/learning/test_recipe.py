@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from dendrocap import SGD, ExponentialAnnealing, HalveOnPlateau, InvalidParameter, LinearNeuron, Lorentzian, Recipe
-from dendrocap.learning import Constant, FlooredSlope, LocalRule, PlainSGD, train
+from dendrocap.learning import Constant, FlooredSlope, LocalRule, PlainSGD, Training, train
 from dendrocap.learning.recipe import RECIPE
 from dendrocap.model import random_patterns
 
@@ -43,9 +43,9 @@ def test_training_by_a_recipe_is_training_by_its_parts():
     neuron, patterns = LinearNeuron(0.5, 99), random_patterns(90, 99, rng=0)
     recipe = Recipe(SGD(0.1), HalveOnPlateau(5), max_epochs=30, stop_when_solved=False)
     parts = {"algorithm": SGD(0.1), "schedule": HalveOnPlateau(5), "max_epochs": 30, "stop_when_solved": False}
-    result, expected = recipe.train(neuron, *patterns, seed=1), train(neuron, *patterns, seed=1, **parts)
+    result, expected = train(neuron, *patterns, recipe, seed=1), train(neuron, *patterns, seed=1, **parts)
     assert_array_equal(result.weights, expected.weights)
-    run = recipe.training(neuron, *patterns, seed=1)
+    run = Training(neuron, *patterns, recipe, seed=1)
     assert [record.errors for record in run] == expected.error_history.tolist()
 
 
@@ -53,7 +53,8 @@ def test_training_by_a_recipe_is_training_by_its_parts():
     ("make", "words"),
     [
         (lambda: Recipe("sgd"), "algorithm = 'sgd'"),
-        (lambda: Recipe(PlainSGD()), "or another Rule"),  # a solver has no schedule
+        (lambda: Recipe(PlainSGD(), HalveOnPlateau(5)), "sets its own rates"),
+        (lambda: train(LinearNeuron(0.5, 9), [[1] * 9], [1], Recipe(), max_epochs=5), "exclude each other"),
         (lambda: Recipe(schedule=0.1), "schedule = 0.1"),
         (lambda: Recipe(max_epochs=-1), "max_epochs = -1"),
         (lambda: Recipe(stop_when_solved=1), "stop_when_solved = 1"),

@@ -26,12 +26,13 @@ from dendrocap import (
 from dendrocap.learning import (
     SGD,
     AnnealedSurrogate,
-    Constant,
     EpochOutcome,
+    HalveOnPlateau,
     LeastAction,
     Lorentzian,
     MessagePassing,
     PlainSGD,
+    Recipe,
     ReplicatedSGD,
     SharpenedNonlinearity,
     Solver,
@@ -44,8 +45,7 @@ from dendrocap.learning import (
 )
 from dendrocap.learning.engine import CompiledEngine
 from dendrocap.learning.solvers import SOLVERS, _kernels
-from dendrocap.learning.solvers.annealing import Span
-from dendrocap.learning.solvers.scales import crossing, input_scale, rise_of
+from dendrocap.learning.solvers.scales import Span, crossing, input_scale, rise_of
 from dendrocap.learning.solvers.sharpening import softened
 from dendrocap.learning.training import INTERRUPTED
 from tests.naive.neuron import naive_somatic_input
@@ -324,7 +324,7 @@ def test_a_result_says_that_it_cannot_be_resumed_but_can_be_trained_on(solver, t
             train(SMALL, inputs, labels, resume=run.state)
         assert f"a run of {solver!r} " in str(why.value)
         with pytest.raises(InvalidParameter, match="cannot be resumed"):
-            Training(SMALL, inputs, labels, algorithm=solver).state()
+            Training(SMALL, inputs, labels, Recipe(solver)).state()
     assert_array_equal(stored.weights, result.weights)
     assert_array_equal(stored.error_history, result.error_history)
     assert_array_equal(stored.rate_history, result.rate_history)
@@ -339,8 +339,8 @@ def test_a_rules_run_cannot_be_resumed_with_a_solver(solver):
     half = train(SMALL, inputs, labels, algorithm=SGD(0.01), max_epochs=2, seed=0)
     with pytest.raises(InvalidParameter, match="cannot be resumed"):
         train(SMALL, inputs, labels, algorithm=solver, resume=half.state)
-    with pytest.raises(InvalidParameter, match=r"schedule = Constant\(\).*sets its own rates"):
-        train(SMALL, inputs, labels, algorithm=solver, schedule=Constant())
+    with pytest.raises(InvalidParameter, match=r"schedule = HalveOnPlateau\(.*sets its own rates"):
+        train(SMALL, inputs, labels, algorithm=solver, schedule=HalveOnPlateau(5))
 
 
 @BY_NAME

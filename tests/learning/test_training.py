@@ -25,6 +25,7 @@ from dendrocap.learning import (
     HalveOnPlateau,
     LocalRule,
     Lorentzian,
+    Recipe,
     Rule,
     Training,
     load_run,
@@ -46,9 +47,8 @@ def task(n_patterns=60, n_inputs=100, seed=3):
 def test_a_run_equals_naive_epochs_with_the_rates_of_its_schedule(schedule):
     inputs, labels = task(20)
     first = SMALL.initial_weights(0.5, 1)
-    run = Training(
-        SMALL, inputs, labels, algorithm=SGD(0.2, 5.0, precision="float64"), schedule=schedule, weights=first, seed=8
-    )
+    recipe = Recipe(SGD(0.2, 5.0, precision="float64"), schedule)
+    run = Training(SMALL, inputs, labels, recipe, weights=first, seed=8)
     shuffles = generator_for("run", 8)
     flat, errors = SMALL.flat_weights(first), []
     for record in run:
@@ -116,7 +116,7 @@ def test_ctrl_c_within_an_epoch_leaves_a_run_that_can_be_resumed(monkeypatch):
     """The interrupted epoch has drawn its order of patterns already; resuming draws the same one again."""
     inputs, labels = task(130)
     whole = train(SMALL, inputs, labels, seed=5, max_epochs=20)
-    run, epoch = Training(SMALL, inputs, labels, seed=5, max_epochs=20), CompiledEngine.tested_epoch
+    run, epoch = Training(SMALL, inputs, labels, Recipe(max_epochs=20), seed=5), CompiledEngine.tested_epoch
     with monkeypatch.context() as patch:
 
         def interrupted(self, *arguments):
@@ -262,7 +262,7 @@ def test_zero_errors_are_checked_with_the_neurons_own_formula():
     inputs, labels = task()
     weights = SMALL.flat_weights(SMALL.initial_weights(0.5, 2))
     wrong = int(np.count_nonzero(SMALL.predict(weights, inputs) != labels))
-    run = Training(SMALL, inputs, labels, algorithm=Rounding(), seed=0)
+    run = Training(SMALL, inputs, labels, Recipe(Rounding()), seed=0)
     (record,) = run
     assert record.errors == wrong > 0
     assert not run.result().solved

@@ -11,7 +11,7 @@ import pytest
 
 import dendrocap as dc
 from dendrocap.errors import CorruptData, InvalidParameter, MissingData
-from dendrocap.experiments import SerialExecutor, Store
+from dendrocap.experiments import Progress, SerialExecutor, Store
 from dendrocap.reproduction import (
     FIGURES,
     PRESETS,
@@ -25,7 +25,7 @@ from dendrocap.reproduction import (
     stored,
     write_report,
 )
-from dendrocap.reproduction.csv_tables import read_table, write_table
+from dendrocap.reproduction.paper_figure import read_table, write_table
 from tests.reproduction.conftest import SIMULATED, TINY
 
 # The folder that most tests look at is made once, by the process that runs them all.
@@ -222,7 +222,17 @@ def test_a_stop_keeps_what_is_finished_and_the_same_call_goes_on(tmp_path):
     assert "stopped by the user" in write_report(first)[0].read_text(encoding="utf-8")
     with Store(tmp_path / "results.db") as store:
         assert sum(store.counts(sweep).done for sweep in store.sweeps()) == 3
-    second = reproduce(["fig4"], preset=TINY, out=tmp_path, executor=SerialExecutor())
+    told = []
+    second = reproduce(
+        ["fig4"],
+        preset=TINY,
+        out=tmp_path,
+        executor=SerialExecutor(),
+        callback=lambda name, now: told.append((name, now)),
+    )
+    assert {name for name, _ in told} == {"fig4"}
+    assert all(isinstance(now, Progress) for _, now in told[:-1])
+    assert told[-1][1] == outcome_of(second, "fig4")
     assert not second.interrupted
     assert outcome_of(second, "fig4").status == "done"
 

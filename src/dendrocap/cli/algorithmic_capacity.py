@@ -8,7 +8,7 @@ import typer
 
 from dendrocap.cli import learning_options as options
 from dendrocap.cli.option_groups import NeuronOptions, PlateauOptions, spread
-from dendrocap.cli.output import JsonFlag, PlotPath, emit, message, plot_target, progress
+from dendrocap.cli.output import JsonFlag, PlotPath, draw, emit, message, plot_target, progress
 
 if TYPE_CHECKING:
     from dendrocap.learning import AlgorithmicCapacity, LoadPoint
@@ -45,16 +45,11 @@ def algorithmic_capacity(
     from dendrocap.learning.algorithmic_capacity import load_points
     from dendrocap.validation import choice, whole_number
 
-    target = plot_target(plot) if plot else None
+    target = plot_target(plot)
     choice("--method", method, ("bisection", "scan", "curve"))
     several = range(whole_number("--seeds", seeds, 1))
     measured = neuron.neuron()
-    how: dict[str, Any] = {
-        "recipe": learning.recipe(),
-        "seeds": several,
-        "tolerance": tolerance,
-        "workers": workers,
-    }
+    how: dict[str, Any] = {"recipe": learning.recipe(), "seeds": several, "tolerance": tolerance, "workers": workers}
     kept: list[Trial] = []
     interrupted = False
     with progress(seeds, "seed") as tell:
@@ -89,11 +84,7 @@ def algorithmic_capacity(
     emit([_row(point, as_json) for point in points], as_json=as_json, title=verdict)
     if as_json and verdict:
         message(verdict)
-    if target:
-        from dendrocap import plot as plots
-
-        plots.save(plots.error_curve(points, measured.nonlinearity.name), target)
-        message(f"figure: {target}")
+    draw(target, lambda plots: plots.error_curve(points, measured.nonlinearity.name))
     if interrupted:
         raise typer.Exit(130)
 

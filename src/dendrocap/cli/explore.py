@@ -30,10 +30,9 @@ def explore(
     Example: dendrocap explore --no-browser --port 5010
     """
     try:
-        from dendrocap.explorer.server import listening_server
+        from dendrocap.explorer.server import listening_server, run
     except ImportError as error:
         raise MissingExtra(f"the explorer needs more: pip install 'dendrocap[explore]' ({error})") from error
-    from dendrocap.explorer.running import run
 
     server, chosen = listening_server(port or DEFAULT_PORT, address, fixed=port is not None)
     shown = address if address not in ("0.0.0.0", "::") else "127.0.0.1"

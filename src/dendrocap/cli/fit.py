@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dendrocap.cli.option_groups import ShapeOptions, TaskOptions, spread
-from dendrocap.cli.output import JsonFlag, PlotPath, emit, message, plot_target, progress
+from dendrocap.cli.output import JsonFlag, PlotPath, draw, emit, message, plot_target, progress
 from dendrocap.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -39,16 +39,12 @@ def fit_nonlinearity_command(
 
     Example: dendrocap fit nonlinearity curve.csv --plot curve.png
     """
-    target = plot_target(plot) if plot else None
+    target = plot_target(plot)
     found = _fitted_curve(curve, x, y, kind, scale)
     rows = {name: value for name, value in asdict(found).items() if name not in ("nonlinearity", "x", "y")}
     rows["at_bounds"] = ", ".join(found.at_bounds)
     emit([{"nonlinearity": found.nonlinearity.name, "n_points": found.x.size, **rows}], as_json=as_json)
-    if target:
-        from dendrocap import plot as plots
-
-        plots.save(plots.nonlinearity_fit(found), target)
-        message(f"figure: {target}")
+    draw(target, lambda plots: plots.nonlinearity_fit(found))
 
 
 @fit.command("weights")
@@ -84,7 +80,7 @@ def fit_weights_command(
     from dendrocap.model import Units
     from dendrocap.validation import whole_number
 
-    target = plot_target(plot) if plot else None
+    target = plot_target(plot)
     if curve is None:
         g, measured_scale = shape.g(), 15.0
     elif shape.x_min is not None or shape.gamma is not None or scale is not None:
@@ -117,11 +113,7 @@ def fit_weights_command(
         emit(_weights_table(found, report), title=f"{found.amplitudes_mv.size} amplitudes, {found.nonlinearity!r}")
         emit([_candidate_row(row) for row in found.comparison], title="the visible amplitudes, by likelihood")
     message(f"silent fraction: {found.dendrites.verdict}")
-    if target:
-        from dendrocap import plot as plots
-
-        plots.save(plots.weight_fit(found, report), target)
-        message(f"figure: {target}")
+    draw(target, lambda plots: plots.weight_fit(found, report))
 
 
 @fit.command("song2005")
@@ -135,22 +127,21 @@ def song2005_command(
     from dendrocap.experiments.song2005_fit import PRINTED, compare_with_paper
     from dendrocap.validation import whole_number
 
-    target = plot_target(plot) if plot else None
+    target = plot_target(plot)
     with progress(3 * whole_number("--bootstrap", bootstrap, 0), "bootstrap") as step:
         found = compare_with_paper(bootstrap, whole_number("--seed", seed, 0), step)
     columns = ["label", "p0", "W_star", "W_star_mv", "theta_d_mv", "theta_s", "theta_s_mv", "silent_fraction"]
     emit([asdict(reading) for reading in found.readings], as_json=as_json, columns=columns)
     message(found.caption)
     if target:
-        from dendrocap import plot as plots
         from dendrocap.fitting import capacity_report
         from dendrocap.theory import CapacityWeights
 
         fit = found.paper_way
         printed = CapacityWeights(fit.B, float(PRINTED.units.weight_mv(PRINTED.W_star)))
         others = [(f"printed, {printed.W_star:.2f} mV", printed)]
-        plots.save(plots.weight_fit(fit, capacity_report(fit), others=others, caption=found.caption), target)
-        message(f"figure: {target}")
+        report = capacity_report(fit)
+        draw(target, lambda plots: plots.weight_fit(fit, report, others=others, caption=found.caption))
 
 
 def _fitted_curve(path: Path, x: str | None, y: str | None, kind: str, scale: float | None) -> NonlinearityFit:

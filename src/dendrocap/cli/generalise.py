@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dendrocap.cli.option_groups import RecipeOptions, SpecOptions, spread
-from dendrocap.cli.output import JsonFlag, PlotPath, emit, message, plot_target
+from dendrocap.cli.output import JsonFlag, PlotPath, draw, emit, message, plot_target
 from dendrocap.errors import InvalidParameter
 
 __all__ = ["generalise"]
@@ -50,19 +50,19 @@ def generalise(
     Example: dendrocap generalise mnist --preset quick --plot mnist.png
     """
     from dendrocap.cli.output import progress
-    from dendrocap.datasets import TASKS
+    from dendrocap.datasets import BINARY_SETS
     from dendrocap.experiments.generalise import GeneralisationCurve, summary
     from dendrocap.experiments.generalise import generalise as run
     from dendrocap.validation import choice, whole_number
 
-    choice("dataset", dataset, tuple(TASKS))
+    choice("dataset", dataset, tuple(BINARY_SETS))
     n_train, max_epochs, n_seeds = PRESETS[choice("--preset", preset, tuple(PRESETS))]
     n_train = images if images is not None else n_train
     max_epochs = whole_number("--max-epochs", learning.max_epochs or max_epochs, 1)
     n_seeds = whole_number("--seeds", n_seeds if seeds is None else seeds, 1)
     if neuron.theta_d <= 0.0:
         raise InvalidParameter(f"--theta-d {neuron.theta_d} is not allowed: it must be > 0")
-    target = plot_target(plot) if plot else None
+    target = plot_target(plot)
     kept: list[GeneralisationCurve] = []
     interrupted = False
     with progress(2 * n_seeds, f"training on {dataset}") as step:
@@ -92,12 +92,8 @@ def generalise(
             curves, interrupted = sorted(kept, key=lambda curve: (curve.contender, curve.seed)), True
     rows = summary(curves)
     last = [row for row in rows if row["epoch"] == rows[-1]["epoch"]]
-    emit(rows if as_json else last, as_json=as_json, title=f"{TASKS[dataset].meaning}, {n_seeds} seeds")
-    if target:
-        from dendrocap import plot as plots
-
-        plots.save(plots.generalisation(rows, TASKS[dataset].meaning), target)
-        message(f"figure: {target}")
+    emit(rows if as_json else last, as_json=as_json, title=f"{BINARY_SETS[dataset].meaning}, {n_seeds} seeds")
+    draw(target, lambda plots: plots.generalisation(rows, BINARY_SETS[dataset].meaning))
     if interrupted:
         message(f"interrupted: {len(curves)} of {2 * n_seeds} runs were finished and are shown")
         raise typer.Exit(130)

@@ -7,40 +7,37 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dendrocap.cli.output import emit
-from dendrocap.errors import InvalidParameter
+from dendrocap.cli.output import emit, message
+from dendrocap.files import writable
 
 if TYPE_CHECKING:
     from dendrocap.learning import TrainingResult
 
-__all__ = ["SavePath", "Workers", "emit_run", "run_summary", "save_target"]
+__all__ = ["SavePath", "Workers", "emit_run", "run_summary", "save", "save_target"]
 
 Workers = Annotated[int | None, typer.Option(help="Runs at a time; by default the number of cores.")]
 SavePath = Annotated[Path | None, typer.Option("--save", metavar="FILE", help="Write the run to a .npz file.")]
 
 
-def save_target(path: Path) -> Path:
-    """The path of a run to be, refused before any work is done if it cannot be written."""
-    if path.suffix != ".npz":
-        raise InvalidParameter(f"--save {path} is not allowed: the name must end in .npz")
-    if not path.parent.is_dir():
-        raise InvalidParameter(f"--save {path} is not allowed: the folder {path.parent} does not exist")
-    return path
+def save_target(path: Path | None) -> Path | None:
+    """The path of a run to be, if one is asked for."""
+    return path and writable(path, (".npz",), "--save")
+
+
+def save(target: Path | None, result: TrainingResult, patterns: tuple[Any, Any]) -> None:
+    """Write a run and its patterns, if that is asked for."""
+    if target is not None:
+        from dendrocap.learning import save_run
+
+        save_run(target, result, *patterns)
+        message(f"run: {target}")
 
 
 def run_summary(result: TrainingResult) -> dict[str, Any]:
     """What a run is reported by."""
-    return {
-        "solved": result.solved,
-        "errors": result.errors,
-        "n_patterns": result.n_patterns,
-        "error": result.error,
-        "alpha": result.n_patterns / result.neuron.n_inputs,
-        "epochs": result.epochs,
-        "best_epoch": result.best_epoch,
-        "stopped": result.stopped,
-        "seconds": result.seconds,
-    }
+    first = {name: getattr(result, name) for name in ("solved", "errors", "n_patterns", "error")}
+    rest = {name: getattr(result, name) for name in ("epochs", "best_epoch", "stopped", "seconds")}
+    return {**first, "alpha": result.n_patterns / result.neuron.n_inputs, **rest}
 
 
 def emit_run(summary: dict[str, Any], *, as_json: bool, title: str) -> None:

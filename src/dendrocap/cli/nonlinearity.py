@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from dendrocap.cli.output import JsonFlag, PlotPath, emit, message, plot_target
+from dendrocap.cli.output import JsonFlag, PlotPath, draw, emit, plot_target
 
 __all__ = ["nonlinearity"]
 
@@ -37,14 +37,10 @@ def nonlinearity(
     start = real_number("--from", start)
     stop = real_number("--to", stop, start, low_open=True)
     x = np.linspace(start, stop, whole_number("--points", points, 2, 1_000_000))
-    target = plot_target(plot) if plot else None
+    target = plot_target(plot)
     rows = [
         {"nonlinearity": g.name, "x": at, "value": value, "derivative": slope}
         for at, value, slope in zip(x, g(x), g.derivative(x), strict=True)
     ]
     emit(rows, as_json=as_json, title=repr(g))
-    if target:
-        from dendrocap import plot as plots
-
-        plots.save(plots.nonlinearity(g, start, stop), target)
-        message(f"figure: {target}")
+    draw(target, lambda plots: plots.nonlinearity(g, start, stop))

@@ -16,8 +16,9 @@ from typing import Annotated, Any
 import typer
 
 from dendrocap.errors import InvalidParameter
+from dendrocap.files import writable
 
-__all__ = ["CsvFlag", "JsonFlag", "PlotPath", "emit", "message", "plot_target", "progress"]
+__all__ = ["CsvFlag", "JsonFlag", "PlotPath", "draw", "emit", "message", "plot_target", "progress"]
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON array of objects instead of a table.")]
 CsvFlag = Annotated[bool, typer.Option("--csv", help="Print comma-separated values instead of a table.")]
@@ -90,10 +91,10 @@ def _bar(label: str) -> Iterator[Callable[[float, float | None, str, str], None]
 
     columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[text]}"), TimeElapsedColumn()
     bar = Progress(*columns, console=Console(stderr=True), transient=True)
-    task = bar.add_task(label, total=None, text="")
+    line = bar.add_task(label, total=None, text="")
 
     def show(done: float, total: float | None, label: str, text: str) -> None:
-        bar.update(task, completed=done, total=total, description=label, text=text)
+        bar.update(line, completed=done, total=total, description=label, text=text)
 
     patience = threading.Timer(2.0, bar.start)
     patience.daemon = True
@@ -137,13 +138,18 @@ def message(text: str) -> None:
     typer.echo(text, err=True)
 
 
-def plot_target(path: Path) -> Path:
-    """The path of a figure to be, refused before any work is done if it cannot be written."""
-    if path.suffix.lower() not in FIGURE_FORMATS:
-        raise InvalidParameter(f"--plot {path} is not allowed: the name must end in {', '.join(FIGURE_FORMATS)}")
-    if not path.parent.is_dir():
-        raise InvalidParameter(f"--plot {path} is not allowed: the folder {path.parent} does not exist")
-    return path
+def plot_target(path: Path | None) -> Path | None:
+    """The path of a figure to be, if one is asked for."""
+    return path and writable(path, FIGURE_FORMATS, "--plot")
+
+
+def draw(target: Path | None, figure: Callable[[Any], Any]) -> None:
+    """Write the figure that a function draws with `dendrocap.plot`, if one is asked for."""
+    if target is not None:
+        from dendrocap import plot
+
+        plot.save(figure(plot), target)
+        message(f"figure: {target}")
 
 
 def _plain(value: Any) -> Any:

@@ -47,6 +47,7 @@ def reproduce(
 
     Example: dendrocap reproduce fig3 fig4 --preset paper --workers 8
     """
+    from dendrocap.experiments import Progress
     from dendrocap.reproduction import FIGURES, PRESETS, selected, write_report
     from dendrocap.reproduction import reproduce as make
     from dendrocap.validation import choice
@@ -58,6 +59,14 @@ def reproduce(
     selected(figures or ())  # a name that is none is refused before anything is shown
     executor = chosen_executor(dask, workers)
     with progress_bar("") as tell:
+
+        def callback(name: str, now: Progress | FigureOutcome) -> None:
+            if isinstance(now, Progress):
+                tell(now, name)
+                return
+            reason = f": {now.reason}" if now.reason else ""
+            message(f"{name} {now.status} after {now.seconds:.1f} s{reason}")
+
         made = make(
             figures or (),
             preset=preset,
@@ -65,8 +74,7 @@ def reproduce(
             seeds=seeds,
             workers=workers,
             executor=executor,
-            progress=lambda name, now: tell(now, name),
-            callback=_tell,
+            callback=callback,
         )
     page, _ = write_report(made)
     emit(_claim_rows(made) if as_json else _figure_rows(made), as_json=as_json, title=f"{preset} preset")
@@ -82,11 +90,6 @@ def reproduce(
         message(f"{outcome.name} was drawn, but {made.claims_of(outcome.name)[0].note}")
     if unmeasured or any(outcome.status == "failed" for outcome in made.outcomes):
         raise typer.Exit(1)
-
-
-def _tell(outcome: FigureOutcome) -> None:
-    reason = f": {outcome.reason}" if outcome.reason else ""
-    message(f"{outcome.name} {outcome.status} after {outcome.seconds:.1f} s{reason}")
 
 
 def _listed(figure: PaperFigure, presets: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from dendrocap.cli.option_groups import NeuronOptions, PatternOptions, RecipeOptions, spread
-from dendrocap.cli.output import JsonFlag, PlotPath, emit, message, plot_target
+from dendrocap.cli.output import JsonFlag, PlotPath, draw, emit, message, plot_target
 
 __all__ = ["robustness"]
 
@@ -35,20 +35,20 @@ def robustness(
 
     Example: dendrocap robustness run.npz --flips 0.01,0.05 --noise 0.2
     """
-    from dendrocap.learning import noise_robustness
+    from dendrocap.learning import noise_robustness, train
 
-    target = plot_target(plot) if plot else None
+    target = plot_target(plot)
     levels = {name: _numbers(name, text) for name, text in (("--flips", flips), ("--noise", noise))}
     if run is not None:
         from dendrocap.learning.storage import load_run
 
         stored = load_run(run)
         trained, weights = stored.neuron, stored.weights
-        learned: Any = (stored.inputs, stored.labels)
+        learned: tuple[Any, Any] = (stored.inputs, stored.labels)
     else:
         trained, learned = patterns.for_neuron(neuron)
         recipe = learning.recipe(stop_when_solved=not beyond_zero)
-        result = recipe.train(trained, *learned, seed=patterns.seed)
+        result = train(trained, *learned, recipe, seed=patterns.seed)
         weights = result.weights
         message(f"trained: {result.errors} of {result.n_patterns} patterns wrong after {result.epochs} epochs")
     outcome = noise_robustness(
@@ -72,11 +72,7 @@ def robustness(
         for point in points
     ]
     emit(rows, as_json=as_json, title=f"{trained!r}, error {outcome.baseline:.4g} without noise")
-    if target:
-        from dendrocap import plot as plots
-
-        plots.save(plots.robustness(outcome, trained.nonlinearity.name), target)
-        message(f"figure: {target}")
+    draw(target, lambda plots: plots.robustness(outcome, trained.nonlinearity.name))
 
 
 def _numbers(name: str, text: str) -> list[float]:

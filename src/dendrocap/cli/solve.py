@@ -9,7 +9,7 @@ import typer
 
 from dendrocap.cli import learning_options as options
 from dendrocap.cli.option_groups import NeuronOptions, PatternOptions, spread
-from dendrocap.cli.output import JsonFlag, message, progress
+from dendrocap.cli.output import JsonFlag, progress
 
 if TYPE_CHECKING:
     from dendrocap.learning import TrainingResult
@@ -39,16 +39,12 @@ def solve(
     """
     from dendrocap.learning.training import INTERRUPTED
 
-    file = options.save_target(save) if save else None
+    file = options.save_target(save)
     trained, learned = patterns.for_neuron(neuron)
     result = _follow(trained, learned, solver, time_limit, patterns.seed)
     summary = {"solver": getattr(result.algorithm, "name", repr(result.algorithm)), **options.run_summary(result)}
     options.emit_run(summary, as_json=as_json, title=repr(trained))
-    if file:
-        from dendrocap.learning.storage import save_run
-
-        save_run(file, result, *learned)
-        message(f"run: {file}")
+    options.save(file, result, learned)
     if result.stopped == INTERRUPTED:
         raise KeyboardInterrupt
     if not result.solved:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dendrocap.cli.output import JsonFlag, emit, message, plot_target
+from dendrocap.cli.output import JsonFlag, draw, emit, message, plot_target
 from dendrocap.cli.workers import Dask, Workers, chosen_executor, progress_bar
 from dendrocap.errors import InvalidParameter
 
@@ -137,15 +137,12 @@ def plot(
     from dendrocap.experiments import Store
     from dendrocap.experiments.averages import averages
 
-    target = plot_target(target)
+    plot_target(target)
     with Store(store) as results:
         wanted = results.sweep(digest)
         points = averages(wanted, results.records(wanted), x, y, by, _places(at or ()))
     emit([_point_row(point, x, y, by) for point in points], as_json=as_json, title=wanted.name)
-    from dendrocap import plot as plots
-
-    plots.save(plots.averages(points, x, y, by), target)
-    message(f"figure: {target}")
+    draw(target, lambda plots: plots.averages(points, x, y, by))
 
 
 def _row(wanted: Sweep, counts: Counts) -> dict[str, Any]:

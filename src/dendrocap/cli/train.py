@@ -9,7 +9,7 @@ import typer
 
 from dendrocap.cli import learning_options as options
 from dendrocap.cli.option_groups import NeuronOptions, PatternOptions, RecipeOptions, spread
-from dendrocap.cli.output import JsonFlag, PlotPath, message, plot_target, progress
+from dendrocap.cli.output import JsonFlag, PlotPath, draw, plot_target, progress
 from dendrocap.errors import TrainingFailed
 
 if TYPE_CHECKING:
@@ -37,40 +37,34 @@ def train(
 
     Example: dendrocap train --theta-d 0.05 --alpha 1.0 --patience 1000 --max-epochs 20000 --save run.npz
     """
-    target = plot_target(plot) if plot else None
-    file = options.save_target(save) if save else None
+    from dendrocap.learning import Training
+
+    target = plot_target(plot)
+    file = options.save_target(save)
     recipe = learning.recipe()
     if resume is not None:
         from dendrocap.learning.storage import load_run
 
         before = load_run(resume)
-        learned: Any = (before.inputs, before.labels)
-        run = recipe.training(before.neuron, *learned, resume=before.state)
+        learned: tuple[Any, Any] = (before.inputs, before.labels)
+        run = Training(before.neuron, *learned, recipe, resume=before.state)
     else:
         trained, learned = patterns.for_neuron(neuron)
-        run = recipe.training(trained, *learned, seed=patterns.seed)
-    failure, interrupted = _follow(run, recipe.max_epochs)
+        run = Training(trained, *learned, recipe, seed=patterns.seed)
+    failure, interrupted = _follow(run)
     result = run.result()
     options.emit_run(options.run_summary(result), as_json=as_json, title=repr(run.neuron))
-    if file:
-        from dendrocap.learning.storage import save_run
-
-        save_run(file, result, *learned)
-        message(f"run: {file}")
-    if target:
-        from dendrocap import plot as plots
-
-        plots.save(plots.training(result), target)
-        message(f"figure: {target}")
+    options.save(file, result, learned)
+    draw(target, lambda plots: plots.training(result))
     if interrupted:
         raise KeyboardInterrupt
     if failure is not None:
         raise failure
 
 
-def _follow(run: Training, max_epochs: int) -> tuple[TrainingFailed | None, bool]:
+def _follow(run: Training) -> tuple[TrainingFailed | None, bool]:
     """Run to the end under a progress bar; how it failed, if it did, and whether the user interrupted it."""
-    with progress(max_epochs, "epoch") as tell:
+    with progress(run.recipe.max_epochs, "epoch") as tell:
 
         def show(record: EpochRecord) -> None:
             best = record.best_errors / run.n_patterns

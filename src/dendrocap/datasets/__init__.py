@@ -1,6 +1,6 @@
-"""Real data: image sets with their binary tasks, synaptic strengths, files of columns. Only `fetch` downloads."""
+"""Real data: image sets as binary patterns, synaptic strengths, files of columns. Only `fetch` downloads."""
 
-from dendrocap.datasets.binarise import TASKS, BinaryTask, binarise, image_task, pixel_permutation
+from dendrocap.datasets.binarise import BINARY_SETS, BinarySet, binarise, binary_set, pixel_permutation
 from dendrocap.datasets.catalogue import CATALOGUE, DataSet, data_set
 from dendrocap.datasets.columns import Table, read_table
 from dendrocap.datasets.fetch import fetch
@@ -9,8 +9,8 @@ from dendrocap.datasets.song2005 import SynapticStrengths, song2005
 
 __all__ = [
     "CATALOGUE",
-    "TASKS",
-    "BinaryTask",
+    "BINARY_SETS",
+    "BinarySet",
     "DataSet",
     "ImageSet",
     "SynapticStrengths",
@@ -18,7 +18,7 @@ __all__ = [
     "binarise",
     "data_set",
     "fetch",
-    "image_task",
+    "binary_set",
     "load_images",
     "locate",
     "pixel_permutation",

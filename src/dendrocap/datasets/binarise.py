@@ -1,7 +1,7 @@
 """From grey levels to binary inputs, as in the paper.
 
 Each image is compared with its own median, and every pixel gives two inputs: one that is active above the median and
-one that is active otherwise. So exactly half of the inputs are active whatever the image, and the two classes of a task
+one that is active otherwise. So exactly half of the inputs are active whatever the image, and the two classes of a set
 cannot be told apart by how much is active. The two inputs of a pixel are neighbours, which keeps them on one branch
 (`DendriticNeuron` with ``group_size=2``); a permutation of the pixels, one for a whole experiment, scatters
 neighbouring pixels over the branches.
@@ -22,13 +22,13 @@ from dendrocap.model.patterns import PackedPatterns, pack_patterns
 from dendrocap.model.seeds import Seed, generator_for
 from dendrocap.validation import choice, refuse, whole_number
 
-__all__ = ["TASKS", "BinaryTask", "binarise", "image_task", "pixel_permutation"]
+__all__ = ["BINARY_SETS", "BinarySet", "binarise", "binary_set", "pixel_permutation"]
 
 Bits = NDArray[np.uint8]
 
 
 @dataclass(frozen=True)
-class _TaskRule:
+class _SetRule:
     """Which images take part, and which of them are positive."""
 
     data_set: str
@@ -45,30 +45,30 @@ def _odd(labels: NDArray[np.uint8]) -> NDArray[np.bool_]:
     return np.asarray(labels % 2 == 1)
 
 
-TASKS: dict[str, _TaskRule] = {
-    "mnist": _TaskRule("mnist", _all, _odd, "odd digits against even ones"),
-    "fashion-mnist": _TaskRule(
+BINARY_SETS: dict[str, _SetRule] = {
+    "mnist": _SetRule("mnist", _all, _odd, "odd digits against even ones"),
+    "fashion-mnist": _SetRule(
         "fashion-mnist",
         # Mostly black images would have nearly all pixels at their median: one input pattern for all of them.
         lambda images: np.median(images.images, axis=1) > 0,
         _odd,
         "odd classes against even ones, images with a median above zero",
     ),
-    "cifar10": _TaskRule(
+    "cifar10": _SetRule(
         "cifar10", lambda images: np.isin(images.labels, (2, 8)), lambda labels: labels == 2, "birds against ships"
     ),
-    "cifar10-odd-even": _TaskRule("cifar10", _all, _odd, "odd classes against even ones"),
+    "cifar10-odd-even": _SetRule("cifar10", _all, _odd, "odd classes against even ones"),
 }
 
 
 @dataclass(frozen=True, eq=False)
-class BinaryTask(Displayed):
+class BinarySet(Displayed):
     """A binary classification of binarised images.
 
     Parameters
     ----------
     name, meaning : str
-        Which task, in a word and in words.
+        Which set, in a word and in words.
     inputs, labels : PackedPatterns, array
         Training patterns.
     test_inputs, test_labels : PackedPatterns, array
@@ -79,8 +79,8 @@ class BinaryTask(Displayed):
     >>> from contextlib import suppress
     >>> from dendrocap import MissingData
     >>> with suppress(MissingData):  # the images are not part of the package
-    ...     task = image_task("mnist", n_train=1000, rng=0)
-    ...     assert (task.n_inputs, len(task.labels), task.labels.mean()) == (1568, 1000, 0.5)
+    ...     digits = binary_set("mnist", n_train=1000, rng=0)
+    ...     assert (digits.n_inputs, len(digits.labels), digits.labels.mean()) == (1568, 1000, 0.5)
     """
 
     _displayed = ("name", "meaning", "inputs", "test_inputs")
@@ -143,14 +143,14 @@ def binarise(images: ArrayLike, permutation: ArrayLike | None = None) -> Bits:
     return np.stack([above, ~above], axis=2).reshape(len(grey), -1).astype(np.uint8)
 
 
-def image_task(
+def binary_set(
     name: str,
     *,
     n_train: int | None = None,
     n_test: int | None = None,
     rng: Seed = None,
-) -> BinaryTask:
-    """A binary classification task of the paper, ready for training.
+) -> BinarySet:
+    """A binary classification of the paper, ready for training.
 
     Parameters
     ----------
@@ -166,10 +166,10 @@ def image_task(
     >>> from contextlib import suppress
     >>> from dendrocap import MissingData
     >>> with suppress(MissingData):  # the images are not part of the package
-    ...     task = image_task("cifar10", n_train=100, n_test=50, rng=0)
-    ...     assert task.inputs.shape == (100, 6144)
+    ...     digits = binary_set("cifar10", n_train=100, n_test=50, rng=0)
+    ...     assert digits.inputs.shape == (100, 6144)
     """
-    rule = TASKS[choice("task", name, tuple(TASKS))]
+    rule = BINARY_SETS[choice("dataset", name, tuple(BINARY_SETS))]
     generator = generator_for("patterns", rng)
     halves = []
     permutation: NDArray[np.int64] | None = None
@@ -183,7 +183,7 @@ def image_task(
             drawn = _balanced(labels, size, split, generator)
             chosen, labels = chosen[drawn], labels[drawn]
         halves.append((pack_patterns(binarise(images.images[chosen], permutation)), labels))
-    return BinaryTask(name, rule.meaning, *halves[0], *halves[1])
+    return BinarySet(name, rule.meaning, *halves[0], *halves[1])
 
 
 def _balanced(labels: Bits, size: int, split: str, rng: np.random.Generator) -> NDArray[np.int64]:

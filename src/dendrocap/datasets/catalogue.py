@@ -5,6 +5,7 @@ Nothing here opens a file or a connection.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from dendrocap.display import Displayed
@@ -72,10 +73,7 @@ class DataSet(Displayed):
     @property
     def n_pixels(self) -> int:
         """Numbers per image, colours included."""
-        product = 1
-        for length in self.image_shape:
-            product *= length
-        return product
+        return math.prod(self.image_shape)
 
 
 def _idx_files(digests: dict[str, str], mirrors: tuple[str, ...]) -> tuple[DataFile, ...]:

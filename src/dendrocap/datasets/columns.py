@@ -46,8 +46,6 @@ class Table(Displayed):
     ([1.0, 2.0], [1.1, 2.6])
     """
 
-    _displayed = ("path", "names", "columns")
-
     path: Path
     names: tuple[str, ...]
     columns: tuple[Floats, ...]

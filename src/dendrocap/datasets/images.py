@@ -43,8 +43,6 @@ class ImageSet(Displayed):
     (3, (3, 4))
     """
 
-    _displayed = ("name", "split", "images", "labels")
-
     name: str
     split: str
     images: Bytes
@@ -125,7 +123,7 @@ def load_images(name: str, split: str = "train") -> ImageSet:
     return _loaded(known.name, split, tuple(_located(known, file) for file in files))
 
 
-@lru_cache(maxsize=2)  # an experiment draws many tasks from one data set, and unpacking CIFAR-10 takes seconds
+@lru_cache(maxsize=2)  # an experiment draws many sets from one data set, and unpacking CIFAR-10 takes seconds
 def _loaded(name: str, split: str, files: tuple[Located, ...]) -> ImageSet:
     known = data_set(name)
     if name == "cifar10":

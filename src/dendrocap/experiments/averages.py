@@ -79,7 +79,10 @@ def averages(
         raise InvalidParameter(f"no finished cell has the metric {y}; there is {', '.join(sorted(known)) or 'none'}")
     lines = sweep.grid[by] if by else [None]
     return [
-        _average(line, at_x, values[line, at_x]) for line in lines for at_x in sweep.grid[x] if (line, at_x) in values
+        Average(line, at_x, float(np.mean(own)), standard_error(own), len(own))
+        for line in lines
+        for at_x in sweep.grid[x]
+        if (own := values.get((line, at_x)))
     ]
 
 
@@ -107,7 +110,3 @@ def _number(name: str, value: Any) -> float:
     if isinstance(value, str | list):
         raise InvalidParameter(f"the metric {name} cannot be drawn: it is not one number per cell but {value!r}")
     return float(value)
-
-
-def _average(line: Any, x: Any, values: list[float]) -> Average:
-    return Average(line, x, float(np.mean(values)), standard_error(values), len(values))

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dendrocap.errors import InvalidParameter, MissingExtra
+from dendrocap.errors import MissingExtra
 from dendrocap.experiments.store import Record
 from dendrocap.experiments.sweep import Sweep
-from dendrocap.files import new_file
+from dendrocap.files import new_file, writable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,13 +97,9 @@ def dataset(sweep: Sweep, records: Iterable[Record]) -> xr.Dataset:
 
 def export(path: str | Path, sweep: Sweep, records: Sequence[Record]) -> None:
     """Write records to a file, in the format that its name asks for; the file appears when it is complete."""
-    path = Path(path)
-    if path.suffix not in WRITERS:
-        raise InvalidParameter(f"{path} is not allowed: the name must end in {', '.join(WRITERS)}")
-    if not path.parent.is_dir():
-        raise InvalidParameter(f"{path} is not allowed: the folder {path.parent} does not exist")
+    path = writable(Path(path), WRITERS)
     with new_file(path) as unfinished:
-        WRITERS[path.suffix](unfinished, sweep, records)
+        WRITERS[path.suffix.lower()](unfinished, sweep, records)
 
 
 def _write_csv(path: Path, sweep: Sweep, records: Sequence[Record]) -> None:

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dendrocap.datasets import TASKS, BinaryTask, image_task
+from dendrocap.datasets import BINARY_SETS, BinarySet, binary_set
 from dendrocap.display import Displayed
 from dendrocap.errors import InvalidParameter
-from dendrocap.learning import SGD, Recipe
+from dendrocap.learning import SGD, Recipe, Training
 from dendrocap.learning.many import in_parallel
 from dendrocap.model import DendriticNeuron, LinearNeuron, NeuronSpec, Polsky
 from dendrocap.numerics.statistics import standard_error
@@ -85,20 +85,15 @@ def contenders(
     """
     if not isinstance(neuron, NeuronSpec):
         raise InvalidParameter("n_inputs is not allowed here: the images decide it")
-    dendritic = DendriticNeuron(neuron, n_inputs, n_branches, group_size=2)
     recipe = replace(recipe, stop_when_solved=False)
-    return (
-        Contender(f"dendritic, K = {n_branches}", dendritic, recipe),
-        Contender(
-            "linear",
-            LinearNeuron(linear_theta, n_inputs),
-            replace(recipe, algorithm=SGD(linear_rate, linear_gamma_ce)),
-        ),
-    )
+    own = replace(recipe, algorithm=SGD(linear_rate, linear_gamma_ce))
+    dendritic = DendriticNeuron(neuron, n_inputs, n_branches, group_size=2)
+    linear = LinearNeuron(linear_theta, n_inputs)
+    return Contender(f"dendritic, K = {n_branches}", dendritic, recipe), Contender("linear", linear, own)
 
 
 def generalisation_curve(
-    images: BinaryTask,
+    images: BinarySet,
     contender: Contender,
     *,
     seed: int,
@@ -109,7 +104,7 @@ def generalisation_curve(
 
     Parameters
     ----------
-    images : BinaryTask
+    images : BinarySet
         Training and test images.
     contender : Contender
         The neuron and how it learns.
@@ -121,7 +116,7 @@ def generalisation_curve(
         Given each epoch's record, tells whether to end early.
     """
     every, neuron = whole_number("every", every, 1), contender.neuron
-    run = contender.recipe.training(neuron, images.inputs, images.labels, seed=seed)
+    run = Training(neuron, images.inputs, images.labels, contender.recipe, seed=seed)
     rows = []
     for record in run:
         if record.epoch % every == 0 or record.epoch == contender.recipe.max_epochs:
@@ -173,10 +168,10 @@ def generalise(
     **linear
         As for `contenders`.
     """
-    choice("dataset", dataset, tuple(TASKS))
+    choice("dataset", dataset, tuple(BINARY_SETS))
 
     def run(seed: int, stop: Callable[..., bool]) -> list[GeneralisationCurve]:
-        images = image_task(dataset, n_train=n_train, rng=seed)
+        images = binary_set(dataset, n_train=n_train, rng=seed)
         curves = []
         for contender in contenders(images.n_inputs, neuron, recipe, n_branches=n_branches, **linear):
             curve = generalisation_curve(images, contender, seed=seed, every=every, stop=stop)

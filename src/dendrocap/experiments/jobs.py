@@ -37,7 +37,7 @@ BUILT_IN = {
     "learning_speed": "dendrocap.experiments.learning_jobs:learning_speed",
     "learned_weights": "dendrocap.experiments.learning_jobs:learned_weights",
     "robustness": "dendrocap.experiments.learning_jobs:robustness",
-    "generalise": "dendrocap.experiments.image_jobs:generalise",
+    "generalise": "dendrocap.experiments.learning_jobs:generalise",
 }
 
 # What is built from flat parameters: their names, and how.

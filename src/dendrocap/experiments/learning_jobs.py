@@ -1,4 +1,4 @@
-"""Jobs that train neurons on random patterns: flat parameters in, a few numbers out.
+"""Jobs that train neurons, on random patterns or on images: flat parameters in, a few numbers out.
 
 The seed of a cell gives its patterns, its first weights and its shuffles, as it does in `dendrocap.learning`. Inside a
 cell nothing runs in parallel: the sweep does that.
@@ -13,14 +13,15 @@ import numpy as np
 from scipy.special import ndtri
 
 from dendrocap.errors import InvalidParameter
+from dendrocap.experiments import generalise as images
 from dendrocap.learning import SGD, Recipe, TrainingResult, noise_robustness, patterns_at_load, weight_statistics
 from dendrocap.learning import algorithmic_capacity as measure_capacity
 from dendrocap.learning.trials import train_at_load
-from dendrocap.model import DendriticNeuron, TaskSpec
+from dendrocap.model import DendriticNeuron, NeuronSpec, TaskSpec
 from dendrocap.model.flat import finite_neuron
 from dendrocap.theory import CapacityWeights
 
-__all__ = ["algorithmic_capacity", "learned_weights", "learning_speed", "robustness", "train"]
+__all__ = ["algorithmic_capacity", "generalise", "learned_weights", "learning_speed", "robustness", "train"]
 
 # A learning curve is kept at this many epochs, evenly spaced in the logarithm.
 SAMPLED_EPOCHS = 60
@@ -108,7 +109,7 @@ def learning_speed(neuron: DendriticNeuron, task: TaskSpec, recipe: Recipe, alph
     run that learned them all.
     """
     result = train_at_load(finite_neuron(neuron), alpha, seed, task, recipe)
-    at = np.unique(np.geomspace(1, recipe.max_epochs, SAMPLED_EPOCHS).round().astype(int))
+    at = np.unique(np.geomspace(1, recipe.max_epochs or max(result.epochs, 1), SAMPLED_EPOCHS).round().astype(int))
     history = result.error_history / result.n_patterns
     error = history[np.minimum(at, len(history)) - 1] if len(history) else np.full(len(at), result.error)
     return {**_summary(result), "sampled_epochs": at, "sampled_error": error}
@@ -147,14 +148,47 @@ def learned_weights(
     }
 
 
-def _summary(result: TrainingResult) -> dict[str, Any]:
+def generalise(
+    dataset: str,
+    seed: int,
+    neuron: NeuronSpec = images.DENDRITIC,
+    recipe: Recipe = images.RECIPE,
+    *,
+    n_branches: int,
+    n_train: int | None = None,
+    every: int = 1,
+    linear_theta: float = images.LINEAR_THETA,
+    linear_rate: float = 0.1,
+    linear_gamma_ce: float = 10.0,
+) -> dict[str, Any]:
+    """Dendritic and linear neuron on the same images, as `dendrocap.experiments.generalise` compares them.
+
+    Errors are lists with one entry per measurement, at ``epochs``.
+    """
+    dendritic, linear = images.generalise(
+        dataset,
+        neuron,
+        recipe,
+        n_branches=n_branches,
+        seeds=[seed],
+        n_train=n_train,
+        every=every,
+        workers=1,
+        linear_theta=linear_theta,
+        linear_rate=linear_rate,
+        linear_gamma_ce=linear_gamma_ce,
+    )
     return {
-        "solved": result.solved,
-        "error": result.error,
-        "errors": result.errors,
-        "n_patterns": result.n_patterns,
-        "epochs": result.epochs,
-        "best_epoch": result.best_epoch,
-        "stopped": result.stopped,
-        "silent_fraction": float(np.mean(result.neuron.flat_weights(result.weights) == 0.0)),
+        "epochs": dendritic.epochs,
+        **{
+            f"{name}_{error}": getattr(curve, error)
+            for name, curve in (("dendritic", dendritic), ("linear", linear))
+            for error in ("train_error", "test_error", "balanced_test_error")
+        },
     }
+
+
+def _summary(result: TrainingResult) -> dict[str, Any]:
+    kept = ("solved", "error", "errors", "n_patterns", "epochs", "best_epoch", "stopped")
+    silent = float(np.mean(result.neuron.flat_weights(result.weights) == 0.0))
+    return {**{name: getattr(result, name) for name in kept}, "silent_fraction": silent}

@@ -44,8 +44,6 @@ class Progress(Displayed):
     '5 of 10, 2 per second'
     """
 
-    _displayed = ("cells", "done", "failed", "running", "ran", "seconds")
-
     cells: int
     done: int
     failed: int

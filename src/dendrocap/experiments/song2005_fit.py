@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from scipy.special import ndtri
 
@@ -115,17 +116,11 @@ def compare_with_paper(
     ``callback`` is called after each of ``3 n_bootstrap`` steps.
     """
     data = song2005()
-    how = {
-        "nonlinearity": PRINTED.nonlinearity,
-        "task": PRINTED.task,
-        "units": PRINTED.units,
-        "n_bootstrap": n_bootstrap,
-        "rng": rng,
-        "callback": callback,
-    }
-    paper_way = fit_weights(data.amplitudes_mv, data.n_tested, p0=PRINTED.p0, method="histogram", **how)  # type: ignore[arg-type]
-    likelihood = fit_weights(data.amplitudes_mv, data.n_tested, p0=PRINTED.p0, **how)  # type: ignore[arg-type]
-    tested = fit_weights(data.amplitudes_mv, data.n_tested, p0="tested", **how)  # type: ignore[arg-type]
+    how: dict[str, Any] = {name: getattr(PRINTED, name) for name in ("nonlinearity", "task", "units")}
+    how |= {"n_bootstrap": n_bootstrap, "rng": rng, "callback": callback}
+    paper_way = fit_weights(data.amplitudes_mv, data.n_tested, p0=PRINTED.p0, method="histogram", **how)
+    likelihood = fit_weights(data.amplitudes_mv, data.n_tested, p0=PRINTED.p0, **how)
+    tested = fit_weights(data.amplitudes_mv, data.n_tested, p0="tested", **how)
     readings = (
         *printed_readings(),
         _fitted("raw data, least squares on histogram", paper_way),

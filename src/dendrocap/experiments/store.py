@@ -107,8 +107,6 @@ class Counts(Displayed):
     2
     """
 
-    _displayed = ("cells", "done", "failed")
-
     cells: int
     done: int
     failed: int

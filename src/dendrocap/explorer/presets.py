@@ -40,14 +40,6 @@ def preset(name: str) -> dict[str, Any]:
     return PRESETS[choice("preset", name, tuple(PRESETS))].changes()
 
 
-def _paper() -> dict[str, Any]:
-    return _neuron("polsky", theta_d=0.5, theta_s=0.5, f_in=0.5, f_out=0.5)
-
-
-def _linear() -> dict[str, Any]:
-    return _neuron("linear", theta_d=0.5, theta_s=0.5, f_in=0.5, f_out=0.5)
-
-
 @lru_cache(maxsize=1)
 def _song2005() -> dict[str, Any]:
     """Fitted when first asked for, not copied: the numbers are those that ``dendrocap fit song2005`` prints."""
@@ -70,16 +62,19 @@ def _song2005() -> dict[str, Any]:
 
 def _neuron(nonlinearity: str, **values: Any) -> dict[str, Any]:
     """A full set of the neuron's parameters, so that nothing of an earlier neuron stays behind."""
-    usual = {"x_min": 0.33, "gamma": 15.0, "kappa": 0.0, "n_inputs": 10_000, "n_branches": 100}
+    usual = {"x_min": 0.33, "gamma": 15.0, "theta_d": 0.5, "theta_s": 0.5, "f_in": 0.5, "f_out": 0.5, "kappa": 0.0}
+    usual |= {"n_inputs": 10_000, "n_branches": 100}
     return {"nonlinearity": nonlinearity} | usual | values
 
 
 PRESETS = {
-    "paper": Preset("paper", "Fig. 2 of the paper: x_min = 0.33, γ = 15, θ_d = θ_s = ½, f = ½", _paper),
+    "paper": Preset(
+        "paper", "Fig. 2 of the paper: x_min = 0.33, γ = 15, θ_d = θ_s = ½, f = ½", lambda: _neuron("polsky")
+    ),
     "song2005": Preset(
         "Song 2005 fit",
         "least squares on the histogram of the 931 EPSPs of Song et al. (2005), as `dendrocap fit song2005` prints it",
         _song2005,
     ),
-    "linear": Preset("linear", "a neuron without dendrites, f = ½", _linear),
+    "linear": Preset("linear", "a neuron without dendrites, f = ½", lambda: _neuron("linear")),
 }

@@ -1,18 +1,23 @@
-"""The local server: pages, exports, and the address that it listens on."""
+"""The local server: pages, exports, the address that it listens on, and its run until it is interrupted."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import logging
+import signal
 import socket
+import webbrowser
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from types import FrameType
 from typing import Any
 
 import panel as pn
 from bokeh.settings import settings
 from tornado.web import HTTPError, RequestHandler
+from tornado.websocket import WebSocketClosedError
 
 from dendrocap.errors import DendrocapError, InvalidParameter
 from dendrocap.explorer.exports import EXPORTS
@@ -21,7 +26,7 @@ from dendrocap.explorer.page import page
 from dendrocap.explorer.parameters import Parameters
 from dendrocap.explorer.validity import sentences
 
-__all__ = ["listening_server", "make_server", "usable_port"]
+__all__ = ["listening_server", "make_server", "run", "usable_port"]
 
 # One at a time: Matplotlib's settings are global, and the page's own events come first.
 SLOW = ThreadPoolExecutor(max_workers=1, thread_name_prefix="slow")
@@ -132,3 +137,40 @@ def _load_compiled_code() -> None:
     from dendrocap.explorer.views import view
 
     view(Parameters())
+
+
+def run(server: Any, open_page: str | None = None) -> None:
+    """Serve until Ctrl-C or a request to terminate; then end all sessions with their training runs.
+
+    Parameters
+    ----------
+    server : Server
+        From `make_server`.
+    open_page : str, optional
+        Address to open in a browser.
+    """
+    loop = server.io_loop
+    loop.asyncio_loop.set_exception_handler(_quiet_about_closed_pages)
+    logging.getLogger("bokeh").setLevel(logging.ERROR)
+
+    def end(number: int, frame: FrameType | None) -> None:
+        loop.add_callback_from_signal(loop.stop)
+
+    before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
+    server.start()
+    if open_page is not None:
+        loop.add_callback(webbrowser.open, open_page)
+    try:
+        loop.start()
+    finally:
+        for session in server.get_sessions():
+            session.destroy()
+        server.stop()
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _quiet_about_closed_pages(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """A page that is closed while an answer is on its way is no error; everything else is logged as usual."""
+    if not isinstance(context.get("exception"), WebSocketClosedError):
+        loop.default_exception_handler(context)

@@ -17,11 +17,10 @@ from typing import Any, ClassVar
 from dendrocap.errors import DendrocapError, InvalidParameter
 from dendrocap.explorer.links import to_query
 from dendrocap.explorer.parameters import Parameters
-from dendrocap.explorer.plots import CapacityPlot, DendritePlot, WeightPlot
+from dendrocap.explorer.plots import CapacityPlot, DendritePlot, ErrorPlot, LearnedWeightPlot, WeightPlot
 from dendrocap.explorer.presets import PRESETS, preset
 from dendrocap.explorer.theme import DARK, LIGHT
 from dendrocap.explorer.trainer import ENDED, IDLE, Trainer, WeightTheory, weight_theory
-from dendrocap.explorer.training_plots import ErrorPlot, LearnedWeightPlot
 from dendrocap.explorer.uploads import LARGEST_FILE, read_curve
 from dendrocap.explorer.views import key_numbers, view
 from dendrocap.learning import weight_statistics

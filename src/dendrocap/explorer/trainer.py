@@ -83,7 +83,7 @@ class Trainer:
         self.stop()
         neuron, seed = parameters.finite_neuron, parameters.seed
         patterns = patterns_at_load(neuron, parameters.load, seed, parameters.task)
-        run = recipe(parameters).training(neuron, *patterns, seed=seed)
+        run = Training(neuron, *patterns, recipe(parameters), seed=seed)
         with self._lock:
             self._state, self._text, self._errors = RUNNING, "", []
             self._n_patterns, self._weights = run.n_patterns, run.state().weights.astype(np.float64)

@@ -17,6 +17,7 @@ from dendrocap.figures.style import (
     PALETTE,
     SYMMETRIC,
     UNSTABLE,
+    behind,
     drawing,
     drawing_axes,
 )
@@ -117,8 +118,7 @@ def curves(
             if bars:
                 at, up, size = ([row[key] for row in bars] for key in (x, y, "error"))
                 axes.errorbar(at, up, yerr=size, fmt="none", ecolor=PALETTE[name], alpha=look.get("alpha", 1.0), lw=0.7)
-        axes.set_xlabel(AXIS_LABELS[x])
-        axes.set_ylabel(AXIS_LABELS[y] if y_label is None else y_label)
+        axes.set(xlabel=AXIS_LABELS[x], ylabel=AXIS_LABELS[y] if y_label is None else y_label)
         if log:
             axes.set_xscale("log")
         if legend:
@@ -158,10 +158,7 @@ def breaking(rows: Rows, learned: Rows = (), *, figure: Figure | None = None) ->
             if dots:
                 reached = axes.plot(*zip(*dots, strict=True), "o", color="k", ms=3.0, label="reached by learning")
                 axes.legend(handles=reached, loc="upper left")
-            axes.set_xscale("log")
-            axes.set_yscale("log")
-            axes.set_title(LABELS[name])
-            axes.set_xlabel(AXIS_LABELS["theta_d"])
+            axes.set(xscale="log", yscale="log", title=LABELS[name], xlabel=AXIS_LABELS["theta_d"])
         panels[0].set_ylabel(AXIS_LABELS["alpha"])
         panels[0].legend(loc="upper left")
     return figure
@@ -199,11 +196,9 @@ def solvers(reached: Rows, theory: Rows, *, ax: Axes | None = None) -> Figure:
                 axes.plot(
                     *zip(*dots, strict=True), color=color, marker=marker, ms=4.0, lw=0.8, clip_on=False, label=label
                 )
-        axes.set_xscale("log")
-        axes.set_xlim(0.008, 1.3)
-        axes.set_ylim(0.0, 3.0)
-        axes.set_xlabel(AXIS_LABELS["theta_d"])
-        axes.set_ylabel(AXIS_LABELS["alpha"])
+        axes.set(
+            xscale="log", xlim=(0.008, 1.3), ylim=(0.0, 3.0), xlabel=AXIS_LABELS["theta_d"], ylabel=AXIS_LABELS["alpha"]
+        )
         axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
     return figure
 
@@ -277,10 +272,12 @@ def neuron_at_capacity(
         capacity.plot([at], [solution.alpha_c], "o", color=colour, mec="0.1", ms=6)
         if axis == "theta_d":
             capacity.set_xscale("log")
-        capacity.set_yscale("log")
-        capacity.set_xlabel(AXIS_LABELS[axis])
-        capacity.set_ylabel(AXIS_LABELS["alpha_c"])
-        capacity.set_title(rf"$\alpha_c = {solution.alpha_c:.4f}$")
+        capacity.set(
+            yscale="log",
+            xlabel=AXIS_LABELS[axis],
+            ylabel=AXIS_LABELS["alpha_c"],
+            title=rf"$\alpha_c = {solution.alpha_c:.4f}$",
+        )
         capacity.legend()
         _draw_weights(weights, solution, weight_mv, units, colour)
     return figure
@@ -293,18 +290,8 @@ def _draw_dendrite(axes: Any, solution: CapacitySolution, x: Floats, colour: str
     axes.set_ylim(min(0.0, float(values.min())), 1.3 * top)
     axes.axhline(solution.neuron.theta_s, color="0.5", lw=0.8, ls=":")
     axes.annotate(r"$\theta_s$", (x[0], solution.neuron.theta_s), (2, 2), textcoords="offset points", color="0.4")
-    drive = axes.twinx()
-    density = solution.preactivation.pdf(x)
-    drive.fill_between(x, density, color=PALETTE[Tabulated.name], alpha=0.3, lw=0.0, label="branch inputs")
-    drive.set_ylim(0.0, 1.6 * float(density.max()))
-    drive.set_yticks([])
-    axes.set_zorder(drive.get_zorder() + 1)  # g stays in sight
-    axes.patch.set_visible(False)
-    handles = [*axes.get_legend_handles_labels()[0], *drive.get_legend_handles_labels()[0]]
-    axes.legend(handles, ["g", "branch inputs"], loc="upper left")
-    axes.set_xlim(x[0], x[-1])
-    axes.set_xlabel("summed branch input (units of 15 mV)")
-    axes.set_ylabel(AXIS_LABELS["branch_output"])
+    behind(axes, x, solution.preactivation.pdf(x), PALETTE[Tabulated.name], "branch inputs")
+    axes.set(xlim=(x[0], x[-1]), xlabel="summed branch input (units of 15 mV)", ylabel=AXIS_LABELS["branch_output"])
 
 
 def _draw_weights(axes: Any, solution: CapacitySolution, weight_mv: Floats, units: Units, colour: str) -> None:
@@ -313,13 +300,11 @@ def _draw_weights(axes: Any, solution: CapacitySolution, weight_mv: Floats, unit
     axes.fill_between(weight_mv, density, color=colour, alpha=0.25, lw=0.0)
     axes.plot(weight_mv, density, color=colour)
     far, top = float(weight_mv[-1]), float(density.max())
-    axes.set_xlim(-0.06 * far, far)
-    axes.set_ylim(0.0, 1.15 * top)
-    axes.set_xlabel("synaptic weight (mV)")
-    axes.set_ylabel(AXIS_LABELS["density_mv"])
+    axes.set(
+        xlim=(-0.06 * far, far), ylim=(0.0, 1.15 * top), xlabel="synaptic weight (mV)", ylabel=AXIS_LABELS["density_mv"]
+    )
     silent = axes.twinx()
     silent.bar([-0.025 * far], [solution.silent_fraction], width=0.03 * far, color=PALETTE[Step.name])
-    silent.set_ylim(0.0, 1.0)
-    silent.set_ylabel(r"silent fraction $p_0$")
+    silent.set(ylim=(0.0, 1.0), ylabel=r"silent fraction $p_0$")
     silent.spines["right"].set_visible(True)
     axes.set_title(rf"$p_0 = {solution.silent_fraction:.4f}$")

@@ -51,8 +51,7 @@ def training(result: TrainingResult, *, figure: Figure | None = None) -> Figure:
         top.plot(epochs, np.minimum.accumulate(errors), color=colour, label="best so far")
         bottom.plot(epochs, result.rate_history, color="0.3")
         top.set_ylabel("fraction of patterns wrong")
-        bottom.set_ylabel("learning rate")
-        bottom.set_xlabel("epoch")
+        bottom.set(ylabel="learning rate", xlabel="epoch")
         if len(epochs):
             top.set_yscale("symlog", linthresh=1.0 / result.n_patterns)
             top.set_ylim(bottom=0.0)
@@ -98,9 +97,7 @@ def error_curve(
         top.errorbar(alphas, errors, spread, color=colour, marker="o", ms=3)
         bottom.errorbar(alphas, rates, np.abs(intervals.T - rates), color=colour, marker="o", ms=3)
         top.set_ylabel(AXIS_LABELS["error"])
-        bottom.set_ylabel("success rate")
-        bottom.set_ylim(-0.05, 1.05)
-        bottom.set_xlabel(AXIS_LABELS["alpha"])
+        bottom.set(ylabel="success rate", ylim=(-0.05, 1.05), xlabel=AXIS_LABELS["alpha"])
     return figure
 
 
@@ -173,9 +170,7 @@ def generalisation(rows: Sequence[Mapping[str, Any]], title: str = "", *, ax: Ax
                 error = 100.0 * np.nan_to_num([row[f"{key}_se"] for row in mine])  # a single seed has no error
                 axes.plot(epochs, mean, style, color=colour, label=f"{neuron}, {what}")
                 axes.fill_between(epochs, mean - error, mean + error, color=colour, alpha=0.15, lw=0)
-        axes.set_xlabel("epoch")
-        axes.set_ylabel("error (%)")
-        axes.set_title(title)
+        axes.set(xlabel="epoch", ylabel="error (%)", title=title)
         axes.set_ylim(bottom=0)
         axes.legend()
     return figure
@@ -217,8 +212,7 @@ def averages(points: Sequence[Average], x: str, y: str, by: str | None = None, *
                 capsize=2,
                 label=f"{by} = {line}" if by else None,
             )
-        axes.set_xlabel(x.replace("_", " "))
-        axes.set_ylabel(y.replace("_", " "))
+        axes.set(xlabel=x.replace("_", " "), ylabel=y.replace("_", " "))
         if by:
             axes.legend()
     return figure

@@ -56,8 +56,7 @@ def nonlinearity(g: Nonlinearity, start: float = -0.5, stop: float = 1.5, *, fig
             top.annotate(r"$x_{\min}$", (g.x_min, 0.5), (-20, 6), textcoords="offset points", color="0.4")
         top.legend(loc="lower right")
         top.set_ylabel(AXIS_LABELS["branch_output"])
-        bottom.set_ylabel(r"slope $g'(x)$")
-        bottom.set_xlabel(r"summed branch input $x$ (units of 15 mV)")
+        bottom.set(ylabel=r"slope $g'(x)$", xlabel=r"summed branch input $x$ (units of 15 mV)")
         top.set_xlim(start, stop)
         bottom.locator_params(axis="x", nbins=6)
     return figure
@@ -95,10 +94,9 @@ def nonlinearity_fit(fit: NonlinearityFit, unit: str = "mV", *, figure: Figure |
         top.plot(fit.x, fit.y, "o", color="0.25", ms=3.5, label="measured")
         bottom.axhline(0.0, color="0.8", lw=0.8)
         bottom.plot(fit.x, fit.y - fit.predict(fit.x), "o", color="0.25", ms=3.0)
-        top.set_ylim(0.0, 1.1 * max(float(fit.y.max()), fit.scale))
-        top.set_xlim(0.0, x[-1])
-        top.set_ylabel(f"recorded output ({unit})")
-        bottom.set_ylabel("residual")
-        bottom.set_xlabel(f"expected sum of inputs ({unit})")
+        top.set(
+            ylim=(0.0, 1.1 * max(float(fit.y.max()), fit.scale)), xlim=(0.0, x[-1]), ylabel=f"recorded output ({unit})"
+        )
+        bottom.set(ylabel="residual", xlabel=f"expected sum of inputs ({unit})")
         top.legend(loc="lower right")
     return figure

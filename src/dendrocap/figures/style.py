@@ -25,8 +25,9 @@ __all__ = [
     "PALETTE",
     "SYMMETRIC",
     "UNSTABLE",
-    "drawing_axes",
+    "behind",
     "drawing",
+    "drawing_axes",
     "footnote",
     "house_style",
     "save",
@@ -121,6 +122,18 @@ def drawing_axes(columns: float, height: float, given: Axes | None = None) -> It
     """The same with one pair of axes: a figure and its axes."""
     with drawing(columns, height, None if given is None else cast("Figure", given.figure)) as figure:
         yield figure, figure.subplots() if given is None else given
+
+
+def behind(axes: Axes, x: Any, density: Any, colour: str, label: str) -> None:
+    """A density behind a curve on axes of its own, with one legend for both; the curve stays in sight."""
+    drive = axes.twinx()
+    drive.fill_between(x, density, color=colour, alpha=0.3, lw=0.0, label=label)
+    drive.set(ylim=(0.0, 1.6 * float(density.max())), yticks=[])
+    drive.spines["left"].set_visible(False)
+    axes.set_zorder(drive.get_zorder() + 1)
+    axes.patch.set_visible(False)
+    (curve, *_), names = axes.get_legend_handles_labels()
+    axes.legend([curve, *drive.get_legend_handles_labels()[0]], [names[0], label], loc="upper left")
 
 
 def footnote(figure: Figure, text: str) -> None:

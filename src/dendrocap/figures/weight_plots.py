@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dendrocap.figures.capacity_plots import SOLVER_LOOKS
-from dendrocap.figures.style import AXIS_LABELS, PALETTE, drawing
+from dendrocap.figures.style import AXIS_LABELS, PALETTE, behind, drawing
 from dendrocap.model import Polsky, ReLU, Tabulated
 
 if TYPE_CHECKING:
@@ -77,8 +77,7 @@ def _draw_silent(axes: Any, fit: WeightFit) -> None:
         axes.plot([-0.42, 0.42], [1.0 - fit.observed_fraction] * 2, color="0.35", lw=1.4, ls=":")
         axes.annotate("not seen", (0.0, 1.0 - fit.observed_fraction), (0, 6), textcoords="offset points",
                       ha="center", fontsize=6.5, color="0.35")  # fmt: skip
-    axes.set_xlim(-0.6, 0.6)
-    axes.set_ylim(0.0, 1.0)
+    axes.set(xlim=(-0.6, 0.6), ylim=(0.0, 1.0))
     axes.set_xticks([0.0], ["0"])
     axes.set_ylabel(r"silent fraction $p_0$")
 
@@ -103,8 +102,7 @@ def _draw_density(axes: Any, fit: WeightFit, others: Sequence[tuple[str, Capacit
         )
     axes.set_xlim(0.0, far)
     axes.set_ylim(bottom=0.0)
-    axes.set_xlabel(AXIS_LABELS["epsp_mv"])
-    axes.set_ylabel(AXIS_LABELS["density_mv"])
+    axes.set(xlabel=AXIS_LABELS["epsp_mv"], ylabel=AXIS_LABELS["density_mv"])
     axes.legend(loc="upper right")
 
 
@@ -113,18 +111,11 @@ def _draw_branches(axes: Any, report: CapacityReport) -> None:
     reach = (inputs.mean() - 3.5 * inputs.std(), inputs.mean() + 3.5 * inputs.std())
     x = np.linspace(min(reach[0], -0.3 * scale), max(reach[1], 1.2 * scale), 500)
     axes.plot(x, scale * report.nonlinearity(x / scale), color=FIT, label="g")
-    axes.set_ylabel("branch output g (mV)")
-    axes.set_xlabel("summed branch input (mV)")
+    axes.set(ylabel="branch output g (mV)", xlabel="summed branch input (mV)")
     top = scale * float(np.max(report.nonlinearity(x / scale)))
     axes.set_ylim(0.0, 1.4 * top)  # leaves room for the legend
     axes.set_xlim(x[0], x[-1])
-    drive = axes.twinx()
-    drive.fill_between(x, inputs.pdf(x), color=BRANCHES, alpha=0.3, lw=0.0, label="branch input")
-    drive.set_ylim(0.0, 1.6 * float(inputs.pdf(inputs.mean())))
-    drive.set_yticks([])
-    drive.spines["left"].set_visible(False)
-    handles = [*axes.get_legend_handles_labels()[0], *drive.get_legend_handles_labels()[0]]
-    axes.legend(handles, ["g", "branch input"], loc="upper left")
+    behind(axes, x, inputs.pdf(x), BRANCHES, "branch inputs")
     state = "" if report.reachable else f"\nnearest neuron, $p_0 = {report.silent_fraction:.3f}$"
     axes.set_title(
         rf"$\alpha_c = {report.alpha_c:.1f}$, {report.bits_per_synapse:.1f} bit per synapse{state}", fontsize=7.5

@@ -14,8 +14,7 @@ from dendrocap.display import Displayed
 from dendrocap.errors import InvalidParameter, NoSolution
 from dendrocap.fitting.alternatives import Candidate, candidates
 from dendrocap.fitting.bootstrap import Interval, bootstrap, interval, tails
-from dendrocap.fitting.estimators import Histogram
-from dendrocap.fitting.rule import Rule
+from dendrocap.fitting.estimators import Histogram, Rule
 from dendrocap.fitting.thresholds import (
     DendriticExplanation,
     LinearExplanation,

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri
 
-from dendrocap.fitting.estimators import Shape
-from dendrocap.fitting.rule import Rule
+from dendrocap.fitting.estimators import Rule, Shape
 
 __all__ = ["Interval", "bootstrap", "interval", "tails"]
 

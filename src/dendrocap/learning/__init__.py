@@ -9,8 +9,7 @@ from dendrocap.learning.algorithmic_capacity import (
 )
 from dendrocap.learning.algorithms import Algorithm, EpochOutcome, Rule, Solver
 from dendrocap.learning.linear_oracle import LinearFeasibility, linear_feasibility
-from dendrocap.learning.local_rule import SGD, LocalRule, ThreeFactors, three_factors
-from dendrocap.learning.loss import cross_entropy, soft_error
+from dendrocap.learning.local_rule import SGD, LocalRule, ThreeFactors, cross_entropy, soft_error, three_factors
 from dendrocap.learning.many import train_many
 from dendrocap.learning.recipe import Recipe
 from dendrocap.learning.robustness import NoisePoint, NoiseRobustness, noise_robustness

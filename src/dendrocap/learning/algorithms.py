@@ -44,8 +44,6 @@ class EpochOutcome(Displayed):
     inf
     """
 
-    _displayed = ("margins", "weights", "learning_rate", "signal")
-
     margins: NDArray[Any]
     weights: NDArray[Any]
     learning_rate: float

@@ -1,6 +1,6 @@
-"""Whether the linear neuron can solve a task at all, decided exactly.
+"""Whether the linear neuron can learn a set of patterns at all, decided exactly.
 
-The linear neuron with non-negative weights solves a task with margin kappa if some ``W >= 0`` satisfies
+The linear neuron with non-negative weights solves patterns with margin kappa if some ``W >= 0`` satisfies
 ``sign (W . xi / sqrt(N) - sqrt(N) theta) >= kappa`` for every pattern: a linear program. No learning rule is
 involved, so it tells apart what cannot be learned from what was not.
 """
@@ -62,7 +62,7 @@ def linear_feasibility(
     *,
     kappa: float = 0.0,
 ) -> LinearFeasibility:
-    """The widest margin with which a linear neuron can solve a task, by linear programming (HiGHS).
+    """The widest margin with which a linear neuron can solve patterns, by linear programming (HiGHS).
 
     Parameters
     ----------

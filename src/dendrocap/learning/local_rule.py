@@ -5,6 +5,11 @@ dendritic signal) and what the synapse itself knows (the presynaptic activity) [
 
     delta W_li = learning_rate * sign * soft_error(sign Delta) * g'(lambda_l) * xi_li / sqrt(n_l K)
 
+The soft error is that of the cross-entropy loss. Labels are +-1 here. With ``margin = sign * Delta``, positive where
+the neuron is right, a pattern costs ``f(margin) = -margin / 2 + ln(2 cosh(gamma_ce margin)) / (2 gamma_ce)``
+[cross-entropy]: nearly nothing when the margin is large on the scale 1 / gamma_ce, and ``-margin`` when it is very
+negative.
+
 `SGD` is this rule at full speed, with a choice of dendritic signals. `LocalRule` takes any Python function
 for any factor and runs in NumPy, some hundred times slower: a place to try ideas.
 """
@@ -21,17 +26,45 @@ from numpy.typing import ArrayLike, NDArray
 from dendrocap.display import Displayed
 from dendrocap.learning.algorithms import Engine, Rule
 from dendrocap.learning.engine import CompiledEngine
-from dendrocap.learning.loss import soft_error
 from dendrocap.learning.surrogates import Surrogate, TrueSlope
 from dendrocap.model.neuron import DendriticNeuron
 from dendrocap.model.nonlinearities import Step
 from dendrocap.model.patterns import Patterns, binary_inputs
 from dendrocap.validation import choice, real_number, refuse
 
-__all__ = ["SGD", "LocalRule", "ThreeFactors", "three_factors"]
+__all__ = ["SGD", "LocalRule", "ThreeFactors", "cross_entropy", "soft_error", "three_factors"]
 
 Floats = NDArray[np.float64]
 Bits = NDArray[np.uint8]
+
+
+def cross_entropy(margin: ArrayLike, gamma_ce: float) -> Any:
+    """Loss of a pattern with the given margin.
+
+    Examples
+    --------
+    >>> round(float(cross_entropy(0.0, gamma_ce=2.0)), 6)  # ln(2) / (2 gamma_ce)
+    0.173287
+    """
+    gamma_ce = real_number("gamma_ce", gamma_ce, 0.0, low_open=True)
+    # [cross-entropy] rewritten as softplus(-2 gamma margin) / (2 gamma), which cannot overflow.
+    return np.logaddexp(0.0, -2.0 * gamma_ce * np.asarray(margin, dtype=np.float64)) / (2.0 * gamma_ce)
+
+
+def soft_error(margin: ArrayLike, gamma_ce: float) -> Any:
+    """How wrong the neuron is about a pattern, from 0 (right by far) to 1 (wrong by far): -f'(margin).
+
+    The first of the three factors of the local rule [local-rule]; times the sign of the label it tells the
+    whole neuron which way to go.
+
+    Examples
+    --------
+    >>> soft_error([-100.0, 0.0, 100.0], gamma_ce=10.0).tolist()
+    [1.0, 0.5, 0.0]
+    """
+    gamma_ce = real_number("gamma_ce", gamma_ce, 0.0, low_open=True)
+    exponent = np.clip(2.0 * gamma_ce * np.asarray(margin, dtype=np.float64), -700.0, 700.0)
+    return np.where(exponent < 700.0, 1.0 / (1.0 + np.exp(exponent)), 0.0)[()]
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dendrocap.learning.recipe import Recipe
-from dendrocap.learning.training import EpochRecord, TrainingResult
+from dendrocap.learning.training import EpochRecord, TrainingResult, train
 from dendrocap.model.neuron import DendriticNeuron
 from dendrocap.model.patterns import PackedPatterns
 from dendrocap.model.seeds import Seed
@@ -84,7 +84,7 @@ def train_many(
 
     def run(of: tuple[DendriticNeuron, Recipe, Seed], stop: StopRequest) -> TrainingResult:
         neuron, recipe, seed = of
-        return recipe.train(neuron, inputs, labels, seed=seed, f_in=f_in, callback=stop, on_failure="return")
+        return train(neuron, inputs, labels, recipe, seed=seed, f_in=f_in, callback=stop, on_failure="return")
 
     return in_parallel(run, list(product(several_neurons, several_recipes, several_seeds)), workers=workers)
 

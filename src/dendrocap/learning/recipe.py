@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from numpy.typing import ArrayLike
-
 from dendrocap.errors import InvalidParameter
-from dendrocap.learning.algorithms import Rule
+from dendrocap.learning.algorithms import Algorithm
 from dendrocap.learning.local_rule import SGD
-from dendrocap.learning.schedules import ExponentialAnnealing, HalveOnPlateau, Schedule
+from dendrocap.learning.schedules import Constant, ExponentialAnnealing, HalveOnPlateau, Schedule
 from dendrocap.learning.surrogates import Lorentzian
-from dendrocap.learning.training import Training, TrainingResult, train
-from dendrocap.model.neuron import DendriticNeuron
-from dendrocap.model.patterns import PackedPatterns
 from dendrocap.validation import refuse, whole_number
 
 __all__ = ["RECIPE", "Recipe"]
@@ -42,52 +37,48 @@ class Recipe:
 
     Parameters
     ----------
-    algorithm : Rule
-        The learning rule with its first rate; by default ``SGD()``.
+    algorithm : Algorithm
+        A learning rule with its first rate, by default ``SGD()``, or a solver.
     schedule : Schedule
-        How the rate changes; by default ``ExponentialAnnealing()``, which never ends by itself.
-    max_epochs : int
-        The run ends after so many epochs at the latest.
+        How the rate changes; by default ``ExponentialAnnealing()``, which never ends by itself. Solvers have none.
+    max_epochs : int or None
+        The run ends after so many epochs at the latest. None sets no limit.
     stop_when_solved : bool
         End when every pattern is right. Going on widens the margins.
 
     Examples
     --------
-    >>> from dendrocap import SGD, HalveOnPlateau, LinearNeuron, Recipe, random_patterns
+    >>> from dendrocap import SGD, HalveOnPlateau, LinearNeuron, Recipe, random_patterns, train
     >>> recipe = Recipe(SGD(learning_rate=0.1), HalveOnPlateau(patience=20), max_epochs=500)
-    >>> recipe.train(LinearNeuron(0.5, 99), *random_patterns(40, 99, rng=0), seed=0).solved
+    >>> train(LinearNeuron(0.5, 99), *random_patterns(40, 99, rng=0), recipe, seed=0).solved
     True
     >>> Recipe.from_flat({"learning_rate": 0.1, "patience": 20, "max_epochs": 500}) == recipe
     True
     """
 
-    algorithm: Rule = field(default_factory=SGD)
-    schedule: Schedule = field(default_factory=ExponentialAnnealing)
-    max_epochs: int = 1000
+    algorithm: Algorithm = None  # type: ignore[assignment]  # filled in below
+    schedule: Schedule = None  # type: ignore[assignment]
+    max_epochs: int | None = 1000
     stop_when_solved: bool = True
 
     def __post_init__(self) -> None:
-        if not isinstance(self.algorithm, Rule):
-            raise refuse("algorithm", self.algorithm, "SGD(...), LocalRule(...) or another Rule")
-        if not isinstance(self.schedule, Schedule):
-            raise refuse(
-                "schedule", self.schedule, "HalveOnPlateau(...), ExponentialAnnealing(...) or another Schedule"
-            )
-        object.__setattr__(self, "max_epochs", whole_number("max_epochs", self.max_epochs, 0))
+        algorithm, schedule = self.algorithm, self.schedule
+        if algorithm is None:
+            algorithm = SGD()
+        elif not hasattr(algorithm, "attempt"):
+            raise refuse("algorithm", algorithm, "SGD(...), LocalRule(...) or another Algorithm")
+        if schedule is None:
+            schedule = Constant() if algorithm.restarts else ExponentialAnnealing()
+        elif algorithm.restarts and schedule != Constant():
+            raise refuse("schedule", schedule, f"None: {algorithm} sets its own rates")
+        elif not isinstance(schedule, Schedule):
+            raise refuse("schedule", schedule, "HalveOnPlateau(...), ExponentialAnnealing(...) or another Schedule")
+        object.__setattr__(self, "algorithm", algorithm)
+        object.__setattr__(self, "schedule", schedule)
+        if self.max_epochs is not None:
+            object.__setattr__(self, "max_epochs", whole_number("max_epochs", self.max_epochs, 0))
         if not isinstance(self.stop_when_solved, bool):
             raise refuse("stop_when_solved", self.stop_when_solved, "True or False")
-
-    def train(
-        self, neuron: DendriticNeuron, inputs: ArrayLike | PackedPatterns, labels: ArrayLike, **run: Any
-    ) -> TrainingResult:
-        """Train a neuron; further arguments (``seed``, ``weights``, ``callback``, ...) are those of `train`."""
-        return train(neuron, inputs, labels, **vars(self), **run)
-
-    def training(
-        self, neuron: DendriticNeuron, inputs: ArrayLike | PackedPatterns, labels: ArrayLike, **run: Any
-    ) -> Training:
-        """A run that is stepped by iterating over it; further arguments are those of `Training`."""
-        return Training(neuron, inputs, labels, **vars(self), **run)
 
     @classmethod
     def from_flat(cls, flat: Mapping[str, Any], default: Recipe | None = None) -> Recipe:

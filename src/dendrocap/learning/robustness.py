@@ -44,8 +44,6 @@ class NoisePoint(Displayed):
     0.05
     """
 
-    _displayed = ("level", "error", "standard_error", "increase")
-
     level: float
     error: float
     standard_error: float
@@ -68,14 +66,12 @@ class NoiseRobustness(Displayed):
     Examples
     --------
     >>> from dendrocap import SGD, LinearNeuron, random_patterns, train
-    >>> neuron, task = LinearNeuron(0.5, 99), random_patterns(30, 99, rng=1)
-    >>> weights = train(neuron, *task, algorithm=SGD(1.0), seed=1).weights
-    >>> noise = noise_robustness(neuron, weights, *task, flip_probabilities=[0.0, 0.2], noise_amplitudes=[0.5], seed=1)
+    >>> neuron, patterns = LinearNeuron(0.5, 99), random_patterns(30, 99, rng=1)
+    >>> weights = train(neuron, *patterns, algorithm=SGD(1.0), seed=1).weights
+    >>> noise = noise_robustness(neuron, weights, *patterns, flip_probabilities=[0.0, 0.2], seed=1)
     >>> [point.level for point in noise.input_flips], noise.input_flips[0].error == noise.baseline
     ([0.0, 0.2], True)
     """
-
-    _displayed = ("baseline", "input_flips", "synaptic_noise", "samples")
 
     baseline: float
     input_flips: tuple[NoisePoint, ...]
@@ -117,9 +113,9 @@ def noise_robustness(
     --------
     >>> from dendrocap import LinearNeuron, random_patterns
     >>> from dendrocap.learning import SGD, train
-    >>> neuron, task = LinearNeuron(0.5, 99), random_patterns(30, 99, rng=1)
-    >>> result = train(neuron, *task, algorithm=SGD(1.0), seed=1)
-    >>> noise = noise_robustness(neuron, result.weights, *task, seed=1)
+    >>> neuron, patterns = LinearNeuron(0.5, 99), random_patterns(30, 99, rng=1)
+    >>> result = train(neuron, *patterns, algorithm=SGD(1.0), seed=1)
+    >>> noise = noise_robustness(neuron, result.weights, *patterns, seed=1)
     >>> noise.baseline, noise.input_flips[0].error < noise.input_flips[-1].error
     (0.0, True)
     """

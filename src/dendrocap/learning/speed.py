@@ -109,8 +109,7 @@ def learning_speed(
     results = in_parallel(run, several_seeds, workers=workers)
     epochs = np.array([result.epochs if result.solved else np.inf for result in results], dtype=np.float64)
     longest = max(len(result.error_history) for result in results)
-    histories = [_continued(result, longest) for result in results]
-    mean_error = np.mean(histories, axis=0)
+    mean_error = np.mean([_continued(result, longest) for result in results], axis=0)
     return LearningSpeed(neuron, alpha, task, recipe, tuple(several_seeds), epochs, mean_error)
 
 

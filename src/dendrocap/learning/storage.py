@@ -56,10 +56,10 @@ class SavedRun(Displayed):
     --------
     >>> import tempfile
     >>> from dendrocap import SGD, LinearNeuron, random_patterns, train
-    >>> neuron, task = LinearNeuron(0.5, 20), random_patterns(8, 20, rng=0)
-    >>> first = train(neuron, *task, algorithm=SGD(1.0), max_epochs=2, seed=0)
+    >>> neuron, patterns = LinearNeuron(0.5, 20), random_patterns(8, 20, rng=0)
+    >>> first = train(neuron, *patterns, algorithm=SGD(1.0), max_epochs=2, seed=0)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     save_run(Path(folder, "run.npz"), first, *task)
+    ...     save_run(Path(folder, "run.npz"), first, *patterns)
     ...     saved = load_run(Path(folder, "run.npz"))
     >>> saved.neuron == neuron, bool((saved.weights == first.weights).all())
     (True, True)
@@ -87,7 +87,7 @@ class SavedRun(Displayed):
 
 
 def save_run(path: str | Path, result: TrainingResult, inputs: ArrayLike | PackedPatterns, labels: ArrayLike) -> None:
-    """Write a run and its task to a ``.npz`` file.
+    """Write a run and its patterns to a ``.npz`` file.
 
     Parameters
     ----------
@@ -96,16 +96,16 @@ def save_run(path: str | Path, result: TrainingResult, inputs: ArrayLike | Packe
     result : TrainingResult
         The run.
     inputs, labels : arrays
-        The task it was trained on.
+        What it was trained on.
 
     Examples
     --------
     >>> import tempfile
     >>> from dendrocap import SGD, LinearNeuron, random_patterns, train
-    >>> neuron, task = LinearNeuron(0.5, 20), random_patterns(8, 20, rng=0)
-    >>> result = train(neuron, *task, algorithm=SGD(1.0), seed=0)
+    >>> neuron, patterns = LinearNeuron(0.5, 20), random_patterns(8, 20, rng=0)
+    >>> result = train(neuron, *patterns, algorithm=SGD(1.0), seed=0)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     save_run(Path(folder, "run.npz"), result, *task)
+    ...     save_run(Path(folder, "run.npz"), result, *patterns)
     ...     [file.name for file in Path(folder).iterdir()]
     ['run.npz']
     """
@@ -156,10 +156,10 @@ def load_run(path: str | Path) -> SavedRun:
     --------
     >>> import tempfile
     >>> from dendrocap import SGD, LinearNeuron, random_patterns, train
-    >>> neuron, task = LinearNeuron(0.5, 20), random_patterns(8, 20, rng=0)
-    >>> result = train(neuron, *task, algorithm=SGD(1.0), seed=0)
+    >>> neuron, patterns = LinearNeuron(0.5, 20), random_patterns(8, 20, rng=0)
+    >>> result = train(neuron, *patterns, algorithm=SGD(1.0), seed=0)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     save_run(Path(folder, "run.npz"), result, *task)
+    ...     save_run(Path(folder, "run.npz"), result, *patterns)
     ...     load_run(Path(folder, "run.npz")).errors == result.errors
     True
     """

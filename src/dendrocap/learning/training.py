@@ -18,12 +18,12 @@ from numpy.typing import ArrayLike, NDArray
 from dendrocap.display import Displayed
 from dendrocap.errors import InvalidParameter, TrainingFailed
 from dendrocap.learning.algorithms import Algorithm, EpochOutcome
-from dendrocap.learning.local_rule import SGD
-from dendrocap.learning.schedules import Constant, ExponentialAnnealing, Pace, Schedule
+from dendrocap.learning.recipe import Recipe
+from dendrocap.learning.schedules import Pace, Schedule
 from dendrocap.model.neuron import DendriticNeuron
 from dendrocap.model.patterns import PackedPatterns, active_fraction, binary_patterns
 from dendrocap.model.seeds import Seed, generator_for
-from dendrocap.validation import choice, real_number, refuse, whole_number
+from dendrocap.validation import choice, real_number, refuse
 
 __all__ = ["INTERRUPTED", "EpochRecord", "Training", "TrainingResult", "TrainingState", "resumable", "train"]
 
@@ -53,14 +53,12 @@ class EpochRecord(Displayed):
 
     Examples
     --------
-    >>> from dendrocap import SGD, LinearNeuron, Training, random_patterns
-    >>> run = Training(LinearNeuron(0.5, 99), *random_patterns(50, 99, rng=0), algorithm=SGD(0.1), seed=0)
+    >>> from dendrocap import SGD, LinearNeuron, Recipe, Training, random_patterns
+    >>> run = Training(LinearNeuron(0.5, 99), *random_patterns(50, 99, rng=0), Recipe(SGD(0.1)), seed=0)
     >>> record = next(iter(run))
     >>> record.epoch, record.learning_rate, record.error == record.errors / 50
     (1, 0.1, True)
     """
-
-    _displayed = ("epoch", "errors", "error", "best_errors", "learning_rate")
 
     epoch: int
     errors: int
@@ -78,10 +76,10 @@ class TrainingState(Displayed):
     Examples
     --------
     >>> from dendrocap import SGD, LinearNeuron, random_patterns, train
-    >>> neuron, task, rule = LinearNeuron(0.5, 99), random_patterns(90, 99, rng=0), SGD(0.1)
-    >>> at_once = train(neuron, *task, algorithm=rule, max_epochs=20, seed=0)
-    >>> half = train(neuron, *task, algorithm=rule, max_epochs=10, seed=0)
-    >>> rest = train(neuron, *task, algorithm=rule, max_epochs=20, resume=half.state)
+    >>> neuron, patterns, rule = LinearNeuron(0.5, 99), random_patterns(90, 99, rng=0), SGD(0.1)
+    >>> at_once = train(neuron, *patterns, algorithm=rule, max_epochs=20, seed=0)
+    >>> half = train(neuron, *patterns, algorithm=rule, max_epochs=10, seed=0)
+    >>> rest = train(neuron, *patterns, algorithm=rule, max_epochs=20, resume=half.state)
     >>> bool((rest.weights == at_once.weights).all())
     True
     """
@@ -121,7 +119,7 @@ class TrainingResult(Displayed):
     errors : int
         Patterns that these weights get wrong, recounted in float64. A somatic input of exactly zero is wrong.
     n_patterns : int
-        Patterns in the task.
+        How many were to be learned.
     best_epoch, epochs : int
         When the best weights were met, and how many epochs were run; 0 is the start.
     stopped : str
@@ -186,12 +184,13 @@ class Training(Displayed):
     """A run in progress; iterating over it runs it, epoch by epoch.
 
     The algorithm makes the epochs. The run owns the patterns, the randomness, the schedule, the limits, the history
-    and the best weights. Parameters are those of `train`, and ``time_limit``, in seconds of learning.
+    and the best weights. How it is run is in its recipe. Other parameters are those of `train`, and ``time_limit``,
+    in seconds of learning.
 
     Examples
     --------
-    >>> from dendrocap import LinearNeuron, random_patterns
-    >>> run = Training(LinearNeuron(0.5, 99), *random_patterns(20, 99, rng=1), algorithm=SGD(1.0), seed=1)
+    >>> from dendrocap import SGD, LinearNeuron, Recipe, random_patterns
+    >>> run = Training(LinearNeuron(0.5, 99), *random_patterns(20, 99, rng=1), Recipe(SGD(1.0)), seed=1)
     >>> for record in run:
     ...     if record.errors < 5:
     ...         break
@@ -199,39 +198,26 @@ class Training(Displayed):
     True
     """
 
-    _displayed = ("epochs", "max_epochs", "stopped")
+    _displayed = ("epochs", "recipe", "stopped")
 
     def __init__(
         self,
         neuron: DendriticNeuron,
         inputs: ArrayLike | PackedPatterns,
         labels: ArrayLike,
+        recipe: Recipe | None = None,
         *,
-        algorithm: Algorithm | None = None,
-        schedule: Schedule | None = None,
-        max_epochs: int | None = 1000,
         time_limit: float | None = None,
         seed: Seed = None,
         weights: ArrayLike | None = None,
         f_in: float | None = None,
-        stop_when_solved: bool = True,
         resume: TrainingState | None = None,
     ) -> None:
         self.neuron = neuron
-        self.algorithm = SGD() if algorithm is None else algorithm
-        if not hasattr(self.algorithm, "attempt"):
-            raise refuse("algorithm", algorithm, "SGD(...), LocalRule(...) or another Algorithm")
-        self._restarts = self.algorithm.restarts
-        if schedule is None:
-            schedule = Constant() if self._restarts else ExponentialAnnealing()
-        elif self._restarts:
-            raise refuse("schedule", schedule, f"None: {self.algorithm} sets its own rates")
-        elif not isinstance(schedule, Schedule):
-            raise refuse("schedule", schedule, "HalveOnPlateau(...), ExponentialAnnealing(...) or another Schedule")
-        self.schedule = schedule
-        self.max_epochs = None if max_epochs is None else whole_number("max_epochs", max_epochs, 0)
+        self.recipe = recipe or Recipe()
+        self.schedule = self.recipe.schedule  # solvers follow one of their own in each attempt
+        self._restarts = self.recipe.algorithm.restarts
         self.time_limit = None if time_limit is None else real_number("time_limit", time_limit, 0.0)
-        self.stop_when_solved = stop_when_solved
         self.stopped: str | None = None
         self.failure: str | None = None
         self.patterns = binary_patterns(inputs, labels, neuron.n_inputs)
@@ -251,7 +237,7 @@ class Training(Displayed):
         self._given = self.weights
         # A rule sets this to the first weights in its own precision, which it also tests faster.
         self.start: EpochOutcome | None = None
-        outcomes = self.algorithm.attempt(self, 0)
+        outcomes = self.recipe.algorithm.attempt(self, 0)
         if self.start is not None:
             self.weights = self.start.weights
         if resume is None:
@@ -259,7 +245,7 @@ class Training(Displayed):
             self._best_errors = (
                 neuron.errors(self.weights, self.patterns) if self.start is None else self._count_errors(self.start)
             )
-        if self._best_errors == 0 and stop_when_solved:
+        if self._best_errors == 0 and self.recipe.stop_when_solved:
             self.stopped = SOLVED
         self._random_state = self.rng.bit_generator.state
         self._outcomes = self._sound_epochs(outcomes)
@@ -267,7 +253,7 @@ class Training(Displayed):
     def _take_up(self, state: TrainingState) -> NDArray[Any]:
         """Stand where an earlier run stood; returns its weights."""
         if self._restarts:
-            resumable(None, self.algorithm)
+            resumable(None, self.recipe.algorithm)
         if not isinstance(state, TrainingState):
             raise refuse("resume", state, "a TrainingState, such as result.state")
         self.rng = np.random.Generator(getattr(np.random, state.random_state["bit_generator"])())
@@ -305,7 +291,7 @@ class Training(Displayed):
 
     def _sound_epochs(self, outcomes: Iterator[EpochOutcome]) -> Iterator[EpochOutcome]:
         """The epochs of all attempts. Numbers that are not finite end an attempt, or the run of a rule."""
-        limited = self.max_epochs is not None or self.time_limit is not None
+        limited = self.recipe.max_epochs is not None or self.time_limit is not None
         for number in count(1):
             before = self.epochs
             for outcome in outcomes:
@@ -323,7 +309,7 @@ class Training(Displayed):
             # Without a limit one attempt must do, and after an attempt without any epoch no other will fare better.
             if not (self._restarts and limited) or self.epochs == before:
                 return
-            outcomes = self.algorithm.attempt(self, number)
+            outcomes = self.recipe.algorithm.attempt(self, number)
 
     def __iter__(self) -> Iterator[EpochRecord]:
         return self
@@ -350,7 +336,7 @@ class Training(Displayed):
         self.pace = self.schedule.after_epoch(self.pace, self.epochs, errors / self.n_patterns)
         self._random_state = self.rng.bit_generator.state
         self._seconds += time.perf_counter() - began
-        if errors == 0 and self.stop_when_solved:
+        if errors == 0 and self.recipe.stop_when_solved:
             self.stopped = SOLVED
         elif outcome.signal < NO_SIGNAL and errors > 0 and not self._restarts:
             self._fail(
@@ -364,7 +350,7 @@ class Training(Displayed):
     def _limit_reached(self) -> str | None:
         if self.pace.finished and not self._restarts:
             return RATE_FLOOR
-        if self.max_epochs is not None and self.epochs >= self.max_epochs:
+        if self.recipe.max_epochs is not None and self.epochs >= self.recipe.max_epochs:
             return EPOCHS
         return TIME if self.time_limit is not None and self._seconds >= self.time_limit else None
 
@@ -395,7 +381,7 @@ class Training(Displayed):
 
     def state(self) -> TrainingState:
         """The run as it stood after its last epoch, to be resumed later; `InvalidParameter` for a solver."""
-        return resumable(self._state(), self.algorithm)
+        return resumable(self._state(), self.recipe.algorithm)
 
     def _state(self) -> TrainingState | None:
         if self._restarts:
@@ -425,7 +411,7 @@ class Training(Displayed):
             error_history=np.array([errors for errors, _ in self._history], dtype=np.int64),
             rate_history=np.array([rate for _, rate in self._history], dtype=np.float64),
             seconds=self._seconds,
-            algorithm=self.algorithm,
+            algorithm=self.recipe.algorithm,
             schedule=self.schedule,
             resumption=self._state(),
         )
@@ -435,6 +421,7 @@ def train(
     neuron: DendriticNeuron,
     inputs: ArrayLike | PackedPatterns,
     labels: ArrayLike,
+    recipe: Recipe | None = None,
     *,
     algorithm: Algorithm | None = None,
     schedule: Schedule | None = None,
@@ -459,6 +446,8 @@ def train(
         The patterns.
     labels : array of 0 and 1, shape (n_patterns,)
         The wanted answers.
+    recipe : Recipe, optional
+        How to train, in place of ``algorithm``, ``schedule``, ``max_epochs`` and ``stop_when_solved``.
     algorithm : Algorithm, optional
         A rule, by default ``SGD()``, or a solver.
     schedule : Schedule, optional
@@ -488,7 +477,7 @@ def train(
 
     Examples
     --------
-    >>> from dendrocap import DendriticNeuron, NeuronSpec, Polsky, random_patterns
+    >>> from dendrocap import SGD, DendriticNeuron, NeuronSpec, Polsky, random_patterns
     >>> neuron = DendriticNeuron(NeuronSpec(Polsky(), theta_d=0.05, theta_s=0.5), n_inputs=999, n_branches=27)
     >>> inputs, labels = random_patterns(500, 999, rng=0)
     >>> result = train(neuron, inputs, labels, algorithm=SGD(learning_rate=0.1), seed=0)
@@ -496,19 +485,10 @@ def train(
     (True, (27, 37))
     """
     choice("on_failure", on_failure, ("raise", "return"))
-    run = Training(
-        neuron,
-        inputs,
-        labels,
-        algorithm=algorithm,
-        schedule=schedule,
-        max_epochs=max_epochs,
-        seed=seed,
-        weights=weights,
-        f_in=f_in,
-        stop_when_solved=stop_when_solved,
-        resume=resume,
-    )
+    parts = Recipe(algorithm, schedule, max_epochs, stop_when_solved)  # type: ignore[arg-type]
+    if recipe is not None and parts != Recipe():
+        raise InvalidParameter("a recipe and algorithm, schedule, max_epochs or stop_when_solved exclude each other")
+    run = Training(neuron, inputs, labels, recipe or parts, seed=seed, weights=weights, f_in=f_in, resume=resume)
     try:
         run.drain(callback)
     except TrainingFailed:

@@ -12,7 +12,7 @@ from typing import Any
 
 from dendrocap.display import Displayed
 from dendrocap.learning.recipe import Recipe
-from dendrocap.learning.training import TrainingResult
+from dendrocap.learning.training import TrainingResult, train
 from dendrocap.model.neuron import DendriticNeuron, TaskSpec
 from dendrocap.model.patterns import Patterns, random_patterns
 from dendrocap.validation import real_number, refuse, whole_number
@@ -79,7 +79,7 @@ def train_at_load(
     neuron: DendriticNeuron, alpha: float, seed: int, task: TaskSpec | None, recipe: Recipe, **run: Any
 ) -> TrainingResult:
     """One run on the random patterns of this load and seed; failures are returned, not raised."""
-    return recipe.train(neuron, *patterns_at_load(neuron, alpha, seed, task), seed=seed, on_failure="return", **run)
+    return train(neuron, *patterns_at_load(neuron, alpha, seed, task), recipe, seed=seed, on_failure="return", **run)
 
 
 def trial_of(alpha: float, seed: int, result: TrainingResult) -> Trial:

@@ -58,8 +58,6 @@ class WeightComparison(Displayed):
     (True, 0.5)
     """
 
-    _displayed = ("largest_distance", "silent_theory", "silent_learned")
-
     largest_distance: float
     silent_theory: float
     silent_learned: float

@@ -1,4 +1,4 @@
-"""The neuron, its dendritic non-linearity and its random tasks."""
+"""The neuron, its dendritic non-linearity and its patterns."""
 
 from dendrocap.model.neuron import Branches, DendriticNeuron, Level, LinearNeuron, NeuronSpec, TaskSpec
 from dendrocap.model.nonlinearities import (

@@ -128,20 +128,14 @@ class Linear(Nonlinearity):
     """
 
     name: ClassVar[str] = "linear"
+    breakpoints = ()
+    range = (-math.inf, math.inf)
 
     def _value(self, x: Floats) -> Floats:
         return x.copy()
 
     def _derivative(self, x: Floats) -> Floats:
         return np.where(np.isnan(x), np.nan, 1.0)
-
-    @property
-    def breakpoints(self) -> tuple[float, ...]:
-        return ()
-
-    @property
-    def range(self) -> tuple[float, float]:
-        return (-math.inf, math.inf)
 
     def kernel(self) -> Kernel:
         return Kernel(LINEAR, np.empty(0))
@@ -158,24 +152,15 @@ class ReLU(Nonlinearity):
     """
 
     name: ClassVar[str] = "relu"
+    breakpoints = (0.0,)
+    range = (0.0, math.inf)
+    flat_ends = (True, False)
 
     def _value(self, x: Floats) -> Floats:
         return np.maximum(x, 0.0)
 
     def _derivative(self, x: Floats) -> Floats:
         return np.where(np.isnan(x), np.nan, np.heaviside(x, 0.0))
-
-    @property
-    def breakpoints(self) -> tuple[float, ...]:
-        return (0.0,)
-
-    @property
-    def range(self) -> tuple[float, float]:
-        return (0.0, math.inf)
-
-    @property
-    def flat_ends(self) -> tuple[bool, bool]:
-        return (True, False)
 
     def kernel(self) -> Kernel:
         return Kernel(RELU, np.empty(0))
@@ -192,24 +177,15 @@ class SaturatingReLU(Nonlinearity):
     """
 
     name: ClassVar[str] = "saturating_relu"
+    breakpoints = (0.0, 1.0)
+    range = (0.0, 1.0)
+    flat_ends = (True, True)
 
     def _value(self, x: Floats) -> Floats:
         return np.clip(x, 0.0, 1.0)
 
     def _derivative(self, x: Floats) -> Floats:
         return np.where(np.isnan(x), np.nan, np.where((x > 0.0) & (x < 1.0), 1.0, 0.0))
-
-    @property
-    def breakpoints(self) -> tuple[float, ...]:
-        return (0.0, 1.0)
-
-    @property
-    def range(self) -> tuple[float, float]:
-        return (0.0, 1.0)
-
-    @property
-    def flat_ends(self) -> tuple[bool, bool]:
-        return (True, True)
 
     def kernel(self) -> Kernel:
         return Kernel(SATURATING_RELU, np.empty(0))
@@ -228,24 +204,15 @@ class Step(Nonlinearity):
     """
 
     name: ClassVar[str] = "step"
+    breakpoints = (0.0,)
+    range = (0.0, 1.0)
+    flat_ends = (True, True)
 
     def _value(self, x: Floats) -> Floats:
         return np.where(np.isnan(x), np.nan, np.heaviside(x, 0.0))
 
     def _derivative(self, x: Floats) -> Floats:
         return np.where(np.isnan(x), np.nan, 0.0)
-
-    @property
-    def breakpoints(self) -> tuple[float, ...]:
-        return (0.0,)
-
-    @property
-    def range(self) -> tuple[float, float]:
-        return (0.0, 1.0)
-
-    @property
-    def flat_ends(self) -> tuple[bool, bool]:
-        return (True, True)
 
     def kernel(self) -> Kernel:
         return Kernel(STEP, np.empty(0))
@@ -277,6 +244,8 @@ class Polsky(Nonlinearity):
     x_min: float = 0.33
     gamma: float = 15.0
     name: ClassVar[str] = "polsky"
+    range = (0.0, 1.0)
+    flat_ends = (True, True)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "x_min", real_number("x_min", self.x_min, 0.0, 1.0))
@@ -309,14 +278,6 @@ class Polsky(Nonlinearity):
         # On each of these intervals tanh(u/2) is far from its poles at u = +-i pi, measured in half-widths:
         # Gauss-Legendre with 12 points is then exact to rounding. Beyond 40 the sigmoid is 1.
         return self.breakpoints + tuple(self.x_min + u / self.gamma for u in (2.0, 4.0, 8.0, 16.0, 40.0))
-
-    @property
-    def range(self) -> tuple[float, float]:
-        return (0.0, 1.0)
-
-    @property
-    def flat_ends(self) -> tuple[bool, bool]:
-        return (True, True)
 
     def kernel(self) -> Kernel:
         return Kernel(POLSKY, np.array([self.x_min, self.gamma]))

@@ -1,4 +1,4 @@
-"""Binary patterns: random tasks, and storage at one bit per input."""
+"""Binary patterns, drawn at random or given, and storage at one bit per input."""
 
 from __future__ import annotations
 
@@ -81,14 +81,14 @@ class PackedPatterns(Displayed):
 
 
 class Patterns(NamedTuple):
-    """Inputs and labels of a task; unpacks as ``inputs, labels``.
+    """Inputs and labels; unpacks as ``inputs, labels``.
 
     Examples
     --------
     >>> from dendrocap import random_patterns
-    >>> task = random_patterns(3, 8, rng=0)
-    >>> inputs, labels = task
-    >>> inputs.shape, labels is task.labels
+    >>> patterns = random_patterns(3, 8, rng=0)
+    >>> inputs, labels = patterns
+    >>> inputs.shape, labels is patterns.labels
     ((3, 8), True)
     >>> Patterns([[0, 1], [1, 1]], [1, 0]).signs.tolist()
     [1.0, -1.0]

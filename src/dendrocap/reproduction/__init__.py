@@ -1,9 +1,8 @@
 """The paper reproduced: one module per figure, with its data, next to what the paper claims."""
 
 from dendrocap.reproduction.claims import Claim, Judged, Measured, judge, paper_claims
-from dendrocap.reproduction.csv_tables import read_tables
 from dendrocap.reproduction.figure_runner import FigureOutcome, Reproduction, reproduce, stored
-from dendrocap.reproduction.paper_figure import PaperFigure
+from dendrocap.reproduction.paper_figure import PaperFigure, read_tables
 from dendrocap.reproduction.registry import FIGURES, selected
 from dendrocap.reproduction.report_page import write_report
 from dendrocap.reproduction.run_size import PRESETS, RunSize

@@ -46,8 +46,7 @@ def draw(tables: Tables) -> Figure:
             ls="--",
             label=rf"slope $g'(x)$ / {curve.slope.max():.3g}",
         )
-        function.set_xlabel(r"branch input $x$ (units of 15 mV)")
-        function.set_ylabel(AXIS_LABELS["branch_output"])
+        function.set(xlabel=r"branch input $x$ (units of 15 mV)", ylabel=AXIS_LABELS["branch_output"])
         x_min, gamma = curve.x_min.iloc[0], curve.gamma.iloc[0]
         function.set_title(rf"Polsky: $x_{{\min}} = {x_min:g}$, $\gamma = {gamma:g}$")
         function.legend(loc="center right")
@@ -57,8 +56,7 @@ def draw(tables: Tables) -> Figure:
 def _draw_neuron(axes: Any) -> None:
     from matplotlib.patches import Circle
 
-    axes.set_xlim(0.0, 10.0)
-    axes.set_ylim(-0.4, 5.9)
+    axes.set(xlim=(0.0, 10.0), ylim=(-0.4, 5.9))
     axes.set_aspect("equal")
     axes.axis("off")
     soma = (7.3, 2.5)

@@ -64,8 +64,7 @@ def draw_a(tables: Tables) -> Figure:
     """Fig. 2a, with the branch inputs at three thresholds in an inset."""
     with drawing_axes(1.3, 3.3) as (figure, axes):
         curves(tables[A], "theta_d", "alpha_c", log=True, ax=axes)
-        axes.set_yscale("log")
-        axes.set_ylim(0.8, 60.0)
+        axes.set(yscale="log", ylim=(0.8, 60.0))
         axes.legend(loc="upper left", bbox_to_anchor=(0.0, 0.62))
         inset = axes.inset_axes((0.1, 0.66, 0.44, 0.33))
         x = np.linspace(-0.4, 1.2, 400)

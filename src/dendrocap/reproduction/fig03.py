@@ -94,8 +94,7 @@ def draw(tables: Tables) -> Figure:
             left.errorbar(
                 own.alpha, 100 * own.error, bars, ls=line.dashes, lw=1.1, marker=line.marker, ms=2.5, **line.look
             )
-        left.set_xlabel(AXIS_LABELS["alpha"])
-        left.set_ylabel(AXIS_LABELS["error_percent"])
+        left.set(xlabel=AXIS_LABELS["alpha"], ylabel=AXIS_LABELS["error_percent"])
         left.set_ylim(bottom=-0.4)
         figure.legend(*left.get_legend_handles_labels(), fontsize=6.8, loc="outside upper center", ncols=5)
         right.plot(theory.theta_d, theory.alpha_rs, color=PALETTE[Polsky.name], **SYMMETRIC)
@@ -109,10 +108,7 @@ def draw(tables: Tables) -> Figure:
             right.errorbar(own.theta_d, own.largest_solved, bars, **look)
         at = float(reached[reached.rule == sim.LINEAR].largest_solved.iloc[0])
         right.axhline(at, color="0.6", ls=":", lw=1.0, label=f"learned, {sim.LINEAR}")
-        right.set_xscale("log")
-        right.set_ylim(-0.1, 4.0)
-        right.set_xlabel(AXIS_LABELS["theta_d"])
-        right.set_ylabel(AXIS_LABELS["alpha"])
+        right.set(xscale="log", ylim=(-0.1, 4.0), xlabel=AXIS_LABELS["theta_d"], ylabel=AXIS_LABELS["alpha"])
         right.legend(fontsize=6.3, loc="upper left")
     return figure
 

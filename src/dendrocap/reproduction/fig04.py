@@ -76,15 +76,10 @@ def draw(tables: Tables) -> Figure:
             left.fill_between(own.epoch, error - band, error + band, color=line.color, alpha=0.15, lw=0)
             times = times[np.isfinite(times.median_epochs)]
             right.plot(times.learning_rate, times.median_epochs, marker=line.marker, ms=3, **line.look)
-        left.set_xscale("log")
-        left.set_xlabel("epoch")
-        left.set_ylabel(AXIS_LABELS["error_percent"])
+        left.set(xscale="log", xlabel="epoch", ylabel=AXIS_LABELS["error_percent"])
         left.set_title(f"learning rate {curves.learning_rate.iloc[0]:g} for all", fontsize=8)
         left.legend(fontsize=7)
-        right.set_xscale("log")
-        right.set_yscale("log")
-        right.set_xlabel(r"learning rate $\zeta$")
-        right.set_ylabel("epochs to zero error (median)")
+        right.set(xscale="log", yscale="log", xlabel=r"learning rate $\zeta$", ylabel="epochs to zero error (median)")
         right.set_title("each neuron at every rate", fontsize=8)
     return figure
 

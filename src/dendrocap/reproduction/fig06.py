@@ -118,8 +118,7 @@ def draw(tables: Tables) -> Figure:
         )
         left.set_xlim(0.0, float(density.epsp_mv.max()))
         left.set_ylim(bottom=0.0)
-        left.set_xlabel(AXIS_LABELS["epsp_mv"])
-        left.set_ylabel(AXIS_LABELS["density_mv"])
+        left.set(xlabel=AXIS_LABELS["epsp_mv"], ylabel=AXIS_LABELS["density_mv"])
         left.set_title(
             rf"silent fraction $p_0 = {fit.p0:g}$ as in the paper; {100 * fit.not_seen:.1f} % of pairs not connected",
             fontsize=7.5,
@@ -128,8 +127,7 @@ def draw(tables: Tables) -> Figure:
         scan = tables[THETA_S]
         right.plot(scan.theta_s, scan.silent_fraction, color=PALETTE[Polsky.name])
         right.axhline(fit.printed_p0, color="0.4", ls="--", lw=1.0, label=f"printed {fit.printed_p0:g}")
-        right.set_xlabel(AXIS_LABELS["theta_s"])
-        right.set_ylabel(AXIS_LABELS["silent_fraction"])
+        right.set(xlabel=AXIS_LABELS["theta_s"], ylabel=AXIS_LABELS["silent_fraction"])
         right.set_title(rf"at the printed $\theta_d$ = {scan.theta_d_mv.iloc[0]:.2f} mV", fontsize=7.5)
         right.legend(fontsize=7, loc="lower center")
     return figure

@@ -100,8 +100,7 @@ def draw(tables: Tables) -> Figure:
                 fontsize=7,
                 color=PALETTE[name],
             )
-        left.set_ylabel(r"$\alpha_c / \theta_d$")
-        left.set_ylim(0.0, 11.0)
+        left.set(ylabel=r"$\alpha_c / \theta_d$", ylim=(0.0, 11.0))
         left.legend(loc="center right")
         relu = of(curves, ReLU)
         middle.plot(
@@ -114,13 +113,11 @@ def draw(tables: Tables) -> Figure:
         middle.axhline(
             slopes.printed[ReLU.name], color="0.5", ls="--", lw=1.0, label=f"printed, {slopes.printed[ReLU.name]:g}"
         )
-        middle.set_ylabel(r"$d\alpha_c / d\ln\theta_d$")
-        middle.set_ylim(0.0, 1.15)
+        middle.set(ylabel=r"$d\alpha_c / d\ln\theta_d$", ylim=(0.0, 1.15))
         middle.legend(loc="lower right")
         _draw_broken(right, tables[BROKEN], curves)
         for axes in (left, middle, right):
-            axes.set_xscale("log")
-            axes.set_xlabel(AXIS_LABELS["theta_d"])
+            axes.set(xscale="log", xlabel=AXIS_LABELS["theta_d"])
     return figure
 
 

@@ -17,8 +17,7 @@ from dendrocap.experiments.cells import package_version
 from dendrocap.figures.style import footnote, save
 from dendrocap.files import reading, write_file
 from dendrocap.reproduction.claims import Judged, judge, paper_claims
-from dendrocap.reproduction.csv_tables import read_tables, write_table
-from dendrocap.reproduction.paper_figure import PaperFigure, Tables
+from dendrocap.reproduction.paper_figure import PaperFigure, Tables, read_tables, write_table
 from dendrocap.reproduction.registry import FIGURES, selected
 from dendrocap.reproduction.run_size import PRESETS, RunSize
 from dendrocap.validation import choice, whole_number
@@ -108,8 +107,6 @@ class Reproduction(Displayed):
     ['fig2c']
     """
 
-    _displayed = ("folder", "preset", "outcomes", "judged", "interrupted")
-
     folder: Path
     preset: str
     outcomes: tuple[FigureOutcome, ...]
@@ -133,8 +130,7 @@ def reproduce(
     seeds: int | None = None,
     workers: int | None = None,
     executor: Executor | None = None,
-    progress: Callable[[str, Progress], Any] | None = None,
-    callback: Callable[[FigureOutcome], Any] | None = None,
+    callback: Callable[[str, Progress | FigureOutcome], Any] | None = None,
 ) -> Reproduction:
     """Compute and draw figures of the paper, with their data and the verdicts on its claims.
 
@@ -154,10 +150,9 @@ def reproduce(
         Processes of this machine for simulations; by default one per core.
     executor : Executor, optional
         Who else runs simulations, such as a `DaskExecutor`.
-    progress : callable, optional
-        Called with the name of a figure and the `Progress` of its simulations, after every run.
     callback : callable, optional
-        Called with the `FigureOutcome` of each figure.
+        Called with the name of a figure and the `Progress` of its simulations after every run, and its `FigureOutcome`
+        in the end.
 
     Raises
     ------
@@ -185,13 +180,13 @@ def reproduce(
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InvalidParameter(f"the folder {folder} cannot be made: {error.strerror}") from error
-    workshop = _Workshop(folder, size, workers, executor, progress)
+    workshop = _Workshop(folder, size, workers, executor, callback)
     interrupted = False
     for figure in wanted:
         outcome = workshop.make(figure)
-        _write_outcome(folder, outcome)
+        write_file(folder / f"{outcome.name}.json", json.dumps(asdict(outcome), indent=1))
         if callback is not None:
-            callback(outcome)
+            callback(figure.name, outcome)
         if outcome.status == INTERRUPTED:
             interrupted = True
             break
@@ -238,7 +233,7 @@ class _Workshop:
     size: RunSize
     workers: int | None
     executor: Executor | None
-    progress: Callable[[str, Progress], Any] | None
+    callback: Callable[[str, Progress | FigureOutcome], Any] | None
 
     def make(self, figure: PaperFigure) -> FigureOutcome:
         """All files of a figure, or the reason why not."""
@@ -275,7 +270,7 @@ class _Workshop:
         sweeps = figure.sweeps(self.size)
         if not sweeps:
             return [], ""
-        tell = None if self.progress is None else lambda now: self.progress(figure.name, now)  # type: ignore[misc]
+        tell = None if self.callback is None else lambda now: self.callback(figure.name, now)  # type: ignore[misc]
         with Store(self.folder / STORE, write=True) as store:
             reports = run_sweeps(
                 sweeps, store, executor=self.executor, workers=self.workers, retry_failed=True, callback=tell
@@ -299,10 +294,6 @@ class _Workshop:
             footnote(drawn, f"{self.size.name} preset: {figure.settings(self.size)}")
         for suffix in FORMATS:
             save(drawn, self.folder / f"{figure.name}.{suffix}")
-
-
-def _write_outcome(folder: Path, outcome: FigureOutcome) -> None:
-    write_file(folder / f"{outcome.name}.json", json.dumps(asdict(outcome), indent=1))
 
 
 def _read_outcome(folder: Path, figure: PaperFigure, preset: str) -> FigureOutcome:

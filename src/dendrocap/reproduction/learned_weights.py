@@ -82,14 +82,10 @@ def draw(tables: Tables) -> Figure:
                 mean = float(np.trapezoid(first.weight, first.probability))
                 right.plot(first.weight / mean, first.probability, color=line.color, ls=line.dashes, lw=1.2)
         left.axhline(0.5, color="k", ls=":", lw=0.9)
-        left.set_xlabel(AXIS_LABELS["alpha"])
-        left.set_ylabel("fraction of weights < 0.001 mean")
-        left.set_ylim(0.0, 1.0)
+        left.set(xlabel=AXIS_LABELS["alpha"], ylabel="fraction of weights < 0.001 mean", ylim=(0.0, 1.0))
         figure.legend(*left.get_legend_handles_labels(), fontsize=6.8, loc="outside upper center", ncols=5)
         left.set_title("dots: all patterns learned", fontsize=8)
-        right.set_xlim(-0.1, 5.0)
-        right.set_xlabel("weight / mean weight")
-        right.set_ylabel("fraction of weights below")
+        right.set(xlim=(-0.1, 5.0), xlabel="weight / mean weight", ylabel="fraction of weights below")
         right.set_title("at the largest load solved", fontsize=8)
     return figure
 

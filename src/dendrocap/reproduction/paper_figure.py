@@ -1,13 +1,19 @@
-"""A figure of the paper: what it computes, draws and measures."""
+"""A figure of the paper: what it computes, draws and measures, and its data as CSV files.
+
+Each file has the words that say how it was made. Numbers are written with all their digits, so that what is read back
+is what was computed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dendrocap.display import Displayed
 from dendrocap.experiments import Record, Sweep
+from dendrocap.files import reading, write_file
 from dendrocap.reproduction.claims import Measured
 from dendrocap.reproduction.run_size import PRESETS, RunSize
 
@@ -15,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-__all__ = ["PaperFigure", "Records", "Tables", "exact"]
+__all__ = ["PaperFigure", "Records", "Tables", "exact", "read_table", "read_tables", "write_table"]
 
 # The finished cells of a figure's sweeps, and its data by their names.
 Records = Sequence[Record]
@@ -92,3 +98,32 @@ def exact(
         settings=lambda size: "exact, the same in all presets",
         minutes=dict.fromkeys(PRESETS, seconds / 60),
     )
+
+
+def write_table(path: Path, table: pd.DataFrame, origin: Sequence[str]) -> None:
+    """Write a table behind comment lines that say where it comes from; the file appears when it is complete."""
+    write_file(path, "".join(f"# {line}\n" for line in origin) + table.to_csv(index=False, lineterminator="\n"))
+
+
+def read_table(path: Path) -> pd.DataFrame:
+    """The table in a file, without its comment lines."""
+    import pandas as pd
+
+    with reading(path, "a table that dendrocap wrote"):
+        return pd.read_csv(path, comment="#", engine="python")  # whose numbers are Python's, exact to the last digit
+
+
+def read_tables(folder: str | Path, names: Iterable[str]) -> Tables:
+    r"""Stored tables by their names, such as those of a figure: what its ``draw`` and ``measure`` take.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from dendrocap.reproduction import fig01, read_tables, reproduce
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     made = reproduce(["fig1"], out=folder)
+    ...     tables = read_tables(folder, fig01.TABLES)
+    >>> list(tables), fig01.draw(tables).axes[1].get_title()
+    (['fig1'], 'Polsky: $x_{\\min} = 0.33$, $\\gamma = 15$')
+    """
+    return {name: read_table(Path(folder) / f"{name}.csv") for name in names}

@@ -68,8 +68,6 @@ class SilentRange(Displayed):
     (True, False)
     """
 
-    _displayed = ("low", "high", "theta_s_low", "theta_s_high")
-
     low: float
     high: float
     theta_s_low: float

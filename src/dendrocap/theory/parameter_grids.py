@@ -56,21 +56,8 @@ CAPACITY_FIELDS = {
     "residual": "1",
     "iterations": "count",
 }
-# The same with broken replica symmetry.
-BROKEN_FIELDS = {
-    "alpha_c": "patterns per synapse",
-    "silent_fraction": "1",
-    "W_bar": "model weight",
-    "Q": "model weight squared",
-    "A": "1",
-    "M_bar": "model weight",
-    "mean_shift": "somatic input",
-    "preactivation_mean": "branch input",
-    "preactivation_sd": "branch input",
-    "Gamma0": "somatic input squared",
-    "Gamma1": "1",
-    "residual": "1",
-    "iterations": "count",
+# The same with broken replica symmetry, which has no B and no single weight scale.
+BROKEN_FIELDS = {name: unit for name, unit in CAPACITY_FIELDS.items() if name not in ("B", "W_star", "C")} | {
     "effective_levels": "count",
     "quadrature_error": "1",
     "steps_error": "1",

@@ -127,8 +127,6 @@ class Preactivation(Displayed):
     41.7% of the branches are silent
     """
 
-    _displayed = ("mu", "sigma")
-
     mu: float
     sigma: float
 

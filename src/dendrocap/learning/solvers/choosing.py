@@ -1,4 +1,4 @@
-"""Solving a task with a solver of choice, or with the one that suits it."""
+"""Learning patterns with a solver of choice, or with the one that suits them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from dendrocap.learning.algorithms import Solver
+from dendrocap.learning.recipe import Recipe
 from dendrocap.learning.solvers.least_action import LeastAction
 from dendrocap.learning.solvers.message_passing import MessagePassing
 from dendrocap.learning.solvers.plain import PlainSGD
@@ -29,7 +30,7 @@ SOLVERS: dict[str, type[Solver]] = {
     for kind in (PlainSGD, AnnealedSurrogate, SharpenedNonlinearity, LeastAction, ReplicatedSGD, MessagePassing)
 }
 
-# Up to this threshold and load plain gradient descent solved every task of docs/results/learning.md, in a few
+# Up to this threshold and load plain gradient descent solved all patterns of docs/results/learning.md, in a few
 # tens of epochs, which is faster than any annealing.
 PLAIN_THRESHOLD, PLAIN_LOAD = 0.1, 0.8
 
@@ -113,16 +114,8 @@ def solve(
         chosen = suitable_solver(neuron, len(labels))  # type: ignore[arg-type]
     else:
         chosen = SOLVERS[solver]() if isinstance(solver, str) else solver
-    run = Training(
-        neuron,
-        inputs,
-        labels,
-        algorithm=chosen,
-        max_epochs=max_epochs,
-        time_limit=time_limit,
-        seed=seed,
-        weights=weights,
-    )
+    recipe = Recipe(chosen, max_epochs=max_epochs)
+    run = Training(neuron, inputs, labels, recipe, time_limit=time_limit, seed=seed, weights=weights)
     with suppress(KeyboardInterrupt):
         run.drain(callback)
     return run.result()

@@ -10,8 +10,7 @@ import numpy as np
 
 from dendrocap.learning.algorithms import EpochOutcome, Solver
 from dendrocap.learning.engine import CompiledEngine
-from dendrocap.learning.solvers.annealing import span
-from dendrocap.learning.solvers.scales import input_scale, rise_of
+from dendrocap.learning.solvers.scales import input_scale, rise_of, span
 from dendrocap.learning.training import Training
 from dendrocap.validation import real_number, refuse, whole_number
 

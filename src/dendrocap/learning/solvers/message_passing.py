@@ -41,7 +41,7 @@ SMALLEST = 1e-9  # no variance is allowed below this, so that nothing is divided
 
 @dataclass(frozen=True, eq=False)
 class BetheEstimate(Displayed):
-    """The logarithm of the volume of solutions of one task, as message passing sees it.
+    """The logarithm of the volume of solutions of one set of patterns, as message passing sees it.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class BetheEstimate(Displayed):
 
 
 class Messages:
-    """The messages of one task; `sweep` updates all of them once."""
+    """The messages of one set of patterns; `sweep` updates all of them once."""
 
     def __init__(
         self,
@@ -227,7 +227,7 @@ def bethe_free_entropy(
     tolerance: float = 1e-4,
     on_failure: str = "raise",
 ) -> BetheEstimate:
-    """The free entropy of one task, ln(volume of its solutions) / N, from message passing.
+    """The free entropy of one set of patterns, ln(volume of its solutions) / N, from message passing.
 
     Parameters
     ----------
@@ -270,7 +270,7 @@ def bethe_free_entropy(
     messages = Messages(neuron, patterns.dense, patterns.signs, real_number("kappa", kappa, 0.0), split=distances)
     residual, iterations = np.inf, 0
     while residual > tolerance and iterations < most:
-        # Oscillations between branches need more damping than most tasks do.
+        # Oscillations between branches need more damping than most patterns do.
         residual = messages.sweep(1.0 - fresh * 0.5 ** (iterations // PATIENCE))
         iterations += 1
     found = messages.beliefs

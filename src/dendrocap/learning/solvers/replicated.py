@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from dendrocap.learning.algorithms import EpochOutcome, Solver
-from dendrocap.learning.solvers.annealing import span
+from dendrocap.learning.solvers.scales import span
 from dendrocap.learning.solvers.surrogate import AnnealedSurrogate
 from dendrocap.learning.training import Training
 from dendrocap.validation import whole_number

@@ -1,4 +1,4 @@
-"""The natural sizes of a task, from which solvers take their defaults.
+"""The natural sizes of a neuron, from which solvers take their defaults, and how solvers move away from them.
 
 A non-linearity with two flat ends rises somewhere; where, and over what width, tells where a branch can learn.
 The typical weight is set by the threshold and, on short branches, by the mean input that the soma asks for.
@@ -13,8 +13,9 @@ import numpy as np
 
 from dendrocap.model.neuron import DendriticNeuron
 from dendrocap.model.nonlinearities import Nonlinearity
+from dendrocap.validation import real_number
 
-__all__ = ["Rise", "crossing", "input_scale", "rise_of"]
+__all__ = ["Rise", "Span", "crossing", "input_scale", "rise_of", "span"]
 
 # The narrowest rise that a surrogate should resolve, in units of the branch input.
 NARROWEST = 0.05
@@ -71,3 +72,33 @@ def input_scale(neuron: DendriticNeuron) -> float:
     mean_input = crossing(neuron.nonlinearity, neuron.spec.theta_s)
     shift = abs(mean_input) / math.sqrt(float(np.mean(neuron.branch_sizes)))
     return neuron.theta_d + (shift if abs(mean_input) < 1e5 else 0.0)
+
+
+@dataclass(frozen=True)
+class Span:
+    """From ``start`` to ``end``, by the same factor in equal times.
+
+    Examples
+    --------
+    >>> Span(1.0, 0.01).at(0.5)
+    0.1
+    """
+
+    start: float
+    end: float
+
+    def at(self, progress: float) -> float:
+        """The value when this fraction of the attempt is over."""
+        return float(self.start * (self.end / self.start) ** progress)
+
+    def times(self, factor: float) -> Span:
+        """Both ends in units of ``factor``."""
+        return Span(self.start * factor, self.end * factor)
+
+
+def span(name: str, pair: tuple[float, float]) -> Span:
+    """A pair of positive numbers, checked."""
+    start, end = pair
+    return Span(
+        real_number(f"{name}[0]", start, 0.0, low_open=True), real_number(f"{name}[1]", end, 0.0, low_open=True)
+    )

@@ -11,8 +11,7 @@ import numpy as np
 
 from dendrocap.learning.algorithms import EpochOutcome, Solver
 from dendrocap.learning.engine import CompiledEngine
-from dendrocap.learning.solvers.annealing import span
-from dendrocap.learning.solvers.scales import input_scale, rise_of
+from dendrocap.learning.solvers.scales import input_scale, rise_of, span
 from dendrocap.learning.training import Training
 from dendrocap.model.nonlinearities import Nonlinearity, Polsky, Tabulated
 from dendrocap.numerics.quadrature import hermite_rule

@@ -8,8 +8,7 @@ from typing import ClassVar
 
 from dendrocap.learning.algorithms import EpochOutcome, Solver
 from dendrocap.learning.engine import CompiledEngine
-from dendrocap.learning.solvers.annealing import Span, span
-from dendrocap.learning.solvers.scales import input_scale, rise_of
+from dendrocap.learning.solvers.scales import Span, input_scale, rise_of, span
 from dendrocap.learning.surrogates import FlooredSlope, Lorentzian, Surrogate
 from dendrocap.learning.training import Training
 from dendrocap.model.neuron import DendriticNeuron
@@ -53,7 +52,7 @@ class AnnealedSurrogate(Solver):
     Parameters
     ----------
     epochs : int
-        Length of the first attempt. Each further one is twice as long: easy tasks end early, and hard ones
+        Length of the first attempt. Each further one is twice as long: easy patterns end early, and hard ones
         get the slow annealing they need.
     rate : pair of float
         First and last learning rate, in units of the natural weight scale (`scales.input_scale`). A high first rate
