@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from dendrocap import Branches, DendriticNeuron, NeuronSpec, Polsky, critical_capacity, solve
-from dendrocap.learning import random_task
+from dendrocap.learning import patterns_at_load
 from studies.tables import Row, fill, markdown, stored
 
 TABLE = Path(__file__).with_suffix(".csv")
@@ -31,7 +31,7 @@ def measured(
 ) -> Row:
     """One solution: its branches, its weights, and what theory says of branches with these mean outputs."""
     neuron = DendriticNeuron(NeuronSpec(Polsky(), theta_d, theta_s=0.5), n_inputs, n_branches)
-    task, end = random_task(neuron, load, seed), time.process_time() + budget
+    task, end = patterns_at_load(neuron, load, seed), time.process_time() + budget
     found = solve(neuron, *task, seed=seed, time_limit=None, callback=lambda record: time.process_time() > end)
     weights = neuron.flat_weights(found.weights)
     outputs = neuron.nonlinearity(neuron.branch_input(found.weights, task.inputs)).mean(axis=0)

@@ -13,10 +13,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dendrocap.figures.curves import AXIS_LABELS
-
 from dendrocap import DendriticNeuron, NeuronSpec, Polsky, capacity
-from dendrocap.figures.style import COLUMN_WIDTH, house_style, save
+from dendrocap.figures.style import AXIS_LABELS, COLUMN_WIDTH, house_style, save
 from studies.tables import IMAGES, Row, fill, loads_reached, markdown, stored, uncertain
 
 if TYPE_CHECKING:

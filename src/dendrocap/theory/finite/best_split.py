@@ -26,7 +26,7 @@ __all__ = ["Split", "SplitSearch", "best_split", "finite_k_load"]
 
 SPLITS = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0, 12.0, 16.0, 22.0, 30.0)  # in deviations of a branch's input
 WIDE = 12.0  # splits beyond are looked at only while the load is highest at the end
-COARSE, MEDIUM, FINE = (128, 12), (512, 32), (768, 32)  # outer and inner samples: to look, to choose, to answer
+COARSE, MEDIUM, FINE = (128, 12), (320, 16), (768, 32)  # outer and inner samples: to look, to choose, to answer
 RIVALS = 4  # splits that are chosen from with more samples
 OFF_THRESHOLD = 0.25  # least distance of saturated branches from the soma's threshold, in ranges of g
 
