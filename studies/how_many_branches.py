@@ -113,7 +113,7 @@ def draw(rows: Sequence[Row]) -> Figure:
                     axes.plot(*zip(*dots, strict=True), marker, color=color, mfc=face, ms=4.5, zorder=3)
             axes.plot(x, [float(row["equal"]) for row in own], ":", color=color, lw=1.0)
         axes.plot([], [], ":", color="0.35", lw=1.0, label="equal branches")
-        axes.plot([], [], "o", color="0.35", mfc="white", ms=4.5, label="branches too short\nor bound only")
+        axes.plot([], [], "o", color="0.35", mfc="white", ms=4.5, label="branches too\nshort for theory")
         axes.set_xscale("log")
         axes.set_xlim(8.0, 1250.0)
         axes.set_ylim(1.0, None)
