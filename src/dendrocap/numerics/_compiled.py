@@ -52,7 +52,9 @@ def _far_ratios(t: float) -> tuple[float, float]:
     continued fraction, evaluated from its far end.
     """
     ratio = 0.0
-    for n in range(20 + int(450.0 / (t * t)), 1, -1):
+    # Either number of terms gives all digits; the second is the smaller one from t = 6 on.
+    terms = min(20 + int(450.0 / (t * t)), 8 + int(900.0 / (t * t)))
+    for n in range(terms, 1, -1):
         ratio = n / (t + ratio)
     return 1.0 / (t + ratio), ratio
 
