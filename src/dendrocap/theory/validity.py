@@ -55,10 +55,12 @@ def active_inputs_flag(n: float, f_in: float, skewness: float) -> Flag:
     )
 
 
-def n_branches_flag(n_branches: int | None, computed: bool) -> Flag:
+def n_branches_flag(n_branches: int | None, computed: bool, quick: bool = False) -> Flag:
     """Is the number of branches accounted for?"""
     if n_branches is None:
         return Flag(CAUTION, "infinitely many branches: the capacity of saturating branches grows with their number")
+    if quick and not computed:
+        return Flag(CAUTION, f"{n_branches} branches, taken as infinitely many by this quick look")
     if not computed:
         return Flag(CAUTION, f"{n_branches} branches, taken as infinitely many: this g has no finite-K correction")
     light = GOOD if n_branches >= 10 else CAUTION if n_branches >= 4 else BAD
