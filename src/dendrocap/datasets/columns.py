@@ -36,7 +36,7 @@ WAY_OUT = "; leave a lost value empty and choose --missing drop, or correct the 
 
 @dataclass(frozen=True)
 class Column(Displayed):
-    """Numbers of one column, converted to millivolts.
+    r"""Numbers of one column, converted to millivolts.
 
     Attributes
     ----------
@@ -48,6 +48,11 @@ class Column(Displayed):
         Without the missing ones.
     n_missing : int
         Cells without a number that were left out.
+
+    Examples
+    --------
+    >>> parse_table(b"epsp (uV);cell\n500;a\n;b\n", Path("epsp.csv")).column(missing="drop")
+    Column(name='epsp (uV)', unit='uV', values=<1>, n_missing=1)
     """
 
     name: str
@@ -58,7 +63,7 @@ class Column(Displayed):
 
 @dataclass(frozen=True)
 class Curve(Displayed):
-    """A measured input-output curve, both axes in millivolts if the file states a unit.
+    r"""A measured input-output curve, both axes in millivolts if the file states a unit.
 
     Attributes
     ----------
@@ -74,6 +79,11 @@ class Curve(Displayed):
         Headers of x and y.
     n_missing : int
         Rows that were left out because a value is missing.
+
+    Examples
+    --------
+    >>> parse_table(b"in,out,sem\n1,2,0.1\n3,4,0.2\n", Path("curve.csv")).curve().sem.tolist()
+    [0.1, 0.2]
     """
 
     _displayed = ("names", "unit", "x", "y", "n_missing")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from dendrocap.files import write_file
-from dendrocap.model import Custom, Linear, Polsky, ReLU, SaturatingReLU, Step, Tabulated
+from dendrocap.model import Custom, Linear, Polsky, ReLU, SaturatingReLU, Smooth, Step, Tabulated
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,6 +41,7 @@ PALETTE = {
     Step.name: "#CC79A7",
     Linear.name: "#000000",
     Tabulated.name: "#009E73",
+    Smooth.name: "#44AA99",  # of Tol: a measured curve too, close to the colour of a table
     Custom.name: "#56B4E9",
 }
 
@@ -51,6 +52,7 @@ LABELS = {
     Step.name: "step",
     Linear.name: "linear",
     Tabulated.name: "measured curve",
+    Smooth.name: "measured curve, smooth",
     Custom.name: "custom",
 }
 
