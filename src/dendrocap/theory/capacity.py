@@ -482,7 +482,25 @@ class _Question:
 
 
 def _read(found: CapacitySolution | BrokenCapacity | PopulationCapacity, silent_error: float) -> _Answer:
-    populations = found.populations if isinstance(found, PopulationCapacity) else ()
+    if isinstance(found, PopulationCapacity):
+        populations = found.populations
+    elif found.neuron.n_levels > 1:  # what a tree's outermost branches put out is not among the results
+        populations = ()
+    else:
+        populations = (
+            PopulationWeights(
+                fraction=1.0,
+                length=1.0,
+                mean_output=found.neuron.theta_s,
+                W_bar=found.W_bar,
+                Q=found.Q,
+                silent_fraction=found.silent_fraction,
+                preactivation_mean=found.preactivation_mean,
+                preactivation_sd=found.preactivation_sd,
+                gap=1.0,
+                weights=found.weights,
+            ),
+        )
     return _Answer(found.alpha_c, found.silent_fraction, silent_error, found.W_bar, populations)
 
 
