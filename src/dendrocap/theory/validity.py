@@ -80,7 +80,7 @@ def n_branches_flag(n_branches: int | None, computed: bool, quick: bool = False)
     if quick and not computed:
         return Flag(CAUTION, f"{n_branches} branches, taken as infinitely many by this quick look")
     if not computed:
-        return Flag(CAUTION, f"{n_branches} branches, taken as infinitely many: this g has no finite-K correction")
+        return Flag(CAUTION, f"{n_branches} branches, taken as infinitely many: no finite-K correction here")
     light = GOOD if n_branches >= 10 else CAUTION if n_branches >= 4 else BAD
     return Flag(light, f"{n_branches} branches; the non-Gaussian soma is included to first order")
 
