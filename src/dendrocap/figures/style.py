@@ -94,7 +94,7 @@ PAPER_LABEL = "replica symmetric (the paper's estimate)"
 
 # Marks of the validity lights: colours that any colour vision tells apart, and shapes that differ as well.
 LIGHT_MARKS = {"good": ("o", "#009E73"), "caution": ("^", "#E69F00"), "bad": ("X", "#D55E00")}
-LIGHTS_PER_INCH = 0.62  # of the footer, in one row
+LETTER = 0.043  # inches, the mean width of a letter of the footer
 
 COLUMN_WIDTH = 3.4  # inches, one column of a two-column page
 
@@ -185,7 +185,8 @@ def validity_footer(figure: Figure, validities: Sequence[Mapping[str, Flag]]) ->
         where = f" at {count} of {len(validities)} points" if count < len(validities) else ""
         label = f"{name}: {flag.light}{where}".replace("theta_s", r"$\theta_s$")
         marks.append(Line2D([], [], marker=shape, color=colour, ls="none", ms=5.0, label=label))
-    columns = max(1, min(len(marks), int(LIGHTS_PER_INCH * figure.get_figwidth())))
+    widest = 0.25 + LETTER * max(len(str(mark.get_label())) for mark in marks)
+    columns = max(1, min(len(marks), int(figure.get_figwidth() / widest)))
     legend = figure.legend(
         handles=marks, loc="outside lower left", ncols=columns, fontsize=6.5, handletextpad=0.1, columnspacing=1.2
     )
