@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dendrocap.figures.style import (
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from dendrocap.theory import Flag
 
-__all__ = ["SOLVER_LOOKS", "breaking", "curves", "solvers"]
+__all__ = ["SOLVER_LOOKS", "breaking", "curve_key", "curves", "lines_of", "solvers"]
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -93,7 +93,7 @@ def curves(
     ('dendritic threshold $\\theta_d$', "replica symmetric (the paper's estimate)")
     """
     listed: Rows = rows if isinstance(rows, Sequence) else rows.to_dict("records")
-    lines = [line for line in _lines(listed, x, y, family) if line.rows]
+    lines = lines_of(listed, x, y, family)
     names = list(dict.fromkeys(line.estimate for line in lines))
     with drawing_axes(1.0 if len(names) == 1 else 1.35, 2.6 if len(names) == 1 else 3.3, ax) as (figure, axes):
         members = list(dict.fromkeys(line.member for line in lines))
@@ -106,8 +106,10 @@ def curves(
             axes.legend(title=names[0], title_fontsize=7.5)
         elif len(names) == 1:
             axes.set_title(names[0], fontsize=7.5)
+        elif legend and ax is None:
+            figure.legend(handles=curve_key(lines, family), loc="outside upper left", ncols=2)
         elif legend:
-            _draw_key(figure if ax is None else axes, lines, names, family, members)
+            axes.legend(handles=curve_key(lines, family))
         heights = [abs(row[line.column]) for line in lines for row in line.rows]
         if len(names) > 1 and y == "alpha_c" and max(heights) > 4.0 * min(heights) > 0.0:
             axes.set_yscale("log")  # so that the paper's numbers do not flatten the better ones
@@ -129,19 +131,22 @@ class _Line(NamedTuple):
     rows: list[Mapping[str, Any]]
 
 
-def _lines(rows: Rows, x: str, y: str, family: Sequence[str]) -> Iterator[_Line]:
+def lines_of(rows: Rows, x: str, y: str, family: Sequence[str] = ()) -> list[_Line]:
+    """The lines that `curves` draws: one per non-linearity, estimate and member of a family."""
     kinds: dict[tuple[str, str, tuple[Any, ...]], list[Mapping[str, Any]]] = {}
     for row in rows:
         member = tuple(row[name] for name in family)
         kinds.setdefault((row["nonlinearity"], _estimate(row), member), []).append(row)
+    found = []
     for (g, estimate, member), own in kinds.items():
         paper, shown = f"paper_{y}", _with(own, x, y)
         if estimate not in BEST or paper not in own[0]:
-            yield _Line(g, estimate, member, y, "", shown)
+            found.append(_Line(g, estimate, member, y, "", shown))
             continue
-        yield _Line(g, PAPER_LABEL, member, paper, "", _with(own, x, paper))
+        found.append(_Line(g, PAPER_LABEL, member, paper, "", _with(own, x, paper)))
         if any(row["error"] != 0.0 or row[paper] != row[y] for row in shown):  # the paper's may be exact
-            yield _Line(g, estimate, member, y, ERRORS.get(y, ""), shown)
+            found.append(_Line(g, estimate, member, y, ERRORS.get(y, ""), shown))
+    return [line for line in found if line.rows]
 
 
 def _with(rows: Rows, x: str, y: str) -> list[Mapping[str, Any]]:
@@ -195,16 +200,15 @@ def _draw_line(
         )
 
 
-def _draw_key(
-    place: Any, lines: Sequence[_Line], names: Sequence[str], family: Sequence[str], members: Sequence[tuple[Any, ...]]
-) -> None:
-    """One entry per colour, per kind of dash and per mark, instead of one per line; above the axes of a new figure."""
-    from matplotlib.figure import Figure
+def curve_key(lines: Sequence[_Line], family: Sequence[str] = ()) -> list[Any]:
+    """The entries of a legend: one per colour, per kind of dash and per mark, instead of one per line."""
     from matplotlib.lines import Line2D
 
-    entries = [
-        Line2D([], [], color=PALETTE[g], label=LABELS[g]) for g in dict.fromkeys(line.nonlinearity for line in lines)
-    ]
+    gs, names, members = (
+        list(dict.fromkeys(of_line))
+        for of_line in zip(*((line.nonlinearity, line.estimate, line.member) for line in lines), strict=True)
+    )
+    entries = [Line2D([], [], color=PALETTE[g], label=LABELS[g]) for g in gs]
     entries += [
         Line2D([], [], color="0.3", ls=_dashes(name), lw=0.9 if name == PAPER_LABEL else 1.5, label=name)
         for name in sorted(names, key=lambda name: name not in BEST)  # the best first
@@ -216,8 +220,7 @@ def _draw_key(
             )
             for member in members
         ]
-    outside = isinstance(place, Figure)
-    place.legend(handles=entries, **({"loc": "outside upper left", "ncols": 2} if outside else {}))
+    return entries
 
 
 def _flags(validity: Mapping[str, Any]) -> dict[str, Flag]:
@@ -246,7 +249,7 @@ def breaking(rows: Rows, learned: Rows = (), *, figure: Figure | None = None) ->
     >>> loads = {"alpha_rs": 1.6, "alpha_1": 1.4, "alpha_full": 1.3, "alpha_at": 0.8}
     >>> figure = plot.breaking([{"nonlinearity": "polsky", "theta_d": 0.1, **loads}])
     >>> [line.get_label() for line in figure.axes[0].lines][:2]
-    ['replica symmetric', 'one step of breaking']
+    ['replica symmetric', 'broken symmetry k = 1']
     """
     names = list(dict.fromkeys(row["nonlinearity"] for row in rows))
     with drawing(2, 2.7, figure) as figure:
