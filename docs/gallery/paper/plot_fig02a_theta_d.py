@@ -2,8 +2,9 @@
 Fig. 2a: capacity against the dendritic threshold
 =================================================
 
-Replica-symmetric capacity as in the paper (solid), and with one step of symmetry breaking (dashed), both for infinitely
-many long, equal branches; the inset shows how widely the input of a branch is spread at the former. Computed on the fly.
+Replica-symmetric capacity as in the paper (solid), and with one step of symmetry breaking (dashed), both for
+infinitely many long, equal branches; the inset shows how widely the input of a branch is spread at the former.
+Computed on the fly.
 """
 
 import matplotlib.pyplot as plt
