@@ -119,10 +119,33 @@ def run(words, folder):
 def test_commands_name_what_they_print_and_draw(words, folder):
     outcome = run(words, folder)
     assert not unnamed(outcome.stdout + outcome.stderr)
-    (*_, target) = [*re.findall(r"\{\}/(\S+\.(?:svg|csv))", words), ""]
-    if target:
+    for target in re.findall(r"\{\}/(\S+\.(?:svg|csv))", words):
         assert not unnamed(re.sub(r"<path.*?/>|<defs>.*?</defs>", "", (folder / target).read_text(), flags=re.DOTALL))
         assert NAMES.search((folder / target).read_text())
+
+
+def cells(printed):
+    """The cells of all tables in a terminal's output: the heading of its column, the row, and the cell."""
+    heading = []
+    for line in printed.splitlines():
+        if line.startswith("┏"):
+            heading = []
+        parts = [part.strip() for part in re.split("[┃│]", line)[1:-1]]
+        if line.startswith("┃"):
+            heading = [" ".join(pair) for pair in zip(heading, parts, strict=True)] if heading else parts
+        elif line.startswith("│"):
+            yield from ((title, line, part) for title, part in zip(heading, parts, strict=True))
+
+
+@pytest.mark.parametrize("words", [words for words in SHOWING["capacity"] if "--estimates" not in words])
+def test_tables_name_the_column_or_the_row(words, folder):
+    met = [
+        (title, row)
+        for title, row, cell in cells(run(words, folder).stdout)
+        if shown_numbers(f"{cell}{' silent' if '%' in cell else ''}")
+    ]
+    assert met
+    assert all(NAMES.search(title + row) for title, row in met)
 
 
 def test_the_numbers_are_there_to_be_found(folder):
