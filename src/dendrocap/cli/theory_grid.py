@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar
 
 import typer
 
-from dendrocap.cli.output import emit, message, plot_target, progress
+from dendrocap.cli.output import check_format, emit, message, plot_target, progress
 from dendrocap.cli.ranges import values
 from dendrocap.errors import InvalidParameter, NoSolution
 
@@ -93,6 +93,7 @@ def run(
     from dendrocap.model import NeuronSpec, TaskSpec
     from dendrocap.theory.parameter_grids import SIZES, specified
 
+    check_format(as_json=as_json, as_csv=as_csv)
     target = plot_target(plot) if plot else None
     cases = grid.cases()
     varied = _varied(cases)
