@@ -62,7 +62,10 @@ def test_run_status_export_and_plot(here):
     assert [point["alpha_c"] for point in json.loads(outcome.stdout)] == [
         float(line["alpha_c"]) for line in sorted(exported, key=lambda line: float(line["kappa"]))
     ]
-    assert run("plot", "out.svg", "--x", "theta_d", "--y", "alpha_c", "--at", "kappa=0.1").exit_code == 0
+    drawn = run("plot", "out.svg", "--x", "theta_d", "--y", "alpha_c", "--at", "kappa=0.1")
+    assert drawn.exit_code == 0
+    assert "replica symmetric" in drawn.stdout
+    assert "replica symmetric" in (here / "out.svg").read_text()
 
 
 def test_a_job_beside_the_file_and_failed_cells(here):

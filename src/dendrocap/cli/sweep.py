@@ -140,9 +140,13 @@ def plot(
     plot_target(target)
     with Store(store) as results:
         wanted = results.sweep(digest)
-        points = averages(wanted, results.records(wanted), x, y, by, _places(at or ()))
-    emit([_point_row(point, x, y, by) for point in points], as_json=as_json, title=wanted.name)
-    draw(target, lambda plots: plots.averages(points, x, y, by))
+        records = results.records(wanted)
+        points = averages(wanted, records, x, y, by, _places(at or ()))
+    known = dict.fromkeys(str(record.metrics["estimate"]) for record in records if "estimate" in record.metrics)
+    said = {"estimate": " and ".join(known)} if known else {}  # of a capacity, which estimate it is
+    title = ": ".join(filter(None, [wanted.name, *said.values()]))
+    emit([{**_point_row(point, x, y, by), **said} for point in points], as_json=as_json, title=title)
+    draw(target, lambda plots: plots.averages(points, x, y, by, *said.values()))
 
 
 def _row(wanted: Sweep, counts: Counts) -> dict[str, Any]:

@@ -128,6 +128,8 @@ def metrics_of(result: Any) -> dict[str, Any]:
         return {str(name): _metric(name, value) for name, value in result.items()}
     if is_dataclass(result) and not isinstance(result, type):
         named = {entry.name: getattr(result, entry.name) for entry in fields(result)}
+        if hasattr(result, "estimate"):  # a capacity says which estimate it is
+            named["estimate"] = result.estimate
         return {name: _metric(name, value) for name, value in named.items() if _is_plain(value)}
     return {"value": _metric("value", result)}
 

@@ -166,7 +166,7 @@ def reproduce(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     made = reproduce(["fig2c"], out=folder)
     ...     sorted(path.name for path in made.folder.iterdir() if path.suffix != ".json")
-    ['fig2c.csv', 'fig2c.pdf', 'fig2c.png', 'fig2c.svg']
+    ['fig2c.csv', 'fig2c.pdf', 'fig2c.png', 'fig2c.svg', 'fig2c_rsb.csv']
     >>> [(judged.claim.id, judged.verdict) for judged in made.claims_of("fig2c")]
     [('x-min-lowers-capacity', 'differs'), ('x-min-one-is-saturating-relu', 'reproduced')]
     """
