@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri
 
+from dendrocap.display import with_digits
 from dendrocap.fitting.estimators import Rule, Shape
 
 __all__ = ["Interval", "bootstrap", "interval", "tails"]
@@ -34,6 +35,26 @@ class Interval(NamedTuple):
     def covers(self, value: float) -> bool:
         """Whether a value lies in the interval."""
         return self.low <= value <= self.high
+
+    def times(self, factor: float) -> Interval:
+        """The interval of a multiple of the quantity; the factor is positive."""
+        return Interval(self.value * factor, self.low * factor, self.high * factor)
+
+    def __str__(self) -> str:
+        """The numbers with as many digits as the width of the interval allows.
+
+        Examples
+        --------
+        >>> str(Interval(16.2339, 9.9213, 23.7104)), str(Interval(0.76, 0.7434, 0.7712))
+        ('16 [10, 24]', '0.760 [0.743, 0.771]')
+        """
+        width = 0.5 * (self.high - self.low)
+        if not width > 0.0 or not math.isfinite(width):  # NaN ends, or none
+            return with_digits(self.value, 3) if math.isfinite(self.value) else "unknown"
+        decimals = -math.floor(math.log10(width))
+        decimals += width * 10.0**decimals < 2.0  # a leading 1 deserves a second digit
+        value, low, high = (f"{round(end, decimals):,.{max(decimals, 0)}f}" for end in self)
+        return f"{value} [{low}, {high}]"
 
 
 def bootstrap(
