@@ -38,6 +38,7 @@ from dendrocap.fitting import (
     NonlinearityFit as NonlinearityFit,
     WeightFit as WeightFit,
     capacity_report as capacity_report,
+    cell_from_morphology as cell_from_morphology,
     fit_nonlinearity as fit_nonlinearity,
     fit_weights as fit_weights,
 )

@@ -5,6 +5,7 @@ loaded when the first is drawn.
 """
 
 from dendrocap.figures.capacity_plots import breaking, curves, neuron_at_capacity, solvers
+from dendrocap.figures.cell_plots import cell
 from dendrocap.figures.learning_plots import averages, error_curve, generalisation, robustness, training
 from dendrocap.figures.nonlinearity_plots import nonlinearity, nonlinearity_fit
 from dendrocap.figures.style import save
@@ -13,6 +14,7 @@ from dendrocap.figures.weight_plots import solver_weights, weight_fit
 __all__ = [
     "averages",
     "breaking",
+    "cell",
     "curves",
     "error_curve",
     "generalisation",

@@ -20,6 +20,7 @@ from typer.core import TyperGroup
 from dendrocap import __version__
 from dendrocap.cli.algorithmic_capacity import algorithmic_capacity
 from dendrocap.cli.capacity import capacity
+from dendrocap.cli.cell import cell
 from dendrocap.cli.datasets import datasets
 from dendrocap.cli.explore import explore
 from dendrocap.cli.fit import fit
@@ -101,6 +102,7 @@ app.command()(algorithmic_capacity)
 app.command()(robustness)
 app.command()(generalise)
 app.command()(reproduce)
+app.command()(cell)
 app.command()(explore)
 app.add_typer(datasets, name="datasets")
 app.add_typer(sweep)

@@ -167,8 +167,9 @@ def capacity_report(
 
     Notes
     -----
-    How the capacity changes with thresholds and curve is taken from its one-step estimate for branches of the real
-    length. The sources are taken as independent, and their logarithms added in squares [capacity-interval].
+    How the capacity changes with thresholds is taken from its one-step estimate for branches of the real length, and
+    how with the curve from the replica-symmetric one, which feels slopes more. The sources are taken as independent,
+    and their logarithms added in squares [capacity-interval].
 
     Examples
     --------
@@ -201,7 +202,7 @@ def capacity_report(
         sources[THRESHOLDS] = _factors(here[0], [alpha for alpha, _ in around])
         if curve is not None:
             tell(0.8, "redrawn curves")
-            sources[CURVE] = step.redrawn(fit, curve, here[0], np.random.default_rng(rng))
+            sources[CURVE] = step.redrawn(fit, curve, np.random.default_rng(rng))
         alpha = _combined(found.alpha_c, sources)
         silent = _silent(found, [silent - here[1] for _, silent in around])
     tell(1.0, "done")
@@ -266,9 +267,7 @@ class _OneStep:
         somatic = sorted({float(at) for low, high in sets for at in np.linspace(low, high, N_THRESHOLDS)})
         return self.where_possible([(fit.nonlinearity, d, s) for s in somatic for d in ends])
 
-    def redrawn(
-        self, fit: WeightFit, curve: NonlinearityFit, here: float, rng: np.random.Generator
-    ) -> tuple[float, float]:
+    def redrawn(self, fit: WeightFit, curve: NonlinearityFit, rng: np.random.Generator) -> tuple[float, float]:
         """Factors by which other measurements of the curve would have changed the capacity."""
         points = []
         for _ in range(N_CURVES):
@@ -280,7 +279,14 @@ class _OneStep:
             units = replace(fit.units, scale_mv=fit.units.scale_mv * again.scale / curve.scale)
             theta_d = fit.dendrites.theta_d * fit.units.mv_per_weight / units.mv_per_weight
             points.append((again.nonlinearity, theta_d, fit.dendrites.theta_s))
-        found = interval(here, [alpha for alpha, _ in self.where_possible(points)], fit.level)
+        repeated = []
+        for point in points:
+            try:
+                repeated.append(critical_capacity(NeuronSpec(*point), self.task).alpha_c)
+            except (NoSolution, ConvergenceError):
+                continue
+        here = fit.dendrites.solution.alpha_c
+        found = interval(here, repeated, fit.level)
         return _factors(here, [found.low, found.high])
 
 
