@@ -26,6 +26,7 @@ from dendrocap.cli.explore import explore
 from dendrocap.cli.fit import fit
 from dendrocap.cli.generalise import generalise
 from dendrocap.cli.nonlinearity import nonlinearity
+from dendrocap.cli.report import report
 from dendrocap.cli.reproduce import reproduce
 from dendrocap.cli.robustness import robustness
 from dendrocap.cli.saddle_point import saddle_point
@@ -103,6 +104,7 @@ app.command()(robustness)
 app.command()(generalise)
 app.command()(reproduce)
 app.command()(cell)
+app.command()(report)
 app.command()(explore)
 app.add_typer(datasets, name="datasets")
 app.add_typer(sweep)

@@ -12,7 +12,7 @@ import numpy as np
 from dendrocap.display import Displayed
 from dendrocap.errors import ConvergenceError, NoSolution
 from dendrocap.fitting.amplitudes import WeightFit
-from dendrocap.fitting.bootstrap import Interval, interval
+from dendrocap.fitting.bootstrap import Interval, interval_of_logs
 from dendrocap.fitting.dendritic_curve import NonlinearityFit
 from dendrocap.model import DendriticNeuron, NeuronSpec, Nonlinearity
 from dendrocap.theory import Capacity, binary_entropy, capacity, critical_capacity
@@ -286,7 +286,7 @@ class _OneStep:
             except (NoSolution, ConvergenceError):
                 continue
         here = fit.dendrites.solution.alpha_c
-        found = interval(here, repeated, fit.level)
+        found = interval_of_logs(here, repeated, fit.level)
         return _factors(here, [found.low, found.high])
 
 

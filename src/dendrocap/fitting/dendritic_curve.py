@@ -88,6 +88,18 @@ class NonlinearityFit(Displayed):
         return self.scale * self.nonlinearity(np.asarray(x, dtype=np.float64) / self.scale)
 
     @property
+    def points_on_rise(self) -> int:
+        """Different x between a tenth and nine tenths of the rise; fewer than three do not show how steep it is.
+
+        A smooth curve is then too flat, and a capacity computed from it too small.
+        """
+        low, high = self.nonlinearity.range
+        if not math.isfinite(low + high):
+            return int(np.unique(self.x).size)
+        share = (self.predict(np.unique(self.x)) / self.scale - low) / (high - low)
+        return int(np.sum((share > 0.1) & (share < 0.9)))
+
+    @property
     def noise(self) -> Floats:
         """Standard deviation of each y about the curve: its standard error, or the scatter of all residuals."""
         return np.full(self.x.size, self.rms_residual) if self.sem is None else self.sem

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +115,11 @@ class ReconstructedNeuron(DendriticNeuron):
             f"{self.source}: {self.n_branches} branches, {self.length_um / 1000.0:.3g} mm of dendrite, "
             f"{self.n_inputs:,} synapses"
         )
+
+    def with_thresholds(self, theta_d: float, theta_s: float) -> ReconstructedNeuron:
+        """The same cell with other thresholds, the dendritic one in all groups."""
+        groups = tuple(replace(group, theta_d=theta_d) for group in self.groups)
+        return _neuron(groups, theta_s, self.source, self.remarks, self.outlines)
 
     def without(self, name: str) -> ReconstructedNeuron:
         """The same cell without a group of branches.

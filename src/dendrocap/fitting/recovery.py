@@ -11,7 +11,7 @@ import numpy as np
 from dendrocap.display import Displayed
 from dendrocap.errors import ConvergenceError, NoSolution
 from dendrocap.fitting.amplitudes import fit_weights
-from dendrocap.fitting.bootstrap import interval
+from dendrocap.fitting.bootstrap import interval_of_logs
 from dendrocap.fitting.capacity_report import capacity_report
 from dendrocap.fitting.dendritic_curve import fit_nonlinearity
 from dendrocap.model import NeuronSpec, Nonlinearity, Polsky, TaskSpec, Units
@@ -112,7 +112,7 @@ def recover_curves(
         value = _symmetric(fit.nonlinearity)
         again = [_symmetric(fit.resampled(rng).nonlinearity) for _ in range(n_resampled)]
         estimates.append(value)
-        covered += interval(value, again, 0.95).covers(wanted)
+        covered += interval_of_logs(value, again, 0.95).covers(wanted)
         if callback is not None:
             callback()
     bias = float(np.nanmean(estimates)) / wanted - 1.0
