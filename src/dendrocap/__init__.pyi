@@ -55,6 +55,7 @@ from dendrocap.learning import (
     learning_speed as learning_speed,
     linear_feasibility as linear_feasibility,
     noise_robustness as noise_robustness,
+    perturb as perturb,
     solve as solve,
     train as train,
     train_many as train_many,

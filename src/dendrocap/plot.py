@@ -6,7 +6,7 @@ loaded when the first is drawn.
 
 from dendrocap.figures.capacity_plots import breaking, curves, neuron_at_capacity, solvers
 from dendrocap.figures.cell_plots import cell
-from dendrocap.figures.learning_plots import averages, error_curve, generalisation, robustness, training
+from dendrocap.figures.learning_plots import averages, error_curve, generalisation, perturbations, robustness, training
 from dendrocap.figures.nonlinearity_plots import nonlinearity, nonlinearity_fit
 from dendrocap.figures.style import save
 from dendrocap.figures.weight_plots import solver_weights, weight_fit
@@ -21,6 +21,7 @@ __all__ = [
     "neuron_at_capacity",
     "nonlinearity",
     "nonlinearity_fit",
+    "perturbations",
     "robustness",
     "save",
     "solver_weights",

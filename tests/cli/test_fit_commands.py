@@ -184,6 +184,14 @@ def test_wide_amplitudes_without_tested_pairs_end_with_the_reason(tmp_path, rng)
     assert "n_tested" in outcome.stderr
 
 
+def test_recovery_is_one_command():
+    options = ["--data-sets", 2, "--points", "16", "--bootstrap", 10, "--tested", 500]
+    table = run("recovery", *options).stdout
+    assert "capacity from 16 points, smooth" in table
+    assert max(len(line) for line in table.splitlines()) <= 80
+    assert "whole numbers" in run("recovery", "--points", "many").stderr
+
+
 def test_what_was_read_is_said(tmp_path):
     path = tmp_path / "epsc.csv"
     path.write_text("EPSC (pA);cell\n-10;a\n-12,5;b\n0;c\n;d\n-30;e\n-7;f\n")

@@ -26,6 +26,7 @@ from dendrocap.cli.explore import explore
 from dendrocap.cli.fit import fit
 from dendrocap.cli.generalise import generalise
 from dendrocap.cli.nonlinearity import nonlinearity
+from dendrocap.cli.perturb import perturb
 from dendrocap.cli.report import report
 from dendrocap.cli.reproduce import reproduce
 from dendrocap.cli.robustness import robustness
@@ -101,6 +102,7 @@ app.command()(train)
 app.command()(solve)
 app.command()(algorithmic_capacity)
 app.command()(robustness)
+app.command()(perturb)
 app.command()(generalise)
 app.command()(reproduce)
 app.command()(cell)

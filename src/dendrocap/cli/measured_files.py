@@ -115,8 +115,8 @@ class CurveOptions:
             message(f"warning: {warning.message}")
         if self.kind != "polsky" and found.points_on_rise < 3:
             message(
-                f"warning: {found.points_on_rise} of the points lie on the rise of the curve, too few to show how steep "
-                "it is; capacities computed from it are too small. Measure more points there, or take --kind polsky"
+                f"warning: {found.points_on_rise} points lie on the rise of the curve, too few to show its slope; "
+                "capacities computed from it are too small. Measure more points there, or take --kind polsky"
             )
         return found
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dendrocap import __version__
 from dendrocap.cli.cell import cell_row, group_table
 from dendrocap.cli.fit import curve_table, reported, silent_fraction_option, weights_row, weights_table
 from dendrocap.cli.measured_files import AmplitudeOptions, CurveOptions, DataFile, FileOptions
@@ -95,6 +96,7 @@ def report(
         lights=_lights(found, attenuation, fit, shape),
         methods=_methods(fit, found, shape, bootstrap),
         numbers=plain(row),
+        program=f"dendrocap {__version__}",
     ).write(target)
     message(found.in_words)
     message(f"report: {target}")
@@ -179,8 +181,8 @@ def _methods(fit: WeightFit, found: CapacityReport, shape: NonlinearityFit, boot
         f"{fit.amplitudes_mv.size}) were fitted by maximum likelihood with the distribution of weights of a neuron at "
         f"capacity, p0 = {fit.p0 if isinstance(fit.p0, str) else format(fit.p0, 'g')}, for N = {fit.units.n_inputs:,} "
         f"synapses on K = {fit.units.n_branches} branches, coding levels f_in = {fit.task.f_in:g} and f_out = "
-        f"{fit.task.f_out:g}, and a dendro-somatic attenuation of {fit.units.somatic_share:.3g}. Thresholds follow from "
-        f"the replica-symmetric equations; intervals of {100 * fit.level:g} % are bias-corrected percentiles of "
-        f"{bootstrap} bootstrap samples. The capacity was computed with {estimate}; its interval holds the error of that estimate, "
-        "all somatic thresholds that the data allow, and the errors of the curve."
+        f"{fit.task.f_out:g}, and a dendro-somatic attenuation of {fit.units.somatic_share:.3g}. Thresholds follow "
+        f"from the replica-symmetric equations; intervals of {100 * fit.level:g} % are bias-corrected percentiles of "
+        f"{bootstrap} bootstrap samples. The capacity was computed with {estimate}; its interval holds the error of "
+        "that estimate, all somatic thresholds that the data allow, and the errors of the curve."
     )

@@ -12,7 +12,6 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dendrocap import __version__
 from dendrocap.figures.style import house_style, save
 from dendrocap.files import write_file
 
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["CITATION", "LabReport", "Section"]
 
 CITATION = (
-    f"dendrocap {__version__}; C. Lauditi, E. M. Malatesta, F. Pittorino, C. Baldassi, N. Brunel, R. Zecchina, Impact "
+    "C. Lauditi, E. M. Malatesta, F. Pittorino, C. Baldassi, N. Brunel, R. Zecchina, Impact "
     "of dendritic non-linearities on the computational capabilities of neurons, arXiv:2407.07572"
 )
 LIGHTS = {"good": "#00694e", "caution": "#b36b00", "bad": "#a8301c"}
@@ -74,6 +73,8 @@ class LabReport:
         A paragraph to take over into a paper.
     numbers : mapping
         All numbers, as JSON.
+    program : str
+        What made it, with its version.
 
     Examples
     --------
@@ -92,6 +93,7 @@ class LabReport:
     lights: Mapping[str, Flag]
     methods: str
     numbers: Mapping[str, Any] = field(repr=False)
+    program: str = "dendrocap"
 
     def write(self, path: Path) -> None:
         """Write the report as HTML or PDF, by the ending of the name."""
@@ -114,11 +116,9 @@ class LabReport:
                 for name, flag in self.lights.items()
             )
             parts.append(f"<h2>How far it can be trusted</h2><table>{rows}</table>")
-        parts.append(f"<h2>Methods</h2><p>{escape(self.methods)}</p><p>{escape(CITATION)}</p>")
+        parts.append(f"<h2>Methods</h2><p>{escape(self.methods)}</p><p>{escape(self.program)}; {escape(CITATION)}</p>")
         numbers = json.dumps(self.numbers, indent=1, ensure_ascii=False)
-        parts.append(
-            f"<details><summary>All numbers as JSON</summary><pre id='numbers'>{escape(numbers)}</pre></details>"
-        )
+        parts.append(f"<details><summary>All numbers as JSON</summary><pre>{escape(numbers)}</pre></details>")
         head = f'<meta charset="utf-8"><title>{escape(self.title)}</title><style>{STYLE}</style>'
         body = "\n".join(parts)
         return f'<!DOCTYPE html>\n<html lang="en">\n<head>{head}</head>\n<body>\n{body}\n</body>\n</html>\n'
@@ -128,7 +128,7 @@ class LabReport:
         from matplotlib.backends.backend_pdf import PdfPages
 
         content = io.BytesIO()
-        information = {"Title": self.title, "Keywords": json.dumps(self.numbers), "Creator": f"dendrocap {__version__}"}
+        information = {"Title": self.title, "Keywords": json.dumps(self.numbers), "Creator": self.program}
         with house_style(), PdfPages(content, metadata=information) as pages:
             for page in _pages(self._lines()):
                 pages.savefig(page)
@@ -149,7 +149,13 @@ class LabReport:
             lines += [("", False), ("How far it can be trusted", True)]
             for name, flag in self.lights.items():
                 lines += _wrapped(f"[{flag.light}] {name}: {flag.words}")
-        lines += [("", False), ("Methods", True), *_wrapped(self.methods), ("", False), *_wrapped(CITATION)]
+        lines += [
+            ("", False),
+            ("Methods", True),
+            *_wrapped(self.methods),
+            ("", False),
+            *_wrapped(f"{self.program}; {CITATION}"),
+        ]
         return lines
 
 

@@ -198,7 +198,8 @@ def capacity_report(
     if found is not None:
         tell(0.6, "all thresholds that the data allow")
         around = step.around(fit)
-        sources[ESTIMATE] = _factors(found.alpha_c, [found.alpha_c - found.error, found.alpha_c + found.error])
+        if math.isfinite(found.error):
+            sources[ESTIMATE] = _factors(found.alpha_c, [found.alpha_c - found.error, found.alpha_c + found.error])
         sources[THRESHOLDS] = _factors(here[0], [alpha for alpha, _ in around])
         if curve is not None:
             tell(0.8, "redrawn curves")

@@ -37,7 +37,7 @@ class Recovery(Displayed):
     truth : float
         Its true value.
     bias : float
-        Mean of the estimates over the truth, minus one.
+        Median of the estimates over the truth, minus one.
     covered, n_data_sets : int
         Data sets whose 95 % interval holds the truth, of how many.
 
@@ -115,7 +115,7 @@ def recover_curves(
         covered += interval_of_logs(value, again, 0.95).covers(wanted)
         if callback is not None:
             callback()
-    bias = float(np.nanmean(estimates)) / wanted - 1.0
+    bias = float(np.nanmedian(estimates)) / wanted - 1.0
     return Recovery(f"capacity from {n_points} points, {kind}", wanted, bias, covered, n_data_sets)
 
 
@@ -177,7 +177,9 @@ def recover_synapses(
         if callback is not None:
             callback()
     return [
-        Recovery(name, truth[name], float(np.nanmean(estimates[name])) / truth[name] - 1.0, covered[name], n_data_sets)
+        Recovery(
+            name, truth[name], float(np.nanmedian(estimates[name])) / truth[name] - 1.0, covered[name], n_data_sets
+        )
         for name in truth
     ]
 
