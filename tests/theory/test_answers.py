@@ -80,9 +80,18 @@ def test_the_error_of_the_silent_fraction_is_the_last_step_of_breaking():
 
 
 def test_lights_do_not_look_fine_with_one_synapse_per_branch():
-    lights = dc.capacity(dc.DendriticNeuron(NEURON, 10_000, 9_999), accuracy="fast").validity
+    cell = dc.DendriticNeuron(NEURON, 10_000, 9_999)
+    lights = dc.capacity(cell, accuracy="fast").validity
     assert lights["branch size"].light == lights["active inputs per branch"].light == "bad"
     assert "quick look" in lights["number of branches"].words
+    best = dc.capacity(cell)  # no search among thousands of branches with one synapse each
+    assert "fewer than 4 synapses per branch" in best.remark
+    assert [name for name, flag in best.validity.items() if flag.light == "bad"] == [
+        "branch size", "active inputs per branch", "symmetry of branches", "replica symmetry",
+    ]  # fmt: skip
+    assert best.validity["number of branches"].light == "caution"
+    many = dc.capacity(dc.DendriticNeuron(NEURON, 100_000, 5_000))
+    assert "more than 1001 branches" in many.remark
 
 
 @pytest.mark.parametrize(

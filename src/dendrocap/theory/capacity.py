@@ -55,6 +55,8 @@ __all__ = ["capacity"]
 
 FIRST_ORDER = 0.03  # relative error of products of first-order factors
 LONG = 2000.0  # synapses per branch from which inputs are Gaussian for all purposes
+MOST_BRANCHES = 1001  # whose best split is looked for: time grows with their number, minutes here
+FEWEST_SYNAPSES = 4.0  # per branch, for a theory of its synapses to say anything about a split
 
 CONVEX = "the solutions form a convex set: replica symmetry is exact"
 SINGLE = "a single branch with a g that never falls decides as a linear neuron does: replica symmetry is exact"
@@ -209,13 +211,27 @@ class _Question:
         one, two = (critical_capacity(self.spec, self.task, rsb=k, branch_size=self.branch_size) for k in (1, 2))
         answer = _read(two, abs(one.silent_fraction - two.silent_fraction))
         estimates[SHORT] = answer.alpha
-        if not self.finite_soma:
-            words = "g is unbounded, or populations differ in g: the number of branches is taken as infinite"
+        taken_as_infinite = self._why_infinite()
+        if taken_as_infinite:
             error = FIRST_ORDER * answer.alpha
-            return self._result(answer, answer.alpha, error, estimates, words, False, self._stability()[0])
+            return self._result(answer, answer.alpha, error, estimates, taken_as_infinite, False, self._stability()[0])
         if self.spec.populations:
             return self._prescribed(estimates)
         return self._split(estimates)
+
+    def _why_infinite(self) -> str:
+        """Why the number of branches is taken as infinite and their best split is not looked for; empty if it is."""
+        if not self.finite_soma:
+            return "g is unbounded, or populations differ in g: the number of branches is taken as infinite"
+        short = self.size is not None and self.size[0] / self.size[1] < FEWEST_SYNAPSES
+        if short or self._n_branches > MOST_BRANCHES:
+            limit = (
+                f"fewer than {FEWEST_SYNAPSES:g} synapses per branch"
+                if short
+                else f"more than {MOST_BRANCHES} branches"
+            )
+            return f"{limit}: taken as infinitely many equal branches, and unequal ones may store more"
+        return ""
 
     def _single(self, estimates: dict[str, float]) -> Capacity:
         """One branch with a g that never falls: it decides as a linear neuron with another threshold does."""
@@ -482,7 +498,25 @@ class _Question:
 
 
 def _read(found: CapacitySolution | BrokenCapacity | PopulationCapacity, silent_error: float) -> _Answer:
-    populations = found.populations if isinstance(found, PopulationCapacity) else ()
+    if isinstance(found, PopulationCapacity):
+        populations = found.populations
+    elif found.neuron.n_levels > 1:  # what a tree's outermost branches put out is not among the results
+        populations = ()
+    else:
+        populations = (
+            PopulationWeights(
+                fraction=1.0,
+                length=1.0,
+                mean_output=found.neuron.theta_s,
+                W_bar=found.W_bar,
+                Q=found.Q,
+                silent_fraction=found.silent_fraction,
+                preactivation_mean=found.preactivation_mean,
+                preactivation_sd=found.preactivation_sd,
+                gap=1.0,
+                weights=found.weights,
+            ),
+        )
     return _Answer(found.alpha_c, found.silent_fraction, silent_error, found.W_bar, populations)
 
 
