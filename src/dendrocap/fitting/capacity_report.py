@@ -24,6 +24,7 @@ from dendrocap.validation import choice
 __all__ = ["CapacityReport", "capacity_report"]
 
 N_THRESHOLDS = 7  # somatic thresholds looked at in each interval that the data allow
+N_ON_THE_WAY = 9  # thresholds to look at if there is no capacity at the estimated one
 N_CURVES = 40  # redrawn measurements of the curve
 ESTIMATE, THRESHOLDS, CURVE = "the estimate itself", "synapses and thresholds", "the dendritic curve"
 
@@ -44,8 +45,8 @@ class CapacityReport(Displayed):
     sources : dict
         By which factors each source of uncertainty may change the capacity, down and up.
     capacity : Capacity or None
-        The best estimate at the estimated thresholds, with all that it assumes; None, and NaN in the intervals, where
-        ``reason`` says why there is none.
+        The best estimate at the estimated thresholds, with all that it assumes. Where there is none, that at the
+        nearest somatic threshold that has one, and ``reason`` says so; None, and NaN in the intervals, if none has.
     paper_alpha_c, paper_silent_fraction : float
         The paper's replica-symmetric estimates at the same thresholds.
     verdict : str
@@ -108,11 +109,10 @@ class CapacityReport(Displayed):
     @property
     def in_words(self) -> str:
         """The answer in one line: the best estimate with its interval, and the paper's beside it."""
+        also = f"; {self.reason}" if self.reason else ""
         if self.capacity is None:
             return f"no best estimate: {self.reason} ({PAPER}: {self.paper_alpha_c:.3g})"
-        return (
-            f"{self.alpha_c} patterns per synapse, {self.silent_fraction.times(100.0)} % silent ({self.capacity.paper})"
-        )
+        return f"{self.alpha_c} patterns per synapse, {self.silent_fraction.times(100.0)} % silent ({self.capacity.paper}){also}"
 
     @property
     def title(self) -> str:
@@ -185,16 +185,21 @@ def capacity_report(
     tell = callback or (lambda share, words: None)
     units, symmetric, linear = fit.units, fit.dendrites.solution, fit.linear.solution
     spec = symmetric.neuron
-    cell = DendriticNeuron(spec, units.n_inputs, units.n_branches)
     step = _OneStep(fit)
     alpha = silent = Interval(math.nan, math.nan, math.nan)
     sources: dict[str, tuple[float, float]] = {}
     found, reason = None, ""
     try:
+        theta_s, here = step.nearest(spec)
+        if theta_s != spec.theta_s:
+            reason = (
+                f"with broken symmetry there is no capacity at theta_s = {spec.theta_s:.3g}; "
+                f"theta_s = {theta_s:.3g} is the nearest that was tried and has one"
+            )
+        cell = DendriticNeuron(replace(spec, theta_s=theta_s), units.n_inputs, units.n_branches)
         found = capacity(cell, fit.task, accuracy=accuracy, callback=lambda share, words: tell(0.6 * share, words))
-        here = step.at(spec.nonlinearity, spec.theta_d, spec.theta_s)
     except (NoSolution, ConvergenceError):
-        found, reason = None, f"with broken symmetry there is no capacity at theta_s = {spec.theta_s:.3g}"
+        found, reason = None, f"with broken symmetry there is no capacity at theta_s = {spec.theta_s:.3g} or nearby"
     if found is not None:
         tell(0.6, "all thresholds that the data allow")
         around = step.around(fit)
@@ -207,6 +212,9 @@ def capacity_report(
         alpha = _combined(found.alpha_c, sources)
         silent = _silent(found, [silent - here[1] for _, silent in around])
     tell(1.0, "done")
+    paper = None  # that of the fit, unless another somatic threshold had to be taken
+    if found is not None and reason and found.paper_alpha_c is not None and found.paper_silent_fraction is not None:
+        paper = found.paper_alpha_c, found.paper_silent_fraction
     return CapacityReport(
         alpha_c=alpha,
         n_patterns=alpha.times(float(units.n_inputs)),
@@ -215,8 +223,8 @@ def capacity_report(
         sources=sources,
         capacity=found,
         reason=reason,
-        paper_alpha_c=symmetric.alpha_c,
-        paper_silent_fraction=symmetric.silent_fraction,
+        paper_alpha_c=symmetric.alpha_c if paper is None else paper[0],
+        paper_silent_fraction=symmetric.silent_fraction if paper is None else paper[1],
         verdict=fit.verdict,
         theta_d_mv=fit.theta_d_mv,
         theta_s_mv=fit.theta_s_mv,
@@ -247,6 +255,17 @@ class _OneStep:
         spec = NeuronSpec(g, theta_d, theta_s)
         found = critical_capacity(spec, self.task, rsb=1, branch_size=self.branch_size)
         return found.alpha_c, found.silent_fraction
+
+    def nearest(self, spec: NeuronSpec) -> tuple[float, tuple[float, float]]:
+        """The somatic threshold itself or, if there is no capacity there, the first on the way to the middle of g."""
+        g = spec.tree[0].nonlinearity
+        low, high = (end if math.isfinite(end) else spec.theta_s for end in g.range)
+        for theta_s in np.linspace(spec.theta_s, 0.5 * (low + high), N_ON_THE_WAY):
+            try:
+                return float(theta_s), self.at(g, spec.tree[0].theta, float(theta_s))
+            except (NoSolution, ConvergenceError):
+                continue
+        raise NoSolution("no somatic threshold on the way has a capacity with broken symmetry")
 
     def where_possible(self, points: Sequence[tuple[Nonlinearity, float, float]]) -> list[tuple[float, float]]:
         """The same at many points; where there is no capacity, none is given."""
