@@ -1,6 +1,7 @@
 """What the fitted neuron stores, and how well that is known."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -126,17 +127,19 @@ def test_a_fraction_out_of_reach_is_reported_for_the_nearest_neuron():
     assert report.paper_silent_fraction < CapacityWeights(1.3, 1.0).silent_fraction
 
 
-def test_where_there_is_no_best_estimate_the_report_says_so():
+def test_where_the_nearest_threshold_has_no_capacity_the_nearest_that_has_one_is_named():
     fit = fitted(1.3)
-    end = critical_capacity(NeuronSpec(Polsky(0.2, 20.0), fit.dendrites.theta_d, 0.99999), TASK)
-    from dataclasses import replace
-
-    report = capacity_report(replace(fit, dendrites=replace(fit.dendrites, solution=end)), accuracy="fast")
-    if report.capacity is None:
-        assert math.isnan(report.alpha_c.value)
-        assert "no best estimate" in report.in_words
-        assert str(report.alpha_c) == "unknown"
-    assert report.as_row()["paper_alpha_c"] == end.alpha_c
+    end = critical_capacity(NeuronSpec(Polsky(0.2, 20.0), fit.dendrites.theta_d, 0.9999), TASK)
+    moved = replace(fit, dendrites=replace(fit.dendrites, solution=end))
+    with pytest.raises(ConvergenceError):
+        capacity(DendriticNeuron(end.neuron, 10_000, 100), TASK, accuracy="fast")
+    report = capacity_report(moved, accuracy="fast")
+    assert report.alpha_c.value == report.capacity.alpha_c
+    assert report.capacity.neuron.spec.theta_s < 0.9999
+    assert "no capacity at theta_s = 1" in report.reason
+    assert report.reason in report.in_words
+    assert report.paper_alpha_c == report.capacity.paper_alpha_c  # both at the same threshold
+    assert str(replace(report, capacity=None).in_words).startswith("no best estimate")
 
 
 def test_without_a_linear_alternative_its_numbers_are_missing():

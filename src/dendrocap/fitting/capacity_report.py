@@ -112,7 +112,8 @@ class CapacityReport(Displayed):
         also = f"; {self.reason}" if self.reason else ""
         if self.capacity is None:
             return f"no best estimate: {self.reason} ({PAPER}: {self.paper_alpha_c:.3g})"
-        return f"{self.alpha_c} patterns per synapse, {self.silent_fraction.times(100.0)} % silent ({self.capacity.paper}){also}"
+        silent = f"{self.silent_fraction.times(100.0)} % silent"
+        return f"{self.alpha_c} patterns per synapse, {silent} ({self.capacity.paper}){also}"
 
     @property
     def title(self) -> str:
