@@ -21,7 +21,9 @@ __all__ = ["cell"]
 def cell(
     morphology: Annotated[Path, typer.Argument(help="Reconstruction: SWC, Neurolucida ASC or H5.")],
     synapses_per_um: Annotated[float, typer.Option(help="Excitatory synapses per micrometre of dendrite.")] = 1.0,
-    branches: Annotated[str, typer.Option(help="sections, or terminal for those that end only.")] = "sections",
+    terminal: Annotated[
+        bool, typer.Option("--terminal", help="Count only branches that end, not every section.")
+    ] = False,
     shape: ShapeOptions = ShapeOptions(),
     theta_d: Annotated[float, typer.Option(help="Dendritic threshold.")] = 0.05,
     theta_s: Annotated[float, typer.Option(help="Somatic threshold.")] = 0.5,
@@ -49,7 +51,7 @@ def cell(
     found = cell_from_morphology(
         morphology,
         synapses_per_um=synapses_per_um,
-        branches=branches,
+        branches="terminal" if terminal else "sections",
         nonlinearity=shape.g(),
         theta_d=theta_d,
         theta_s=theta_s,

@@ -87,7 +87,7 @@ def report(
     row: dict[str, Any] = {"curve": {"scale_mv": shape.scale, "kind": shape.nonlinearity.name}}
     row |= {"synapses": weights_row(fit, found)}
     if neuron is not None:
-        section, row["cell"] = _cell(neuron, task.task(), accuracy, seed, fit.dendrites.theta_d, fit.dendrites.theta_s)
+        section, row["cell"] = _cell(neuron, task.task(), accuracy, seed, fit.dendrites.theta_d, found.theta_s)
         sections.append(section)
     LabReport(
         title=f"What a neuron with the synapses of {amplitudes.name} can store",
@@ -131,8 +131,8 @@ def _cell(neuron: Any, task: TaskSpec, accuracy: str, seed: int, theta_d: float,
     try:
         with progress(1 + len(cell.groups), "cell") as step:
             whole, shares = group_shares(cell, task, accuracy=accuracy, seed=seed, callback=step)
-    except (NoSolution, ConvergenceError) as error:
-        return Section(heading, f"There is no capacity: {error}"), None
+    except (NoSolution, ConvergenceError):
+        return Section(heading, f"With broken symmetry it has no capacity at theta_s = {theta_s:.3g}."), None
     text = f"{whole.in_words}\n{whole.remark}"
     return (
         Section(heading, text, group_table(whole, shares), plot.cell(cell, whole, shares)),

@@ -107,6 +107,13 @@ class CapacityReport(Displayed):
     symmetric: CapacitySolution = field(repr=False)
 
     @property
+    def theta_s(self) -> float:
+        """The somatic threshold, in the model's units, at which the capacity was computed."""
+        if self.capacity is None or not isinstance(self.capacity.neuron, DendriticNeuron):
+            return self.symmetric.neuron.theta_s
+        return self.capacity.neuron.spec.theta_s
+
+    @property
     def in_words(self) -> str:
         """The answer in one line: the best estimate with its interval, and the paper's beside it."""
         also = f"; {self.reason}" if self.reason else ""
@@ -203,7 +210,7 @@ def capacity_report(
         found, reason = None, f"with broken symmetry there is no capacity at theta_s = {spec.theta_s:.3g} or nearby"
     if found is not None:
         tell(0.6, "all thresholds that the data allow")
-        around = step.around(fit)
+        around = step.around(fit, theta_s)
         if math.isfinite(found.error):
             sources[ESTIMATE] = _factors(found.alpha_c, [found.alpha_c - found.error, found.alpha_c + found.error])
         sources[THRESHOLDS] = _factors(here[0], [alpha for alpha, _ in around])
@@ -278,13 +285,16 @@ class _OneStep:
                 continue
         return found
 
-    def around(self, fit: WeightFit) -> list[tuple[float, float]]:
-        """Capacities and silent fractions at every threshold that the data allow; none without a bootstrap."""
+    def around(self, fit: WeightFit, theta_s: float) -> list[tuple[float, float]]:
+        """Capacities and silent fractions at every threshold that the data allow; none without a bootstrap.
+
+        If they allow none, the somatic threshold stays where it is.
+        """
         theta_d = fit.dendrites.theta_d
         if not fit.replicates_mv:
             return []
         ends = [theta_d * float(end) / fit.theta_d_mv.value for end in fit.theta_d_mv]
-        sets = fit.theta_s_sets or ((fit.dendrites.theta_s, fit.dendrites.theta_s),)
+        sets = fit.theta_s_sets or ((theta_s, theta_s),)
         somatic = sorted({float(at) for low, high in sets for at in np.linspace(low, high, N_THRESHOLDS)})
         return self.where_possible([(fit.nonlinearity, d, s) for s in somatic for d in ends])
 
