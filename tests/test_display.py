@@ -21,7 +21,8 @@ PACKAGES = ("model", "theory", "learning", "fitting", "experiments", "datasets",
 # What a user writes down: evaluable, as dataclasses are.
 VALUES = {
     "NeuronSpec", "TaskSpec", "DendriticNeuron", "LinearNeuron", "Units", "Cell", "Pace", "SGD", "LocalRule",
-    "Linear", "ReLU", "SaturatingReLU", "Step", "Polsky", "Tabulated", "Custom", "Recipe", "Branches", "Level", "Flag",
+    "Linear", "ReLU", "SaturatingReLU", "Step", "Polsky", "Smooth", "Tabulated", "Custom", "Recipe",
+    "ReconstructedNeuron", "Branches", "Level", "Flag",
     "TrueSlope", "Lorentzian", "FlooredSlope", "SlopeOf", "Constant", "ExponentialAnnealing", "HalveOnPlateau",
     "AnnealedSurrogate", "LeastAction", "MessagePassing", "PlainSGD", "ReplicatedSGD", "SharpenedNonlinearity",
 }  # fmt: skip
@@ -97,6 +98,7 @@ COUNTS = experiments.Counts(cells=4950, done=4000, failed=1)
 RECORD = experiments.Record("k", "capacity", {"theta_d": 0.5}, 3, "done", {"alpha_c": 1.25, "history": [1.0] * 999},
                             "", "", 0.25, "host", "0.1.0", "2026-01-01")  # fmt: skip
 CLAIM = reproduction.paper_claims()[0]
+GROUP = fitting.BranchGroup("basal", 20, 2400.0, 2400, dc.Polsky(), 0.05, None)
 
 # One object of each class, and what its line must say.
 EXAMPLES = [
@@ -142,7 +144,14 @@ EXAMPLES = [
     (lambda: fit().comparison[0], "delta_aic=0"),
     (lambda: fit().dendrites, "theta_d="),
     (lambda: fit().linear, "kappa="),
-    (lambda: dc.capacity_report(fit()), "alpha_c="),
+    (lambda: dc.capacity_report(fit(), accuracy="fast"), "alpha_c="),
+    (lambda: GROUP, "name='basal', n_branches=20"),
+    (lambda: fitting.GroupShare(GROUP, 0.4, None), "silent_fraction=0.4"),
+    (lambda: fitting.Recovery("theta_d", 0.045, 0.003, 95, 100), "covered=95"),
+    (lambda: learning.Perturbation("theta_d -25 %", 0.0, 0.3, 0.0, 0.0, 0.0), "false_alarms=0.3"),
+    (lambda: datasets.Column("epsp", "mV", np.zeros(99), 1), "unit='mV', values=<99>"),
+    (lambda: datasets.Amplitudes("epsp", "mV", np.zeros(99), 1, 2), "n_zeros=2"),
+    (lambda: datasets.Curve(*[np.zeros(99)] * 3, None, "mV", ("x", "y"), 0), "unit='mV', x=<99>"),
     (a_curve, "x_min=0.33, gamma=15, scale=15"),
     (lambda: SWEEP, "grid={theta_d: <50>}, seeds=<99>"),
     (lambda: COUNTS, "cells=4950, done=4000"),
@@ -152,7 +161,7 @@ EXAMPLES = [
     (lambda: Average(None, 0.5, 1.25, 0.01, 3), "mean=1.25, standard_error=0.01"),
     (lambda: GeneralisationCurve("mnist", "linear", 0, *[np.zeros(999)] * 4), "test_error=<999>"),
     (lambda: datasets.song2005(), "amplitudes_mv=<931>, n_tested=8050"),
-    (lambda: datasets.Table(Path("a.csv"), ("x",), (np.zeros(99),)), "columns=<1>"),
+    (lambda: datasets.Table(Path("a.csv"), ("x",), ("mV",), ()), "units=(mV)"),
     (lambda: datasets.ImageSet("mine", "train", np.zeros((30, 784)), np.zeros(30)), "images=<30 x 784>"),
     (lambda: datasets.BinarySet("mnist", "odd & even", *[dc.pack_patterns(patterns().inputs), patterns().labels] * 2),
      "inputs=<900 x 49>"),

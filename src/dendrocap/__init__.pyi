@@ -38,6 +38,7 @@ from dendrocap.fitting import (
     NonlinearityFit as NonlinearityFit,
     WeightFit as WeightFit,
     capacity_report as capacity_report,
+    cell_from_morphology as cell_from_morphology,
     fit_nonlinearity as fit_nonlinearity,
     fit_weights as fit_weights,
 )
@@ -54,6 +55,7 @@ from dendrocap.learning import (
     learning_speed as learning_speed,
     linear_feasibility as linear_feasibility,
     noise_robustness as noise_robustness,
+    perturb as perturb,
     solve as solve,
     train as train,
     train_many as train_many,

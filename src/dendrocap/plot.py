@@ -5,7 +5,8 @@ loaded when the first is drawn.
 """
 
 from dendrocap.figures.capacity_plots import breaking, curves, solvers
-from dendrocap.figures.learning_plots import averages, error_curve, generalisation, robustness, training
+from dendrocap.figures.cell_plots import cell
+from dendrocap.figures.learning_plots import averages, error_curve, generalisation, perturbations, robustness, training
 from dendrocap.figures.neuron_plots import neuron_at_capacity
 from dendrocap.figures.nonlinearity_plots import nonlinearity, nonlinearity_fit
 from dendrocap.figures.style import save
@@ -14,12 +15,14 @@ from dendrocap.figures.weight_plots import solver_weights, weight_fit
 __all__ = [
     "averages",
     "breaking",
+    "cell",
     "curves",
     "error_curve",
     "generalisation",
     "neuron_at_capacity",
     "nonlinearity",
     "nonlinearity_fit",
+    "perturbations",
     "robustness",
     "save",
     "solver_weights",

@@ -10,6 +10,7 @@ from dendrocap import NeuronSpec, Polsky, TaskSpec, Units, capacity_report, crit
 from dendrocap.cli import app
 
 runner = CliRunner()
+FAST = ["--accuracy", "fast"]
 
 
 def run(*arguments):
@@ -64,31 +65,36 @@ def test_a_table_and_a_fixed_scale_can_be_asked_for(curve_csv):
 
 
 def test_json_holds_the_numbers_of_the_python_fit(epsp_csv, amplitudes):
-    options = ["--tested", 4000, "--x-min", 0.2, "--gamma", 20, "--bootstrap", 50, "--seed", 3]
+    options = ["--tested", 4000, "--x-min", 0.2, "--gamma", 20, "--bootstrap", 50, "--seed", 3, *FAST]
     (row,) = json.loads(run("weights", epsp_csv, *options, "--json").stdout)
     fit = fit_weights(amplitudes, 4000, nonlinearity=Polsky(0.2, 20.0), n_bootstrap=50, rng=3)
-    report = capacity_report(fit)
+    report = capacity_report(fit, accuracy="fast")
     for name in ("silent_fraction", "W_star_mv", "theta_d_mv"):
         assert [row[name], row[f"{name}_low"], row[f"{name}_high"]] == list(getattr(fit, name))
     assert row["theta_s"] == fit.dendrites.theta_s
     assert row["theta_s_sets_mv"] == [list(ends) for ends in fit.theta_s_sets_mv]
-    assert row["bits_per_synapse"] == report.bits_per_synapse
+    assert [row["alpha_c"], row["alpha_c_low"], row["alpha_c_high"]] == list(report.alpha_c)
+    assert row["bits_per_synapse"] == report.bits_per_synapse.value
+    assert row["paper_alpha_c"] == report.paper_alpha_c > row["alpha_c"]
+    assert row["capacity"]["validity"]["replica symmetry"]["light"] == "bad"
     assert row["aic_lognormal"] > row["aic_capacity"]
     assert row["linear_kappa_mv"] == fit.linear.kappa_mv
 
 
 def test_the_table_shows_both_explanations_and_the_rivals(epsp_csv, tmp_path):
     target = tmp_path / "fit.svg"
-    outcome = run("weights", epsp_csv, "--tested", 4000, "--bootstrap", 0, "--plot", target)
+    outcome = run("weights", epsp_csv, "--tested", 4000, "--bootstrap", 20, "--plot", target, *FAST)
     assert outcome.exit_code == 0
-    for word in ("theta_s", "bits / synapse", "margin kappa", "lognormal", "exponential", "reachable"):
+    for word in ("theta_s", "bits / synapse", "without dendrites: margin", "lognormal", "exponential", "within reach"):
         assert word in outcome.stdout
     assert "silent fraction" in outcome.stderr
+    assert "the paper's replica-symmetric estimate" in outcome.stderr
+    assert max(len(line) for line in outcome.stdout.splitlines()) <= 80
     assert target.stat().st_size > 1000
 
 
 def test_a_measured_curve_gives_g_and_the_scale(epsp_csv, curve_csv):
-    outcome = run("weights", epsp_csv, "--tested", 4000, "--curve", curve_csv, "--bootstrap", 0, "--json")
+    outcome = run("weights", epsp_csv, "--tested", 4000, "--curve", curve_csv, "--bootstrap", 0, "--json", *FAST)
     assert "Polsky(x_min=0.2" in outcome.stderr
     (row,) = json.loads(outcome.stdout)
     (curve,) = json.loads(run("nonlinearity", curve_csv, "--json").stdout)
@@ -97,24 +103,27 @@ def test_a_measured_curve_gives_g_and_the_scale(epsp_csv, curve_csv):
 
 
 def test_an_unreachable_fraction_is_said_on_stderr_and_in_the_data(epsp_csv):
-    outcome = run("weights", epsp_csv, "--p0", 0.95, "--bootstrap", 0, "--json")
+    outcome = run("weights", epsp_csv, "--p0", 0.95, "--bootstrap", 0, "--json", *FAST)
     assert outcome.exit_code == 0
     assert "out of reach" in outcome.stderr
     (row,) = json.loads(outcome.stdout)
     assert row["reachable"] is False
     assert row["theta_s_solutions"] == []
-    assert row["nearest_silent_fraction"] == pytest.approx(row["reachable_high"])
+    assert row["compatible"] is False
+    assert row["paper_silent_fraction"] == pytest.approx(row["reachable_high"])
 
 
 def test_the_papers_fit_is_one_command(tmp_path):
     target = tmp_path / "fig6.png"
-    outcome = run("song2005", "--bootstrap", 20, "--json", "--plot", target)
+    outcome = run("song2005", "--bootstrap", 20, "--json", "--plot", target, *FAST)
     rows = json.loads(outcome.stdout)
-    assert [row["label"].split(",")[0] for row in rows] == ["printed"] * 3 + ["raw data"] * 3
+    assert [row["label"].split(",")[0] for row in rows] == ["printed"] * 4 + ["raw data"] * 3
     assert "0.7563" in outcome.stderr
     assert "0.7446" in outcome.stderr
     assert target.stat().st_size > 1000
-    assert "W_star" in run("song2005", "--bootstrap", 0).stdout
+    table = run("song2005", "--bootstrap", 0).stdout
+    assert "15 sqrt(K) theta_s" in table
+    assert max(len(line) for line in table.splitlines()) <= 80
 
 
 @pytest.mark.parametrize(
@@ -122,8 +131,16 @@ def test_the_papers_fit_is_one_command(tmp_path):
     [
         ("epsp\n0,45\n0,5\n", ["--tested", 100], ["decimal comma"]),
         ("epsp\n0.5\nnan\n", ["--tested", 100], ["line 3", "nan"]),
-        ("epsp\n0.5\n-0.5\n", ["--tested", 100], ["-0.5", "> 0"]),
+        ("epsp\n0.5\n-0.5\n", ["--tested", 100], ["line 3", "-0.5", "positive"]),
         ("epsp\n0.5\n0.5\n", ["--tested", 100], ["two different"]),
+        ("epsp\n0.5\n0\n", ["--tested", 100], ["line 3", "--zeros failures"]),
+        ("EPSC (pA)\n5\n7\n", ["--tested", 100], ["'pA' is a current", "--mv-per-pa"]),
+        ("charge (fC)\n5\n7\n", ["--tested", 100], ["'fC' is not a voltage"]),
+        ("epsp\n0.5\n0.7\n", ["--tested", 100, "--zeros", "maybe"], ["--zeros = 'maybe'"]),
+        ("epsp\n0.5\n0.7\n", ["--tested", 100, "--missing", "maybe"], ["--missing = 'maybe'"]),
+        ("epsp\n0.5\n0.7\n", ["--tested", 100, "--attenuation", 2], ["attenuation = 2.0"]),
+        ("epsp\n0.5\n0.7\n", ["--tested", 100, "--accuracy", "good"], ["--accuracy = 'good'"]),
+        ("epsp\n0.5\n0.7\n", ["--tested", 100, "--sheet", "data"], ["not an Excel workbook"]),
         ("epsp\n", ["--tested", 100], ["no numbers"]),
         ("", ["--tested", 100], ["no data"]),
         ("a,b\n1,2\n3,4\n", ["--tested", 100], ["which column"]),
@@ -165,3 +182,44 @@ def test_wide_amplitudes_without_tested_pairs_end_with_the_reason(tmp_path, rng)
     outcome = run("weights", path, "--bootstrap", 0)
     assert outcome.exit_code == 1
     assert "n_tested" in outcome.stderr
+
+
+def test_recovery_is_one_command():
+    options = ["--data-sets", 2, "--points", "16", "--bootstrap", 10, "--tested", 500]
+    table = run("recovery", *options).stdout
+    assert "capacity from 16 points, smooth" in table
+    assert max(len(line) for line in table.splitlines()) <= 80
+    assert "whole numbers" in run("recovery", "--points", "many").stderr
+
+
+def test_what_was_read_is_said(tmp_path):
+    path = tmp_path / "epsc.csv"
+    path.write_text("EPSC (pA);cell\n-10;a\n-12,5;b\n0;c\n;d\n-30;e\n-7;f\n")
+    options = ["--mv-per-pa", -0.05, "--missing", "drop", "--zeros", "failures", "--p0", 0.7, "--bootstrap", 0, *FAST]
+    outcome = run("weights", path, *options, "--json")
+    assert outcome.exit_code == 0, outcome.stderr
+    for words in ("4 amplitudes", "converted from pA to mV", "1 missing left out", "1 zeros counted as failures"):
+        assert words in outcome.stderr
+    (row,) = json.loads(outcome.stdout)
+    assert row["n_tested"] == 5
+
+
+def test_attenuation_changes_millivolts_at_the_soma_alone(epsp_csv):
+    options = ["--tested", 4000, "--bootstrap", 0, "--json", *FAST]
+    (usual,) = json.loads(run("weights", epsp_csv, *options).stdout)
+    (given,) = json.loads(run("weights", epsp_csv, *options, "--attenuation", 0.1).stdout)
+    assert usual["attenuation"] == given["attenuation"] == pytest.approx(0.1)
+    assert usual["W_star"] == pytest.approx(given["W_star"], rel=1e-12)
+    (weak,) = json.loads(run("weights", epsp_csv, *options, "--attenuation", 0.05).stdout)
+    assert weak["W_star"] == pytest.approx(2.0 * usual["W_star"], rel=1e-12)  # twice as large in the branch
+
+
+def test_a_noisy_table_is_warned_about_and_a_smooth_curve_is_not(curve_csv, tmp_path):
+    noisy = tmp_path / "noisy.csv"
+    x = np.linspace(0.5, 24.0, 24)
+    y = 15.0 * Polsky(0.28, 16.0)(x / 15.0) + 1.5 * (-1.0) ** np.arange(24)
+    noisy.write_text("x (mV),y (mV)\n" + "\n".join(f"{a},{b}" for a, b in zip(x, y, strict=True)))
+    assert "warning" in run("nonlinearity", noisy, "--kind", "tabulated").stderr
+    outcome = run("nonlinearity", noisy, "--kind", "smooth", "--json")
+    assert "warning" not in outcome.stderr
+    assert json.loads(outcome.stdout)[0]["nonlinearity"] == "smooth"

@@ -153,6 +153,25 @@ def test_missing_values_are_refused_or_dropped_and_counted(table):
         found.column(missing="guess")
 
 
+def test_zeros_are_refused_counted_as_failures_or_dropped(table):
+    found = table("epsp\n0.5\n0\n1.25\n0.0\n")
+    with pytest.raises(CorruptData, match=r"line 3: an amplitude of 0 .*2 of 4.*--zeros failures"):
+        found.amplitudes()
+    for policy in ("failures", "drop"):
+        kept = found.amplitudes(zeros=policy)
+        assert (kept.values.tolist(), kept.n_zeros) == ([0.5, 1.25], 2)
+    with pytest.raises(InvalidParameter, match="--zeros = 'ignore'"):
+        found.amplitudes(zeros="ignore")
+
+
+def test_negative_amplitudes_are_refused_with_the_line(table):
+    with pytest.raises(CorruptData, match=r"line 3: an amplitude of -0.5 .*negative --mv-per-pa"):
+        table("epsp\n0.5\n-0.5\n").amplitudes()
+    assert table("EPSC (pA)\n-10\n-20\n").amplitudes(mv_per_pa=-0.05).values.tolist() == [0.5, 1.0]
+    with pytest.raises(CorruptData, match="no positive amplitude"):
+        table("epsp\n0\n0\n").amplitudes(zeros="drop")
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [

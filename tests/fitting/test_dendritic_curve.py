@@ -105,7 +105,7 @@ def test_a_table_takes_the_data_as_they_are_and_averages_repeats():
         ([1, 2, 3, 4], [1, 2, 3, 4], {"kind": "spline"}, "kind = 'spline'"),
         ([1, 2, 3, 4], [1, 2, 3, 4], {"sem": [1, 1, 0, 1]}, r"sem\[2\] = 0.0"),
         ([1, 2, 3, 4], [1, 2, 3, 4], {"sem": [1, 1]}, "sem of 2 points"),
-        ([1, 2, 3, 4], [1, 2, 3, 4], {"kind": "smooth"}, "4 points without standard errors"),
+        ([1, 2, 3, 4], [1, 2, 3, 4], {"kind": "smooth"}, "5 points without standard errors"),
         ([1, 2, 3, 4], [1, 2, 3, 4], {"scale": 0.0}, "scale = 0.0"),
         ([1, 1, 2, 2], [1, 3, 2, 2], {"kind": "tabulated"}, "different outputs"),
     ],

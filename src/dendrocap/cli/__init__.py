@@ -20,12 +20,15 @@ from typer.core import TyperGroup
 from dendrocap import __version__
 from dendrocap.cli.algorithmic_capacity import algorithmic_capacity
 from dendrocap.cli.capacity import capacity
+from dendrocap.cli.cell import cell
 from dendrocap.cli.datasets import datasets
 from dendrocap.cli.explore import explore
 from dendrocap.cli.fit import fit
 from dendrocap.cli.generalise import generalise
 from dendrocap.cli.nonlinearity import nonlinearity
+from dendrocap.cli.perturb import perturb
 from dendrocap.cli.questions import LEARN, MEASURED, MORE, STORE, help_text
+from dendrocap.cli.report import report
 from dendrocap.cli.reproduce import reproduce
 from dendrocap.cli.robustness import robustness
 from dendrocap.cli.saddle_point import saddle_point
@@ -99,7 +102,8 @@ def root(
 
 for heading, commands in {
     STORE: (capacity, saddle_point, nonlinearity),
-    LEARN: (train, solve, algorithmic_capacity, robustness, generalise),
+    LEARN: (train, solve, algorithmic_capacity, robustness, perturb, generalise),
+    MEASURED: (cell, report),
     MORE: (reproduce, explore),
 }.items():
     for command in commands:

@@ -2,48 +2,57 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dendrocap.cli.measured_files import AmplitudeOptions, CurveOptions, DataFile, FileOptions
 from dendrocap.cli.option_groups import ShapeOptions, TaskOptions, spread
 from dendrocap.cli.output import JsonFlag, PlotPath, draw, emit, message, plot_target, progress
 from dendrocap.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from dendrocap.fitting import CapacityReport, NonlinearityFit, WeightFit
+    from dendrocap.fitting import CapacityReport, Interval, NonlinearityFit, WeightFit
     from dendrocap.fitting.alternatives import Candidate
 
 __all__ = ["fit"]
 
 fit = typer.Typer(no_args_is_help=True, help="Fit measured dendritic curves and synaptic strengths.")
 
-DataFile = Annotated[Path, typer.Argument(help="Text with columns of numbers; headers, units and # comments are fine.")]
 Bootstrap = Annotated[int, typer.Option(help="Bootstrap replicates for the confidence intervals; 0 for none.")]
 Seed = Annotated[int, typer.Option(help="Seed of the bootstrap.")]
+SONG_TITLE = "the paper's numbers, then fits to the data; mV at soma, p0 replica symmetric"
+Accuracy = Annotated[str, typer.Option(help="Of the capacity: best (half a minute) or fast (a quick look).")]
 
 
 @fit.command("nonlinearity")
+@spread
 def fit_nonlinearity_command(
     curve: DataFile,
-    x: Annotated[str | None, typer.Option(help="Column of the input, by name or number.")] = None,
-    y: Annotated[str | None, typer.Option(help="Column of the output, by name or number.")] = None,
-    kind: Annotated[str, typer.Option(help="polsky, or tabulated to take the points as they are.")] = "polsky",
+    points: CurveOptions = CurveOptions(),
+    files: FileOptions = FileOptions(),
     scale: Annotated[float | None, typer.Option(help="Keep the scale fixed at this value, in mV.")] = None,
     plot: PlotPath = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Fit a dendritic input-output curve: x_min, gamma, and the scale that the model calls 1.
 
-    Example: dendrocap fit nonlinearity curve.csv --plot curve.png
+    Example: dendrocap fit nonlinearity curve.csv --kind smooth --plot curve.png
     """
     target = plot_target(plot)
-    found = _fitted_curve(curve, x, y, kind, scale)
-    rows = {name: value for name, value in asdict(found).items() if name not in ("nonlinearity", "x", "y")}
-    rows["at_bounds"] = ", ".join(found.at_bounds)
-    emit([{"nonlinearity": found.nonlinearity.name, "n_points": found.x.size, **rows}], as_json=as_json)
+    read = points.measured(curve, files)
+    found = points.fitted(read, scale)
+    message(points.note(read, curve))
+    if as_json:
+        hidden = ("nonlinearity", "x", "y", "sem")
+        rows = {name: value for name, value in asdict(found).items() if name not in hidden}
+        rows["at_bounds"] = ", ".join(found.at_bounds)
+        emit([{"nonlinearity": found.nonlinearity.name, "n_points": found.x.size, **rows}], as_json=True)
+    else:
+        emit(curve_table(found), title=f"{found.x.size} points, {found.nonlinearity.name}")
     draw(target, lambda plots: plots.nonlinearity_fit(found))
 
 
@@ -52,19 +61,25 @@ def fit_nonlinearity_command(
 def fit_weights_command(
     amplitudes: DataFile,
     tested: Annotated[int | None, typer.Option(help="Pairs tested, connected or not.")] = None,
-    column: Annotated[str | None, typer.Option(help="Column of the amplitudes, by name or number.")] = None,
     p0: Annotated[str | None, typer.Option(help="Silent fraction: a number, 'tested' or 'free'.")] = None,
     method: Annotated[str, typer.Option(help="likelihood, or histogram for the paper's least squares.")] = "likelihood",
     detection: Annotated[float, typer.Option(help="mV below which a connection looks silent.")] = 0.0,
     bin_width: Annotated[float, typer.Option(help="Of the histogram, in mV.")] = 0.1,
+    numbers: AmplitudeOptions = AmplitudeOptions(),
+    files: FileOptions = FileOptions(),
     task: TaskOptions = TaskOptions(f_in=0.05, f_out=0.05),
     shape: ShapeOptions = ShapeOptions(),
     curve: Annotated[
         Path | None, typer.Option(help="Measured curve to fit for g and the scale, instead of naming one.")
     ] = None,
+    points: CurveOptions = CurveOptions(),
     n_inputs: Annotated[int, typer.Option("--n-inputs", "-N", help="N, synapses of the neuron.")] = 10_000,
     n_branches: Annotated[int, typer.Option("--n-branches", "-K", help="K, its dendritic branches.")] = 100,
     scale: Annotated[float | None, typer.Option(help="mV of a saturated dendrite; 15 if no curve tells it.")] = None,
+    attenuation: Annotated[
+        float | None, typer.Option(help="Share of a local mV that arrives at the soma; 1 / sqrt(K) if not measured.")
+    ] = None,
+    accuracy: Accuracy = "best",
     bootstrap: Bootstrap = 1000,
     seed: Seed = 0,
     level: Annotated[float, typer.Option(help="Confidence level.")] = 0.95,
@@ -75,84 +90,145 @@ def fit_weights_command(
 
     Example: dendrocap fit weights epsp.csv --tested 8050 --p0 0.76 --x-min 0.2 --gamma 20 --plot fit.png
     """
-    from dendrocap.datasets import read_table
-    from dendrocap.fitting import capacity_report, fit_weights
+    from dendrocap.fitting import fit_weights
     from dendrocap.model import Units
-    from dendrocap.validation import whole_number
+    from dendrocap.validation import choice, whole_number
 
     target = plot_target(plot)
+    choice("--accuracy", accuracy, ("best", "fast"))
+    measured: NonlinearityFit | None = None
+    notes: list[str] = []  # said when all is well: an error stands alone
     if curve is None:
         g, measured_scale = shape.g(), 15.0
     elif shape.x_min is not None or shape.gamma is not None or scale is not None:
         raise InvalidParameter("--curve is not allowed together with --x-min, --gamma or --scale: it determines them")
     else:
-        fitted_curve = _fitted_curve(curve, None, None, "polsky", None)
-        g, measured_scale = fitted_curve.nonlinearity, fitted_curve.scale
-        message(f"g from {curve}: {g!r}, scale {measured_scale:.4g} mV")
-    values = read_table(amplitudes).column(column, hints=("epsp", "ampl", "weight")).values
+        read_curve = points.measured(curve, files)
+        measured = points.fitted(read_curve)
+        g, measured_scale = measured.nonlinearity, measured.scale
+        notes += [points.note(read_curve, curve), f"g from {curve.name}: {g!r}, scale {measured_scale:.4g} mV"]
+    read = numbers.amplitudes(amplitudes, files)
+    notes.append(numbers.note(read, amplitudes))
+    tested = numbers.tested(tested, read)
     with progress(whole_number("--bootstrap", bootstrap, 0), "bootstrap") as step:
         found = fit_weights(
-            values,
+            read.values,
             tested,
-            p0=_silent_fraction(p0, tested),
+            p0=silent_fraction_option(p0, tested),
             method=method,
             detection_threshold_mv=detection,
             bin_width_mv=bin_width,
             nonlinearity=g,
             task=task.task(),
-            units=Units(n_inputs, n_branches, measured_scale if scale is None else scale),
+            units=Units(n_inputs, n_branches, measured_scale if scale is None else scale, attenuation),
             n_bootstrap=bootstrap,
             level=level,
             rng=whole_number("--seed", seed, 0),
             callback=step,
         )
-    report = capacity_report(found)
+    message("\n".join(notes))
+    report = reported(found, measured, accuracy, seed)
     if as_json:
-        emit([_weights_row(found, report)], as_json=True)
+        emit([weights_row(found, report)], as_json=True)
     else:
-        emit(_weights_table(found, report), title=f"{found.amplitudes_mv.size} amplitudes, {found.nonlinearity!r}")
+        emit(weights_table(found, report), title=f"{found.amplitudes_mv.size} amplitudes, {found.nonlinearity!r}")
         emit([_candidate_row(row) for row in found.comparison], title="the visible amplitudes, by likelihood")
-    message(f"silent fraction: {found.dendrites.verdict}")
+    message(found.verdict)
+    message(report.in_words)
+    if report.capacity is not None and report.capacity.remark:
+        message(report.capacity.remark)
     draw(target, lambda plots: plots.weight_fit(found, report))
 
 
 @fit.command("song2005")
 def song2005_command(
-    bootstrap: Bootstrap = 1000, seed: Seed = 0, plot: PlotPath = None, as_json: JsonFlag = False
+    bootstrap: Bootstrap = 1000,
+    seed: Seed = 0,
+    accuracy: Accuracy = "best",
+    plot: PlotPath = None,
+    as_json: JsonFlag = False,
 ) -> None:
     """The paper's fit (Fig. 6) to the 931 amplitudes of Song et al. (2005), as printed and from the raw data.
 
     Example: dendrocap fit song2005 --plot fig6.png
     """
     from dendrocap.experiments.song2005_fit import PRINTED, compare_with_paper
-    from dendrocap.validation import whole_number
+    from dendrocap.validation import choice, whole_number
 
     target = plot_target(plot)
+    choice("--accuracy", accuracy, ("best", "fast"))
     with progress(3 * whole_number("--bootstrap", bootstrap, 0), "bootstrap") as step:
         found = compare_with_paper(bootstrap, whole_number("--seed", seed, 0), step)
-    columns = ["label", "p0", "W_star", "W_star_mv", "theta_d_mv", "theta_s", "theta_s_mv", "silent_fraction"]
-    emit([asdict(reading) for reading in found.readings], as_json=as_json, columns=columns)
+    if as_json:
+        emit([asdict(reading) for reading in found.readings], as_json=True)
+    else:
+        emit([reading.short_row() for reading in found.readings], title=SONG_TITLE)
     message(found.caption)
     if target:
-        from dendrocap.fitting import capacity_report
         from dendrocap.theory import CapacityWeights
 
         fit = found.paper_way
         printed = CapacityWeights(fit.B, float(PRINTED.units.weight_mv(PRINTED.W_star)))
         others = [(f"printed, {printed.W_star:.2f} mV", printed)]
-        report = capacity_report(fit)
-        draw(target, lambda plots: plots.weight_fit(fit, report, others=others, caption=found.caption))
+        report = reported(fit, None, accuracy, seed)
+        draw(target, lambda plots: plots.weight_fit(fit, report, others=others))
 
 
-def _fitted_curve(path: Path, x: str | None, y: str | None, kind: str, scale: float | None) -> NonlinearityFit:
-    from dendrocap.datasets import read_table
-    from dendrocap.fitting import fit_nonlinearity
+@fit.command("recovery")
+def recovery_command(
+    data_sets: Annotated[int, typer.Option(help="Simulated experiments for each line.")] = 100,
+    points: Annotated[str, typer.Option(help="Numbers of points of the curves, separated by commas.")] = "8,16,32,64",
+    kind: Annotated[str, typer.Option(help="How curves are described: smooth, polsky or tabulated.")] = "smooth",
+    noise: Annotated[float, typer.Option(help="Of the curves' points, as a share of the saturation.")] = 0.03,
+    tested: Annotated[int, typer.Option(help="Pairs tested in each data set of synapses.")] = 4000,
+    bootstrap: Bootstrap = 200,
+    seed: Seed = 0,
+    as_json: JsonFlag = False,
+) -> None:
+    """Simulate experiments whose truth is known, and count how often intervals of 95 % hold it; about ten minutes.
 
-    curve = read_table(path).curve(x, y)
-    return fit_nonlinearity(curve.x, curve.y, kind, scale=scale)
+    Example: dendrocap fit recovery --data-sets 20 --points 16,32
+    """
+    from dendrocap.fitting import recover_curves, recover_synapses
+    from dendrocap.validation import choice, refuse, whole_number
+
+    choice("--kind", kind, ("smooth", "polsky", "tabulated"))
+    data_sets = whole_number("--data-sets", data_sets, 1)
+    try:
+        numbers = [int(part) for part in points.split(",") if part.strip()]
+    except ValueError:
+        raise refuse("--points", points, "whole numbers separated by commas") from None
+    with progress(data_sets * (1 + len(numbers)), "data sets") as step:
+        found = recover_synapses(tested, n_data_sets=data_sets, n_bootstrap=bootstrap, seed=seed, callback=step)
+        found += [
+            recover_curves(n, kind=kind, noise=noise, n_data_sets=data_sets, seed=seed, callback=step) for n in numbers
+        ]
+    if as_json:
+        emit([{**asdict(one), "coverage": one.coverage} for one in found], as_json=True)
+    else:
+        rows = [
+            {
+                "quantity": one.quantity,
+                "truth": f"{one.truth:.4g}",
+                "median bias": f"{100.0 * one.bias:+.1f} %",
+                "held by 95 %": f"{one.covered} of {one.n_data_sets}",
+            }
+            for one in found
+        ]
+        emit(rows, title="simulated experiments; thresholds in mV at the soma")
 
 
-def _silent_fraction(text: str | None, tested: int | None) -> float | str:
+def reported(fit: WeightFit, curve: NonlinearityFit | None, accuracy: str, seed: int) -> CapacityReport:
+    """What the fitted neuron stores, with progress on the way."""
+    from dendrocap.fitting import capacity_report
+
+    with progress(100, "capacity") as step:
+        return capacity_report(
+            fit, curve, accuracy=accuracy, rng=seed, callback=lambda share, words: step(round(100 * share), note=words)
+        )
+
+
+def silent_fraction_option(text: str | None, tested: int | None) -> float | str:
     """The option --p0: a number or a word; without it, whatever the data allow."""
     if text is None:
         return "free" if tested is None else "tested"
@@ -162,7 +238,28 @@ def _silent_fraction(text: str | None, tested: int | None) -> float | str:
         return text
 
 
-def _weights_row(fit: WeightFit, report: CapacityReport) -> dict[str, Any]:
+def curve_table(fit: NonlinearityFit) -> list[dict[str, str]]:
+    """What a person wants to see of a fitted curve, one quantity per line."""
+    from dendrocap.display import with_digits, with_error
+
+    lines = []
+    for name, unit in (("x_min", "of the scale"), ("gamma", ""), ("scale", "mV")):
+        value, error = getattr(fit, name), getattr(fit, f"{name}_error")
+        if math.isfinite(error):
+            lines.append((name, with_error(value, error), unit))
+        elif math.isfinite(value):
+            why = "not determined by these points"
+            if name in fit.at_bounds:
+                why = "stopped at its bound"
+            elif name == "scale":
+                why = "mV, given" if fit.fixed_scale else "mV, where the curve ends"
+            lines.append((name, with_digits(value, 3), why))
+    lines.append(("R^2", f"{fit.r_squared:.3f}", ""))
+    lines.append(("residuals, rms", with_digits(fit.rms_residual, 2), "mV"))
+    return [dict(zip(("quantity", "value", "unit"), line, strict=True)) for line in lines]
+
+
+def weights_row(fit: WeightFit, report: CapacityReport) -> dict[str, Any]:
     """All of a fit in one flat object."""
     row: dict[str, Any] = {"n_amplitudes": fit.amplitudes_mv.size, "n_hidden": fit.n_hidden, "n_tested": fit.n_tested}
     for name in ("silent_fraction", "W_star_mv", "theta_d_mv", "theta_s_mv"):
@@ -174,21 +271,17 @@ def _weights_row(fit: WeightFit, report: CapacityReport) -> dict[str, Any]:
         "theta_s": fit.dendrites.theta_s,
         "theta_s_solutions": list(fit.dendrites.theta_s_solutions),
         "theta_s_sets_mv": [list(ends) for ends in fit.theta_s_sets_mv],
+        "attenuation": fit.units.somatic_share,
+        "scale_mv": fit.units.scale_mv,
         "reachable": fit.dendrites.reachable,
+        "compatible": fit.compatible,
+        "p_value": fit.p_value,
         "reachable_low": fit.dendrites.reach.low,
         "reachable_high": fit.dendrites.reach.high,
-        "nearest_silent_fraction": fit.dendrites.solution.silent_fraction,
         "detected_fraction": fit.detected_fraction,
         "observed_fraction": fit.observed_fraction,
-        "alpha_c": report.alpha_c,
-        "n_patterns": report.n_patterns,
-        "bits_per_synapse": report.bits_per_synapse,
-        "preactivation_mean_mv": report.preactivation_mv.mean(),
-        "preactivation_sd_mv": report.preactivation_mv.std(),
-        "inactive_branches": report.inactive_branches,
         "linear_kappa": fit.linear.kappa,
-        "linear_kappa_mv": fit.linear.kappa_mv,
-        "linear_alpha_c": report.linear_alpha_c,
+        **report.as_row(),
     }
     for candidate in fit.comparison:
         name = candidate.name.replace(", ", "_").replace(" ", "_")
@@ -196,31 +289,40 @@ def _weights_row(fit: WeightFit, report: CapacityReport) -> dict[str, Any]:
     return row
 
 
-def _weights_table(fit: WeightFit, report: CapacityReport) -> list[dict[str, Any]]:
-    """What a person wants to see, one quantity per line."""
-    lines: list[tuple[str, float | str, float | str, float | str, str]] = [
-        ("silent fraction p0", *fit.silent_fraction, ""),
-        ("W_star", *fit.W_star_mv, "mV"),
-        ("dendritic threshold theta_d", *fit.theta_d_mv, "mV"),
-        ("somatic threshold theta_s", *fit.theta_s_mv, "mV" if fit.dendrites.reachable else "mV, nearest"),
-        ("silent fraction of that neuron", report.silent_fraction, "", "", ""),
-        ("reachable silent fractions", "", fit.dendrites.reach.low, fit.dendrites.reach.high, ""),
-        ("capacity alpha_c", report.alpha_c, "", "", "patterns / synapse"),
-        ("patterns stored", report.n_patterns, "", "", ""),
-        ("information", report.bits_per_synapse, "", "", "bits / synapse"),
-        ("branch input, mean", report.preactivation_mv.mean(), "", "", "mV"),
-        ("branch input, sd", report.preactivation_mv.std(), "", "", "mV"),
-        ("without dendrites: margin kappa", report.linear_kappa_mv, "", "", "mV"),
-        ("without dendrites: capacity", report.linear_alpha_c, "", "", "patterns / synapse"),
+def weights_table(fit: WeightFit, report: CapacityReport) -> list[dict[str, str]]:
+    """What a person wants to see, one quantity per line, within 80 columns."""
+    from dendrocap.display import with_digits
+
+    def plain(value: float) -> str:
+        return with_digits(value, 3) if math.isfinite(value) else "none"
+
+    quick = report.capacity is not None and report.capacity.accuracy == "fast"
+    look = "quick look" if quick else "best estimate"
+    where = "mV at soma" if fit.dendrites.reachable else "mV at soma, nearest"
+    lines: list[tuple[str, Interval | str, str]] = [
+        ("silent fraction p0", fit.silent_fraction, ""),
+        ("W_star", fit.W_star_mv, "mV at soma"),
+        ("dendritic threshold theta_d", fit.theta_d_mv, "mV at soma"),
+        ("  the same in its branch", plain(report.local_theta_d_mv), "mV local"),
+        ("somatic threshold theta_s", fit.theta_s_mv, where),
+        ("p0 within reach of theta_s", f"{fit.dendrites.reach.low:.3f} to {fit.dendrites.reach.high:.3f}", "paper's"),
+        (f"capacity, {look}", report.alpha_c, "patterns / synapse"),
+        ("  replica symmetric (paper)", plain(report.paper_alpha_c), "patterns / synapse"),
+        ("silent at capacity, the same", report.silent_fraction, ""),
+        ("  replica symmetric (paper)", plain(report.paper_silent_fraction), ""),
+        ("patterns stored", report.n_patterns, ""),
+        ("information", report.bits_per_synapse, "bits / synapse"),
+        ("branch input, mean", plain(report.preactivation_mv.mean()), "mV local"),
+        ("branch input, sd", plain(report.preactivation_mv.std()), "mV local"),
+        ("without dendrites: margin", plain(report.linear_kappa_mv), "mV at soma"),
+        ("without dendrites: capacity", plain(report.linear_alpha_c), "patterns / synapse"),
     ]
-    return [dict(zip(("quantity", "value", "low", "high", "unit"), line, strict=True)) for line in lines]
+    return [{"quantity": name, "value": str(value), "unit": unit} for name, value, unit in lines]
 
 
 def _candidate_row(candidate: Candidate) -> dict[str, Any]:
     return {
         "distribution": candidate.name,
-        "parameters": ", ".join(f"{name} {value:.4g}" for name, value in candidate.parameters),
-        "log likelihood": candidate.log_likelihood,
-        "AIC": candidate.aic,
-        "AIC - best": candidate.delta_aic,
+        "parameters": ", ".join(f"{name} {value:.3g}" for name, value in candidate.parameters),
+        "AIC - best": f"{candidate.delta_aic:.1f}",
     }

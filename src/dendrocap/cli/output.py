@@ -18,7 +18,18 @@ import typer
 from dendrocap.errors import InvalidParameter
 from dendrocap.files import writable
 
-__all__ = ["CsvFlag", "JsonFlag", "PlotPath", "check_format", "draw", "emit", "message", "plot_target", "progress"]
+__all__ = [
+    "CsvFlag",
+    "JsonFlag",
+    "PlotPath",
+    "check_format",
+    "draw",
+    "emit",
+    "message",
+    "plain",
+    "plot_target",
+    "progress",
+]
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON array of objects instead of a table.")]
 CsvFlag = Annotated[bool, typer.Option("--csv", help="Print comma-separated values instead of a table.")]
@@ -39,7 +50,7 @@ def emit(
     """Print rows that share their keys to stdout; ``columns`` limits what the table shows, never the data."""
     check_format(as_json=as_json, as_csv=as_csv)
     if as_json:
-        typer.echo(json.dumps([{key: _plain(value) for key, value in row.items()} for row in rows], indent=1))
+        typer.echo(json.dumps([{key: plain(value) for key, value in row.items()} for row in rows], indent=1))
         return
     if as_csv:
         table = csv.DictWriter(sys.stdout, list(rows[0]) if rows else [], lineterminator="\n")
@@ -157,20 +168,20 @@ def draw(target: Path | None, figure: Callable[[Any], Any]) -> None:
         message(f"figure: {target}")
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """A value as JSON knows it; JSON has no NaN and no infinity."""
     value = value.item() if hasattr(value, "item") else value
     if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
+        return {key: plain(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _in_a_cell(value: Any) -> Any:
     """A value in a CSV file; what has parts is written as JSON."""
-    plain = _plain(value)
-    return json.dumps(plain, ensure_ascii=False) if isinstance(plain, dict | list) else plain
+    cell = plain(value)
+    return json.dumps(cell, ensure_ascii=False) if isinstance(cell, dict | list) else cell
 
 
 def _shown(value: Any) -> str:

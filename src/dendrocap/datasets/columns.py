@@ -22,7 +22,7 @@ from dendrocap.display import Displayed
 from dendrocap.errors import CorruptData, InvalidParameter
 from dendrocap.validation import choice
 
-__all__ = ["Column", "Curve", "Table", "parse_table", "read_table"]
+__all__ = ["Amplitudes", "Column", "Curve", "Table", "parse_table", "read_table"]
 
 Floats = NDArray[np.float64]
 
@@ -31,6 +31,7 @@ THOUSANDS = re.compile(r"^[+-]?\d{1,3}([.,'\s]\d{3})+([.,]\d+)?$")
 BOUND = re.compile(r"^[<>~≈±]\s*\d")
 WITH_UNIT = re.compile(r"^[+-]?\d[\d.,]*\s*[munµμ]?[VA]$")
 SEM_WORDS, SD_WORDS = frozenset(("sem", "se", "stderr", "err", "error")), frozenset(("sd", "std", "stdev", "stddev"))
+AMPLITUDES = ("epsp", "epsc", "ampl", "weight")
 WAY_OUT = "; leave a lost value empty and choose --missing drop, or correct the file"
 
 
@@ -59,6 +60,25 @@ class Column(Displayed):
     unit: str
     values: Floats = field(repr=False, compare=False)
     n_missing: int
+
+
+@dataclass(frozen=True)
+class Amplitudes(Column):
+    r"""Amplitudes of connections, all positive.
+
+    Attributes
+    ----------
+    n_zeros : int
+        Amplitudes of zero that were left out, or counted as failures.
+
+    Examples
+    --------
+    >>> table = parse_table(b"epsp (mV)\n0.5\n0\n1.2\n", Path("epsp.csv"))
+    >>> table.amplitudes(zeros="failures")
+    Amplitudes(name='epsp (mV)', unit='mV', values=<2>, n_missing=0, n_zeros=1)
+    """
+
+    n_zeros: int
 
 
 @dataclass(frozen=True)
@@ -146,6 +166,46 @@ class Table(Displayed):
         values = self._values(at, mv_per_pa)
         kept = self._kept(np.isnan(values), [at], missing)
         return Column(self.names[at], self._unit(at), values[kept], int(np.sum(~kept)))
+
+    def amplitudes(
+        self,
+        name: str | None = None,
+        *,
+        missing: str = "refuse",
+        zeros: str = "refuse",
+        mv_per_pa: float | None = None,
+    ) -> Amplitudes:
+        """The column of amplitudes, all positive; without a name, the one whose header says EPSP, amplitude or weight.
+
+        Parameters
+        ----------
+        zeros : {"refuse", "failures", "drop"}
+            What to do with amplitudes of zero: they are pairs tested without finding a connection ("failures"), or
+            left out. Both are counted.
+        name, missing, mv_per_pa
+            As for a column.
+        """
+        choice("--zeros", zeros, ("refuse", "failures", "drop"))
+        at = self._the_only(AMPLITUDES) if name is None else self._index(name)
+        values = self._values(at, mv_per_pa)
+        kept = self._kept(np.isnan(values), [at], missing)
+        lines = np.array([row.line for row in self.rows])[kept]
+        values = values[kept]
+        for bad, allowed, hint in (
+            (values < 0.0, False, "an amplitude is positive; of inward currents give a negative --mv-per-pa"),
+            (values == 0.0, zeros != "refuse", "a pair without a connection? choose --zeros failures, otherwise drop"),
+        ):
+            if np.any(bad) and not allowed:
+                first = int(np.argmax(bad))
+                raise CorruptData(
+                    f"{self.path}, line {lines[first]}: an amplitude of {values[first]:g} is not allowed "
+                    f"({int(bad.sum())} of {bad.size} are such): {hint}"
+                )
+        positive = values[values > 0.0]
+        if not positive.size:
+            raise CorruptData(f"{self.path}: column {self.names[at]!r} holds no positive amplitude")
+        lost = int(np.sum(~kept))
+        return Amplitudes(self.names[at], self._unit(at), positive, lost, values.size - positive.size)
 
     def curve(
         self,

@@ -28,14 +28,15 @@ REMARKS = frozenset((
     "linear", "sum", "arithmetic", "input", "output", "x", "y", "g",
 ))  # fmt: skip
 BRACKETS = re.compile(r"[(\[{]([^()\[\]{}]*)[)\]}]")
-LAST_WORD = re.compile(r"(?:[\s_,/]|\bin\s)+([^\s_,/()\[\]{}]+)\s*$")
+LAST_WORD = re.compile(r"((?:[\s_,/]|\bin\s)+)([^\s_,/()\[\]{}]+)\s*$")
 
 
 def stated_unit(header: str) -> str:
     """The unit that a header states, as in ``EPSP (mV)``, ``epsp_uV`` or ``EPSP / mV``; empty if it states none.
 
     What stands in brackets is a unit even if it is an unknown one, unless it is a word such as ``mean``. Without
-    brackets only a known unit of two letters or more counts: ``cell_m`` is a name.
+    brackets only a known unit of two letters or more counts, and V after ``_`` or ``/``: ``cell_m`` is a name, and in
+    ``EPSP V`` the V may be a layer, which is left to be refused.
 
     Examples
     --------
@@ -48,7 +49,13 @@ def stated_unit(header: str) -> str:
         known = [unit for unit in dict.fromkeys(units) if is_unit(unit)]
         return known[0] if len(known) == 1 else " ".join(units)
     last = LAST_WORD.search(BRACKETS.sub("", header))
-    unit = _spelled(last.group(1)) if last else ""
+    if last is None:
+        return ""
+    unit = _spelled(last.group(2))
+    if unit == "V":  # volts, or the fifth layer
+        return unit if last.group(1).strip(" ") in ("_", "/") else "V?"
+    if unit.lower() in ("mv", "uv", "nv"):  # in capitals, too: it is refused by name then
+        return unit
     return unit if len(unit) > 1 and is_unit(unit) and unit.lower() not in REMARKS else ""
 
 
@@ -96,6 +103,8 @@ def mv_per_unit(unit: str, mv_per_pa: float | None = None) -> float:
         return CURRENTS[unit] * mv_per_pa
     if unit in OTHERS:
         raise InvalidParameter(f"the unit {unit!r} is not a voltage; choose another column, or convert it to mV")
+    if unit == "V?":
+        raise InvalidParameter("the V at the end may be a unit or a layer; write the unit in brackets, as in EPSP (V)")
     near = next((known for known in VOLTAGES if known.lower() == unit.lower()), "")
     hint = f"did you mean {near}?" if near else "V, mV and uV are; currents in pA or nA are with --mv-per-pa"
     raise InvalidParameter(f"the unit {unit!r} is not known; {hint}")

@@ -72,6 +72,18 @@ class Reading(Displayed):
     alpha_c: float
     reached: bool
 
+    def short_row(self) -> dict[str, str]:
+        """What fits a terminal of 80 columns: scale and thresholds at the soma, and both silent fractions."""
+        return {
+            "reading": self.label.replace("printed, ", "").replace("raw data, ", "").replace("tested pairs", "pairs"),
+            "W*": f"{self.W_star_mv:.2f}",
+            "th_d": f"{self.theta_d_mv:.2f}",
+            "theta_s": f"{self.theta_s:.3g}",
+            "th_s": f"{self.theta_s_mv:.3g}",
+            "wanted": f"{self.p0:.3f}",
+            "p0": f"{self.silent_fraction:.4f}",
+        }
+
 
 @dataclass(frozen=True)
 class PaperComparison(Displayed):

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dendrocap.figures.style import AXIS_LABELS, PALETTE, drawing, drawing_axes
-from dendrocap.model import Linear, Polsky
+from dendrocap.model import Linear, Polsky, ReLU
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from dendrocap.experiments.averages import Average
-    from dendrocap.learning import LoadPoint, NoiseRobustness, TrainingResult
+    from dendrocap.learning import LoadPoint, NoiseRobustness, Perturbation, TrainingResult
 
-__all__ = ["averages", "error_curve", "generalisation", "robustness", "training"]
+__all__ = ["averages", "error_curve", "generalisation", "perturbations", "robustness", "training"]
 
 COLOURS = tuple(dict.fromkeys(PALETTE.values()))
 
@@ -135,6 +135,37 @@ def robustness(outcome: NoiseRobustness, nonlinearity: str = Polsky.name, *, fig
             axes.errorbar(levels, errors, bars, color=PALETTE[nonlinearity], marker="o", ms=3)
             axes.set_xlabel(AXIS_LABELS[level])
         figure.axes[0].set_ylabel(AXIS_LABELS["error"])
+    return figure
+
+
+def perturbations(found: Sequence[Perturbation], *, ax: Axes | None = None) -> Figure:
+    """Misses and false alarms of a trained neuron after each intervention.
+
+    Parameters
+    ----------
+    found : sequence of Perturbation
+        As `perturb` gives them.
+    ax : Axes, optional
+        Where to draw; by default a new figure.
+
+    Examples
+    --------
+    >>> from dendrocap import plot
+    >>> from dendrocap.learning import Perturbation
+    >>> figure = plot.perturbations([Perturbation("theta_d -25 %", 0.0, 0.3, 0.0, 0.0, 0.0)])
+    >>> figure.axes[0].get_xlabel()
+    'patterns of each label answered wrongly (%)'
+    """
+    with drawing_axes(1.5, 0.9 + 0.42 * len(found), ax) as (figure, axes):
+        at = np.arange(len(found))[::-1]
+        bars = [100.0 * one.standard_error for one in found]
+        for shift, name, colour in ((0.2, "misses", PALETTE[ReLU.name]), (-0.2, "false_alarms", PALETTE[Polsky.name])):
+            values = [100.0 * getattr(one, name) for one in found]
+            axes.barh(at + shift, values, 0.38, xerr=bars, color=colour, label=name.replace("_", " "))
+        axes.set_yticks(at, [one.words for one in found])
+        axes.set_xlabel("patterns of each label answered wrongly (%)")
+        axes.set_xlim(0.0, max(5.0, axes.get_xlim()[1]))
+        axes.legend(loc="lower right")
     return figure
 
 

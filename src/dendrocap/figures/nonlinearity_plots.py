@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -84,18 +84,22 @@ def nonlinearity_fit(fit: NonlinearityFit, unit: str = "mV", *, figure: Figure |
     >>> figure.axes[0].lines[1].get_label()
     '$x_{\\min} = 0.33$, $\\gamma = 15.0$, 15.0 mV'
     """
-    colour = PALETTE[fit.nonlinearity.name]
-    x = np.linspace(0.0, 1.05 * float(fit.x.max()), 600)
+    name = fit.nonlinearity.name
+    colour = PALETTE[name]
+    x = np.linspace(min(0.0, float(fit.x.min())), 1.05 * float(fit.x.max()), 600)
     label = rf"$x_{{\min}} = {fit.x_min:.2f}$, $\gamma = {fit.gamma:.1f}$, {fit.scale:.1f} {unit}"
     with drawing(1, 3.3, figure) as figure:
         top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
         top.plot(x, x, color="0.8", lw=0.8, ls=":", label="linear sum")
-        top.plot(x, fit.predict(x), color=colour, label="table" if math.isnan(fit.x_min) else label)
-        top.plot(fit.x, fit.y, "o", color="0.25", ms=3.5, label="measured")
+        top.plot(x, fit.predict(x), color=colour, label=LABELS[name] if math.isnan(fit.x_min) else label)
+        points: dict[str, Any] = {"fmt": "o", "color": "0.25", "elinewidth": 0.8, "yerr": fit.sem}
+        top.errorbar(fit.x, fit.y, ms=3.5, label="measured" if fit.sem is None else "measured, SEM", **points)
         bottom.axhline(0.0, color="0.8", lw=0.8)
-        bottom.plot(fit.x, fit.y - fit.predict(fit.x), "o", color="0.25", ms=3.0)
+        bottom.errorbar(fit.x, fit.y - fit.predict(fit.x), ms=3.0, **points)
         top.set(
-            ylim=(0.0, 1.1 * max(float(fit.y.max()), fit.scale)), xlim=(0.0, x[-1]), ylabel=f"recorded output ({unit})"
+            ylim=(min(0.0, 1.1 * float(fit.y.min())), 1.1 * max(float(fit.y.max()), fit.scale)),
+            xlim=(x[0], x[-1]),
+            ylabel=f"recorded output ({unit})",
         )
         bottom.set(ylabel="residual", xlabel=f"expected sum of inputs ({unit})")
         top.legend(loc="lower right")

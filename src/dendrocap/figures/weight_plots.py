@@ -34,6 +34,8 @@ def weight_fit(
 ) -> Figure:
     """Silent fraction as a bar at zero, histogram and fitted density with its band, and the drive of the branches.
 
+    The title gives the best estimate of the capacity with its interval, and the paper's under its name.
+
     Parameters
     ----------
     fit : WeightFit
@@ -54,7 +56,7 @@ def weight_fit(
     >>> from dendrocap import plot
     >>> amplitudes_mv = np.random.default_rng(1).gamma(1.5, 0.4, size=300)
     >>> fit = dc.fit_weights(amplitudes_mv, 3000, n_bootstrap=10)
-    >>> figure = plot.weight_fit(fit, dc.capacity_report(fit))
+    >>> figure = plot.weight_fit(fit, dc.capacity_report(fit, accuracy="fast"))
     >>> figure.axes[1].get_xlabel()
     'EPSP amplitude (mV)'
     """
@@ -63,6 +65,7 @@ def weight_fit(
         _draw_silent(silent, fit)
         _draw_density(density, fit, others)
         _draw_branches(branches, report)
+        figure.suptitle(report.title, fontsize=9)
         if caption:
             figure.supxlabel("\n".join(textwrap.wrap(caption, 132)), fontsize=6.8, x=0.02, ha="left", color="0.25")
     return figure
@@ -74,7 +77,7 @@ def _draw_silent(axes: Any, fit: WeightFit) -> None:
     if np.isfinite(p0.low) and p0.low < p0.high:
         axes.errorbar([0.0], [p0.value], [[p0.value - p0.low], [p0.high - p0.value]], color="0.1", capsize=3)
     if np.isfinite(fit.observed_fraction):
-        axes.plot([-0.42, 0.42], [1.0 - fit.observed_fraction] * 2, color="0.35", lw=1.4, ls=":")
+        axes.plot([-0.5, 0.5], [1.0 - fit.observed_fraction] * 2, color="0.35", lw=1.4, ls=":")
         axes.annotate("not seen", (0.0, 1.0 - fit.observed_fraction), (0, 6), textcoords="offset points",
                       ha="center", fontsize=6.5, color="0.35")  # fmt: skip
     axes.set(xlim=(-0.6, 0.6), ylim=(0.0, 1.0))
@@ -111,15 +114,11 @@ def _draw_branches(axes: Any, report: CapacityReport) -> None:
     reach = (inputs.mean() - 3.5 * inputs.std(), inputs.mean() + 3.5 * inputs.std())
     x = np.linspace(min(reach[0], -0.3 * scale), max(reach[1], 1.2 * scale), 500)
     axes.plot(x, scale * report.nonlinearity(x / scale), color=FIT, label="g")
-    axes.set(ylabel="branch output g (mV)", xlabel="summed branch input (mV)")
+    axes.set(ylabel="branch output g (local mV)", xlabel="summed branch input (local mV)")
     top = scale * float(np.max(report.nonlinearity(x / scale)))
     axes.set_ylim(0.0, 1.4 * top)  # leaves room for the legend
     axes.set_xlim(x[0], x[-1])
     behind(axes, x, inputs.pdf(x), BRANCHES, "branch inputs")
-    state = "" if report.reachable else f"\nnearest neuron, $p_0 = {report.silent_fraction:.3f}$"
-    axes.set_title(
-        rf"$\alpha_c = {report.alpha_c:.1f}$, {report.bits_per_synapse:.1f} bit per synapse{state}", fontsize=7.5
-    )
 
 
 def solver_weights(rows: Sequence[Mapping[str, Any]], *, figure: Figure | None = None) -> Figure:

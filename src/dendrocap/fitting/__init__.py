@@ -7,13 +7,29 @@ from dendrocap.fitting.amplitudes import WeightFit, fit_weights
 from dendrocap.fitting.bootstrap import Interval
 from dendrocap.fitting.capacity_report import CapacityReport, capacity_report
 from dendrocap.fitting.dendritic_curve import NonlinearityFit, fit_nonlinearity
+from dendrocap.fitting.morphology import (
+    BranchGroup,
+    GroupShare,
+    ReconstructedNeuron,
+    cell_from_morphology,
+    group_shares,
+)
+from dendrocap.fitting.recovery import Recovery, recover_curves, recover_synapses
 
 __all__ = [
+    "BranchGroup",
     "CapacityReport",
+    "GroupShare",
     "Interval",
     "NonlinearityFit",
+    "ReconstructedNeuron",
+    "Recovery",
     "WeightFit",
     "capacity_report",
+    "cell_from_morphology",
     "fit_nonlinearity",
     "fit_weights",
+    "group_shares",
+    "recover_curves",
+    "recover_synapses",
 ]

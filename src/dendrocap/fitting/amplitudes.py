@@ -39,9 +39,12 @@ class WeightFit(Displayed):
     ----------
     silent_fraction, W_star_mv, theta_d_mv, theta_s_mv : Interval
         Estimates with bootstrap percentile intervals; millivolts are those at the soma.
-    theta_s_sets_mv : tuple of (float, float)
+    theta_s_sets, theta_s_sets_mv : tuple of (float, float)
         All intervals of somatic thresholds that the data do not contradict. The one nearest to the estimate is that of
         ``theta_s_mv``, whose ends are NaN if there is none.
+    p_value : float
+        How often a neuron within reach of these dendrites would give data as far from all thresholds as these; NaN
+        without a bootstrap.
     B : float
         Shape: the silent fraction is H(-B).
     detected_fraction : float
@@ -75,7 +78,9 @@ class WeightFit(Displayed):
     W_star_mv: Interval
     theta_d_mv: Interval
     theta_s_mv: Interval
+    theta_s_sets: tuple[tuple[float, float], ...]
     theta_s_sets_mv: tuple[tuple[float, float], ...]
+    p_value: float
     B: float
     detected_fraction: float
     observed_fraction: float
@@ -94,6 +99,28 @@ class WeightFit(Displayed):
     task: TaskSpec
     units: Units
     replicates_mv: tuple[CapacityWeights, ...] = field(repr=False, compare=False)
+
+    @property
+    def compatible(self) -> bool:
+        """Whether a neuron with these dendrites may have the data: its silent fraction is reached, or nearly so."""
+        return self.dendrites.reachable or bool(self.theta_s_sets)
+
+    @property
+    def verdict(self) -> str:
+        """In words, whether dendrites of this kind can have these synapses, in the replica-symmetric estimate."""
+        wanted, reach = self.silent_fraction, self.dendrites.reach
+        spread = f" [{wanted.low:.3f}, {wanted.high:.3f}]" if wanted.low < wanted.high else ""
+        found = (
+            f"silent fraction {wanted.value:.3f}{spread}; somatic thresholds reach {reach.low:.3f} to {reach.high:.3f}"
+        )
+        rarest = self.p_value <= 2.0 / (len(self.replicates_mv) + 1)  # of which no smaller one can be told
+        chance = "" if math.isnan(self.p_value) else f" (p {'<' if rarest else '='} {self.p_value:.2g})"
+        if self.dendrites.reachable:
+            return f"within reach: {found}"
+        if self.compatible:
+            return f"compatible{chance}: {found}, and the data may come from within"
+        unknown = "; a bootstrap would tell whether that is chance" if math.isnan(self.p_value) else ""
+        return f"out of reach{chance}: {found}{unknown}"
 
     @property
     def W_star(self) -> float:
@@ -216,10 +243,10 @@ def fit_weights(
     shapes = bootstrap(rule, visible, n_bootstrap, np.random.default_rng(rng), step)
     repeated = tuple(CapacityWeights(again.B, again.W_star) for again in shapes)
     in_model = [CapacityWeights(again.B, float(units.weight(again.W_star))) for again in shapes]
-    theta_s_sets = compatible_thresholds(g, in_model, task, level)
+    allowed = compatible_thresholds(g, in_model, task, level)
     theta_d_mv = float(units.theta_d_mv(dendrites.theta_d))
     theta_s_mv = float(units.theta_s_mv(dendrites.theta_s))
-    theta_s_sets_mv = tuple((float(units.theta_s_mv(a)), float(units.theta_s_mv(b))) for a, b in theta_s_sets)
+    theta_s_sets_mv = tuple((float(units.theta_s_mv(a)), float(units.theta_s_mv(b))) for a, b in allowed.sets)
     theta_d_mv_per_mean_mv = float(units.theta_d_mv(task.f_in * units.weight(1.0)))  # theta_d = f_in W_bar
     seen = CapacityWeights(shape.B, shape.W_star).sf(threshold)
     return WeightFit(
@@ -227,7 +254,9 @@ def fit_weights(
         W_star_mv=interval(shape.W_star, [w.W_star for w in repeated], level),
         theta_d_mv=interval(theta_d_mv, [theta_d_mv_per_mean_mv * w.mean() for w in repeated], level),
         theta_s_mv=_nearest(theta_s_mv, theta_s_sets_mv),
+        theta_s_sets=allowed.sets,
         theta_s_sets_mv=theta_s_sets_mv,
+        p_value=allowed.p_value,
         B=shape.B,
         detected_fraction=float(seen),
         observed_fraction=math.nan if n_tested is None else visible.size / n_tested,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
 
@@ -51,6 +51,8 @@ class NonlinearityFit(Displayed):
         The data, sorted by x.
     sem : array or None
         Standard errors of y, if they are known.
+    fixed_scale : bool
+        Whether the scale was given.
 
     Examples
     --------
@@ -79,10 +81,44 @@ class NonlinearityFit(Displayed):
     x: Floats = field(repr=False, compare=False)
     y: Floats = field(repr=False, compare=False)
     sem: Floats | None = field(repr=False, compare=False, default=None)
+    fixed_scale: bool = False
 
     def predict(self, x: ArrayLike) -> Any:
         """The fitted curve in the units of the data."""
         return self.scale * self.nonlinearity(np.asarray(x, dtype=np.float64) / self.scale)
+
+    @property
+    def points_on_rise(self) -> int:
+        """Different x between a tenth and nine tenths of the rise; fewer than three do not show how steep it is.
+
+        A smooth curve is then too flat, and a capacity computed from it too small.
+        """
+        low, high = self.nonlinearity.range
+        if not math.isfinite(low + high):
+            return int(np.unique(self.x).size)
+        share = (self.predict(np.unique(self.x)) / self.scale - low) / (high - low)
+        return int(np.sum((share > 0.1) & (share < 0.9)))
+
+    @property
+    def noise(self) -> Floats:
+        """Standard deviation of each y about the curve: its standard error, or the scatter of all residuals."""
+        return np.full(self.x.size, self.rms_residual) if self.sem is None else self.sem
+
+    def resampled(self, rng: np.random.Generator) -> NonlinearityFit:
+        """The same fit to points drawn anew about the curve: what another measurement might have given.
+
+        Examples
+        --------
+        >>> x = np.linspace(0.5, 25.0, 20)
+        >>> noise = 0.5 * np.random.default_rng(1).standard_normal(20)
+        >>> fit = fit_nonlinearity(x, 15.0 * Polsky()(x / 15.0) + noise)
+        >>> again = [fit.resampled(np.random.default_rng(seed)).scale for seed in range(5)]
+        >>> bool(np.std(again) < 3.0 * fit.scale_error)
+        True
+        """
+        y = self.predict(self.x) + self.noise * rng.standard_normal(self.x.size)
+        fixed = self.scale if self.fixed_scale else None
+        return fit_nonlinearity(self.x, y, self.nonlinearity.name, sem=self.sem, scale=fixed)
 
 
 def fit_nonlinearity(
@@ -104,7 +140,8 @@ def fit_nonlinearity(
         Input and output. Repeated values of x are fine, and so is noise below zero.
     kind : {"polsky", "smooth", "tabulated"}
         Least squares within bounds (x_min in [0, 1], gamma in [0.5, 200]); the smooth rising curve of `Smooth`, for
-        curves of another shape; or interpolation of the mean of y at each x, which takes noise for slope.
+        curves of another shape, with the point (0, 0) if all x are positive; or interpolation of the mean of y at
+        each x, which takes noise for slope.
     sem : sequence of float, optional
         Standard error of each y: points count by 1 / sem^2, and a smooth curve leaves them as far as these allow.
     scale : float, optional
@@ -131,11 +168,8 @@ def fit_nonlinearity(
     if scale is not None:
         scale = real_number("scale", scale, 0.0, low_open=True)
     inputs, outputs, errors = _checked(x, y, sem, 4 - (scale is not None) if kind == "polsky" else 2)
-    if kind == "polsky":
-        return _polsky(inputs, outputs, errors, scale)
-    if kind == "smooth":
-        return _smooth(inputs, outputs, errors, scale)
-    return _table(inputs, outputs, errors, scale)
+    fitted = {"polsky": _polsky, "smooth": _smooth, "tabulated": _table}[kind](inputs, outputs, errors, scale)
+    return replace(fitted, fixed_scale=scale is not None)
 
 
 def _polsky(x: Floats, y: Floats, sem: Floats | None, fixed_scale: float | None) -> NonlinearityFit:
@@ -219,11 +253,15 @@ def _standard_errors(jacobian: Floats, sum_of_squares: float, at_bound: NDArray[
 
 
 def _smooth(x: Floats, y: Floats, sem: Floats | None, scale: float | None) -> NonlinearityFit:
+    at, value, error = x, y, sem
+    if x[0] > 0.0:  # no input, no output: a point that nobody measures
+        at, value = np.append(0.0, x), np.append(0.0, y)
+        error = None if sem is None else np.append(sem.min(), sem)
     if scale is None:
-        scale = float(Smooth(tuple(x), tuple(y), _tuple(sem)).range[1])
+        scale = float(Smooth(tuple(at), tuple(value), _tuple(error)).range[1])
         if scale <= 0.0:
             raise InvalidParameter("y is not allowed: the smooth curve among the points never becomes positive")
-    g = Smooth(tuple(x / scale), tuple(y / scale), _tuple(None if sem is None else sem / scale))
+    g = Smooth(tuple(at / scale), tuple(value / scale), _tuple(None if error is None else error / scale))
     residual = y - scale * g(x / scale)
     return _curve_fit(g, scale, x, y, sem, residual, max(x.size - g.freedom, 1.0))
 

@@ -28,6 +28,7 @@ from dendrocap.theory.replica_symmetric import CapacitySolution, symmetric_capac
 from dendrocap.theory.weight_distributions import CapacityWeights
 
 __all__ = [
+    "CompatibleThresholds",
     "DendriticExplanation",
     "LinearExplanation",
     "compatible_thresholds",
@@ -68,16 +69,22 @@ class DendriticExplanation(Displayed):
     reach: SilentRange
     solution: CapacitySolution
 
-    @property
-    def verdict(self) -> str:
-        """In words, whether the wanted silent fraction can be had."""
-        interval = f"[{self.reach.low:.4f}, {self.reach.high:.4f}]"
-        if self.reachable:
-            return f"reached; somatic thresholds give silent fractions in {interval}"
-        return (
-            f"out of reach: at theta_d = {self.theta_d:.4g} every somatic threshold gives a silent fraction in "
-            f"{interval}; the nearest is {self.solution.silent_fraction:.4f} at theta_s = {self.theta_s:.4g}"
-        )
+
+@dataclass(frozen=True)
+class CompatibleThresholds(Displayed):
+    """Somatic thresholds that the data do not contradict.
+
+    Attributes
+    ----------
+    sets : tuple of (float, float)
+        Intervals of theta_s, ascending; none if the data contradict all.
+    p_value : float
+        How often data of a neuron within reach would be as far from all thresholds as these: two-sided, at the
+        threshold that comes nearest; NaN without replicates.
+    """
+
+    sets: tuple[tuple[float, float], ...]
+    p_value: float
 
 
 @dataclass(frozen=True)
@@ -124,17 +131,17 @@ def explain_by_dendrites(g: Nonlinearity, weights: CapacityWeights, task: TaskSp
 
 def compatible_thresholds(
     g: Nonlinearity, replicates: Sequence[CapacityWeights], task: TaskSpec, level: float
-) -> tuple[tuple[float, float], ...]:
-    """Intervals of theta_s that the replicates of a fit do not contradict, ascending; none if they contradict all.
+) -> CompatibleThresholds:
+    """Intervals of theta_s that the replicates of a fit do not contradict, and how likely that is [theta-s-set].
 
     A threshold is kept if the difference between the silent fraction of a replicate and the one that the equations
-    give it at that threshold is positive in some replicates and negative in others, beyond the tails of ``level``
-    [theta-s-set]. As the silent fraction passes through a maximum, inverting each replicate would not do: many have no
-    solution and most have two.
+    give it at that threshold is positive in some replicates and negative in others, beyond the tails of ``level``. As
+    the silent fraction passes through a maximum, inverting each replicate would not do: many have no solution and
+    most have two.
     """
     usable = [weights for weights in replicates if SHAPE_LIMITS[1] > weights.B]
     if not usable:
-        return ()
+        return CompatibleThresholds((), math.nan)
     silent = np.array([weights.silent_fraction for weights in usable])
     theta_d = np.array([dendritic_threshold(weights, task.f_in) for weights in usable])
     grid = threshold_grid(g)
@@ -143,7 +150,10 @@ def compatible_thresholds(
     surface = np.array([[silent_fraction_or_nan(g, node, theta_s, task) for node in nodes] for theta_s in grid])
     excess = silent - _interpolated(nodes, surface, theta_d)
     low, high = np.quantile(excess, tails(level), axis=1)
-    return _where_both_signs(grid, low, high)
+    rarer = np.minimum(np.mean(excess <= 0.0, axis=1), np.mean(excess >= 0.0, axis=1))  # NaN rows count as none
+    # With n replicates nothing rarer than one in n + 1 can be said.
+    p_value = min(1.0, 2.0 * max(float(rarer.max()), 1.0 / (len(usable) + 1)))
+    return CompatibleThresholds(_where_both_signs(grid, low, high), p_value)
 
 
 def _interpolated(nodes: Floats, surface: Floats, at: Floats) -> Floats:

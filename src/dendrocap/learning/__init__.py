@@ -11,6 +11,7 @@ from dendrocap.learning.algorithms import Algorithm, EpochOutcome, Rule, Solver
 from dendrocap.learning.linear_oracle import LinearFeasibility, linear_feasibility
 from dendrocap.learning.local_rule import SGD, LocalRule, ThreeFactors, cross_entropy, soft_error, three_factors
 from dendrocap.learning.many import train_many
+from dendrocap.learning.perturbation import Perturbation, perturb
 from dendrocap.learning.recipe import Recipe
 from dendrocap.learning.robustness import NoisePoint, NoiseRobustness, noise_robustness
 from dendrocap.learning.schedules import Constant, ExponentialAnnealing, HalveOnPlateau, Pace, Schedule
@@ -87,6 +88,8 @@ __all__ = [
     "linear_feasibility",
     "load_run",
     "noise_robustness",
+    "perturb",
+    "Perturbation",
     "patterns_at_load",
     "save_run",
     "soft_error",

@@ -178,7 +178,7 @@ class Smooth(PiecewiseCubic):
 
     Capacity grows with the mean of g'^2, so that a curve through noisy points has far too much of it. This one leaves
     the points as far as their errors allow: its slope is piecewise linear, never negative, and changes as little as the
-    data allow, relative to its own size [smooth-curve].
+    data allow, with more freedom where it is steep [smooth-curve].
 
     Parameters
     ----------

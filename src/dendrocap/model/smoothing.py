@@ -16,7 +16,10 @@ Floats = NDArray[np.float64]
 FEWEST = 6  # points, without errors: fewer leave nothing from which to tell noise
 N_CELLS = 40
 N_ROUNDS = 3  # of weighing changes of slope by the slope itself; the curve hardly moves after two
-FLOOR = 0.15  # slopes below this share of the mean slope count as this: elsewhere the penalty would have no bound
+# A steep part may bend more than in proportion. For simulated curves of 16, 32 and 64 points capacities are off by +12,
+# -2 and 0 % with power 1.5, by +7, -6 and -3 % with this one, and by +2, -9 and -4 % with 1.2.
+POWER = 1.35
+FLOOR = 0.3  # slopes below this share of the mean slope count as this: elsewhere the penalty would have no bound
 
 
 class MonotoneCurve(NamedTuple):
@@ -32,8 +35,8 @@ class MonotoneCurve(NamedTuple):
 def monotone_curve(x: Floats, y: Floats, sem: Floats | None) -> MonotoneCurve:
     """The curve of smallest chi^2 + penalty whose slope is never negative [smooth-curve]; ``x`` ascends.
 
-    The penalty is the integral of (s' / s)^2 over the slope s of the previous round, so that a steep part may bend
-    as much, in proportion, as a flat one. How much it counts is chosen for the curve without the bound on its slope, by
+    The penalty is the integral of s'^2 / s_0^2.7 with the slope s_0 of the previous round, so that a steep part may
+    bend more than a flat one. How much it counts is chosen for the curve without the bound on its slope, by
     Mallows' criterion if errors are known and by Akaike's, corrected for few points, if they are not.
     """
     from scipy.optimize import nnls
@@ -60,7 +63,7 @@ def monotone_curve(x: Floats, y: Floats, sem: Floats | None) -> MonotoneCurve:
     slopes, first, freedom = np.ones(edges.size), 0.0, 0.0
     for _ in range(N_ROUNDS):
         size = 0.5 * (slopes[1:] + slopes[:-1]) + FLOOR
-        L = np.diff(np.eye(edges.size), axis=0) / (size * np.sqrt(widths))[:, None]
+        L = np.diff(np.eye(edges.size), axis=0) / (size**POWER * np.sqrt(widths))[:, None]
         L = np.column_stack([np.zeros(widths.size), L])
         strength, freedom = _strength(A, target, L, n, unseen, known=sem is not None)
         # The intercept may have either sign: it is the difference of two numbers that may not.

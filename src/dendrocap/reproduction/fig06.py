@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dendrocap.errors import ConvergenceError, NoSolution
 from dendrocap.experiments.song2005_fit import (
     PRINTED,
     READING_ATTENUATED,
@@ -15,12 +16,12 @@ from dendrocap.experiments.song2005_fit import (
     READING_W_STAR,
     compare_with_paper,
 )
-from dendrocap.figures.style import AXIS_LABELS, PALETTE, drawing
+from dendrocap.figures.style import AXIS_LABELS, ONE_STEP, PALETTE, drawing
 from dendrocap.model import NeuronSpec, Polsky, ReLU, Tabulated
 from dendrocap.reproduction.claims import Measured
 from dendrocap.reproduction.paper_figure import PaperFigure, Records, Tables
 from dendrocap.reproduction.run_size import RunSize
-from dendrocap.theory import CapacityWeights
+from dendrocap.theory import CapacityWeights, critical_capacity
 from dendrocap.theory.parameter_grids import capacity_points
 
 if TYPE_CHECKING:
@@ -28,12 +29,13 @@ if TYPE_CHECKING:
 
 __all__ = ["FIGURE", "TABLES", "draw", "measure", "tables"]
 
-TABLES = READINGS, HISTOGRAM, DENSITY, RIVALS, THETA_S, FIT = (
+TABLES = READINGS, HISTOGRAM, DENSITY, RIVALS, THETA_S, BROKEN, FIT = (
     "fig6_readings",
     "fig6_histogram",
     "fig6_density",
     "fig6_rivals",
     "fig6_theta_s",
+    "fig6_theta_s_broken",
     "fig6_fit",
 )
 
@@ -77,6 +79,7 @@ def tables(size: RunSize, records: Records) -> Tables:
         DENSITY: pd.DataFrame(density),
         RIVALS: pd.DataFrame([{"name": c.name, "aic": c.aic, "delta_aic": c.delta_aic} for c in fit.comparison]),
         THETA_S: pd.DataFrame(scan),
+        BROKEN: pd.DataFrame(_with_broken_symmetry(own_theta_d)),
         FIT: pd.DataFrame(
             [
                 {
@@ -95,6 +98,20 @@ def tables(size: RunSize, records: Records) -> Tables:
             ]
         ),
     }
+
+
+def _with_broken_symmetry(theta_d: float) -> list[dict[str, float]]:
+    """Silent fractions with one step of symmetry breaking, for branches of the paper's length."""
+    branch_size = PRINTED.units.n_inputs / PRINTED.units.n_branches
+    rows = []
+    for theta_s in np.linspace(0.02, 0.98, 33):
+        spec = NeuronSpec(PRINTED.nonlinearity, theta_d, float(theta_s))
+        try:
+            found = critical_capacity(spec, PRINTED.task, rsb=1, branch_size=branch_size)
+        except (ConvergenceError, NoSolution):
+            continue
+        rows.append({"theta_s": float(theta_s), "silent_fraction": found.silent_fraction, "alpha_c": found.alpha_c})
+    return rows
 
 
 def draw(tables: Tables) -> Figure:
@@ -126,17 +143,27 @@ def draw(tables: Tables) -> Figure:
         left.set_xlim(0.0, float(density.epsp_mv.max()))
         left.set_ylim(bottom=0.0)
         left.set(xlabel=AXIS_LABELS["epsp_mv"], ylabel=AXIS_LABELS["density_mv"])
-        left.set_title(
-            rf"silent fraction $p_0 = {fit.p0:g}$ as in the paper; {100 * fit.not_seen:.1f} % of pairs not connected",
-            fontsize=7.5,
-        )
         left.legend(fontsize=7)
         scan = tables[THETA_S]
-        right.plot(scan.theta_s, scan.silent_fraction, color=PALETTE[Polsky.name])
-        right.axhline(fit.printed_p0, color="0.4", ls="--", lw=1.0, label=f"printed {fit.printed_p0:g}")
-        right.set(xlabel=AXIS_LABELS["theta_s"], ylabel=AXIS_LABELS["silent_fraction"])
-        right.set_title(rf"at the printed $\theta_d$ = {scan.theta_d_mv.iloc[0]:.2f} mV", fontsize=7.5)
-        right.legend(fontsize=7, loc="lower center")
+        colour, broken = PALETTE[Polsky.name], tables[BROKEN]
+        label = f"replica symmetric, at most {scan.silent_fraction.max():.3f}"
+        right.plot(scan.theta_s, scan.silent_fraction, color=colour, label=label)
+        right.plot(
+            broken.theta_s, broken.silent_fraction, color=colour, ls=ONE_STEP["ls"], label="one step of breaking"
+        )
+        right.axhline(fit.printed_p0, color="0.4", ls=":", lw=1.0, label=f"printed {fit.printed_p0:g}")
+        readings = tables[READINGS].set_index("label")
+        for label, mark in ((READING_MODEL, "s"), (READING_MILLIVOLTS, "^"), (READING_ATTENUATED, "o")):
+            one = readings.loc[label]
+            words = label.removeprefix("printed, ").replace("sqrt(K)", r"$\sqrt{K}$").replace("theta_s", r"$\theta_s$")
+            right.plot([one.theta_s], [one.silent_fraction], mark, color="0.2", ms=4.0, label=words)
+        right.set(xlabel=AXIS_LABELS["theta_s"], ylabel=AXIS_LABELS["silent_fraction"], ylim=(0.0, 1.0))
+        right.legend(fontsize=6.5, loc="center", bbox_to_anchor=(0.5, 0.52))
+        figure.suptitle(
+            rf"Song et al. (2005): {fit.amplitudes:.0f} EPSPs, {100 * fit.not_seen:.0f} % of pairs not connected; "
+            rf"fit at $p_0 = {fit.p0:g}$, printed $\theta_d$ = {scan.theta_d_mv.iloc[0]:.2f} mV",
+            fontsize=8.5,
+        )
     return figure
 
 

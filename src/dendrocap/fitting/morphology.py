@@ -1,0 +1,410 @@
+"""A neuron from its reconstruction: branches by type, with their number, length and synapses."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dendrocap.display import Displayed
+from dendrocap.errors import CorruptData, InvalidParameter, MissingExtra
+from dendrocap.model import Branches, DendriticNeuron, NeuronSpec, Nonlinearity, Polsky, TaskSpec
+from dendrocap.theory import Capacity, capacity
+from dendrocap.validation import choice, real_number, refuse
+
+__all__ = ["BranchGroup", "GroupShare", "ReconstructedNeuron", "cell_from_morphology", "group_shares"]
+
+Floats = NDArray[np.float64]
+
+BASAL, TRUNK, OBLIQUE, TUFT = GROUPS = ("basal", "apical trunk", "apical oblique", "apical tuft")
+FORMATS = (".swc", ".asc", ".h5")
+# Where the smaller of two daughters carries at least this share of what lies beyond, the apical trunk ends.
+MAIN_FORK = 0.25
+COLOURS_OF_A_TERMINAL = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@dataclass(frozen=True)
+class BranchGroup(Displayed):
+    """Like branches of a reconstruction.
+
+    Attributes
+    ----------
+    name : str
+        "basal", "apical trunk", "apical oblique" or "apical tuft".
+    n_branches : int
+        How many there are.
+    length_um : float
+        Of all of them together.
+    n_synapses : int
+        On all of them together.
+    nonlinearity, theta_d, f_in
+        Of its branches; ``f_in`` of None is that of the task.
+
+    Examples
+    --------
+    >>> BranchGroup("basal", 20, 2400.0, 2400, Polsky(), 0.05, None).synapses_per_branch
+    120.0
+    """
+
+    _displayed = ("name", "n_branches", "length_um", "n_synapses", "theta_d", "f_in")
+
+    name: str
+    n_branches: int
+    length_um: float
+    n_synapses: int
+    nonlinearity: Nonlinearity
+    theta_d: float
+    f_in: float | None
+
+    @property
+    def synapses_per_branch(self) -> float:
+        """Mean number of synapses of a branch."""
+        return self.n_synapses / self.n_branches
+
+
+@dataclass(frozen=True)
+class ReconstructedNeuron(DendriticNeuron):
+    """A neuron whose branches are those of a reconstruction; `capacity` takes it like any other.
+
+    Attributes
+    ----------
+    groups : tuple of BranchGroup
+        Its branches by type.
+    source : str
+        Name of the file.
+    remarks : tuple of str
+        What the reader of the file complained about; nothing was repaired.
+    outlines : tuple of (str, array)
+        For drawing: the group of each section and its points, in micrometres; the soma is a single point.
+
+    Examples
+    --------
+    >>> from dendrocap.datasets import example_cell
+    >>> cell = cell_from_morphology(example_cell(), synapses_per_um=2.0)
+    >>> [(group.name, group.n_branches, group.n_synapses) for group in cell.groups]
+    [('basal', 2, 431), ('apical trunk', 1, 400), ('apical tuft', 2, 400)]
+    """
+
+    groups: tuple[BranchGroup, ...] = ()
+    source: str = ""
+    remarks: tuple[str, ...] = ()
+    outlines: tuple[tuple[str, Floats], ...] = field(default=(), repr=False, compare=False)
+
+    @property
+    def length_um(self) -> float:
+        """Length of all its dendrites."""
+        return math.fsum(group.length_um for group in self.groups)
+
+    @property
+    def summary(self) -> str:
+        """Size of the cell in one line.
+
+        Examples
+        --------
+        >>> from dendrocap.datasets import example_cell
+        >>> cell_from_morphology(example_cell(), synapses_per_um=2.0).summary
+        'example.swc: 5 branches, 0.615 mm of dendrite, 1,231 synapses'
+        """
+        return (
+            f"{self.source}: {self.n_branches} branches, {self.length_um / 1000.0:.3g} mm of dendrite, "
+            f"{self.n_inputs:,} synapses"
+        )
+
+    def with_thresholds(self, theta_d: float, theta_s: float) -> ReconstructedNeuron:
+        """The same cell with other thresholds, the dendritic one in all groups."""
+        groups = tuple(replace(group, theta_d=theta_d) for group in self.groups)
+        return _neuron(groups, theta_s, self.source, self.remarks, self.outlines)
+
+    def without(self, name: str) -> ReconstructedNeuron:
+        """The same cell without a group of branches.
+
+        Examples
+        --------
+        >>> from dendrocap.datasets import example_cell
+        >>> cell = cell_from_morphology(example_cell(), synapses_per_um=2.0)
+        >>> cell.without("basal").n_branches
+        3
+        """
+        choice("name", name, [group.name for group in self.groups])
+        left = tuple(group for group in self.groups if group.name != name)
+        if not left:
+            raise refuse("name", name, "one of several groups: without it nothing would be left")
+        return _neuron(left, self.spec.theta_s, self.source, self.remarks, self.outlines)
+
+
+@dataclass(frozen=True)
+class GroupShare(Displayed):
+    """What a group of branches adds to a cell.
+
+    Attributes
+    ----------
+    group : BranchGroup
+        The branches.
+    silent_fraction : float
+        Of its synapses, at capacity.
+    without : Capacity or None
+        Capacity of the cell without it; None if nothing else is left.
+
+    Examples
+    --------
+    >>> from dendrocap.datasets import example_cell
+    >>> cell = cell_from_morphology(example_cell(), synapses_per_um=2.0)
+    >>> found = dict((share.group.name, share) for share in group_shares(cell, accuracy="fast")[1])
+    >>> found["basal"].without.n_patterns < 1000
+    True
+    """
+
+    group: BranchGroup
+    silent_fraction: float
+    without: Capacity | None
+
+
+def cell_from_morphology(
+    path: str | Path,
+    *,
+    synapses_per_um: float = 1.0,
+    branches: str = "sections",
+    nonlinearity: Nonlinearity | None = None,
+    theta_d: float = 0.05,
+    theta_s: float = 0.5,
+    f_in: float | None = None,
+    kinds: Mapping[str, Mapping[str, Any]] | None = None,
+) -> ReconstructedNeuron:
+    """A neuron from a reconstructed morphology: its dendrites become groups of branches, by type.
+
+    Parameters
+    ----------
+    path : path
+        SWC, Neurolucida ASC or H5, read by MorphIO (extra ``morphology``).
+    synapses_per_um : float
+        Excitatory synapses per micrometre of dendrite.
+    branches : {"sections", "terminal"}
+        What counts as a branch: every stretch between two forks, or only those that end.
+    nonlinearity, theta_d, f_in
+        Of all branches; Polsky() if no g is given, and the task's coding level if no f_in.
+    theta_s : float
+        Somatic threshold.
+    kinds : mapping, optional
+        What differs by type: ``{"apical tuft": {"theta_d": 0.1, "synapses_per_um": 0.5}}``. Keys of the inner mappings
+        are nonlinearity, theta_d, f_in and synapses_per_um.
+
+    Returns
+    -------
+    ReconstructedNeuron
+        What `capacity` takes.
+
+    Raises
+    ------
+    CorruptData
+        If the file cannot be read or holds no dendrites. Nothing is repaired.
+
+    Notes
+    -----
+    Types are those of the file, basal and apical. The apical trunk is followed from the soma along the larger daughter
+    of each fork; what leaves it is oblique. It ends where the smaller daughter carries a quarter of all that lies
+    beyond; from there on the dendrite is tuft. Branches of a group are taken as equally long.
+
+    Examples
+    --------
+    >>> from dendrocap import capacity
+    >>> from dendrocap.datasets import example_cell
+    >>> cell = cell_from_morphology(example_cell(), synapses_per_um=2.0, kinds={"basal": {"theta_d": 0.1}})
+    >>> cell.n_branches, cell.n_inputs, cell.groups[0].theta_d
+    (5, 1231, 0.1)
+    >>> capacity(cell, accuracy="fast").n_patterns > 1000
+    True
+    """
+    choice("branches", branches, ("sections", "terminal"))
+    usual = {
+        "nonlinearity": Polsky() if nonlinearity is None else nonlinearity,
+        "theta_d": theta_d,
+        "f_in": f_in,
+        "synapses_per_um": synapses_per_um,
+    }
+    special = _checked_kinds(kinds or {}, usual)
+    source = Path(path)
+    sections, soma, remarks = _read(source)
+    outlines = (("soma", soma[None, :]), *((name, points) for name, points, _ in sections))
+    groups = []
+    for name in GROUPS:
+        lengths = [
+            _length(points) for kind, points, ends in sections if kind == name and (ends or branches != "terminal")
+        ]
+        if not lengths:
+            continue
+        own = {**usual, **special.get(name, {})}
+        density = real_number("synapses_per_um", own.pop("synapses_per_um"), 0.0, low_open=True)
+        length = math.fsum(lengths)
+        n_synapses = round(density * length)
+        if n_synapses < len(lengths):
+            raise InvalidParameter(
+                f"synapses_per_um = {density:g} is not allowed: the {len(lengths)} branches of the group {name!r}, "
+                f"{length:.0f} um long, would have {n_synapses} synapses; each needs one"
+            )
+        groups.append(BranchGroup(name, len(lengths), length, n_synapses, **own))
+    missing = set(special) - {group.name for group in groups}
+    if missing:
+        raise InvalidParameter(f"{source.name} has no branches of kind {', '.join(sorted(missing))}: kinds names them")
+    return _neuron(tuple(groups), theta_s, source.name, remarks, outlines)
+
+
+def group_shares(
+    cell: ReconstructedNeuron,
+    task: TaskSpec | None = None,
+    *,
+    accuracy: str = "fast",
+    seed: int = 0,
+    callback: Callable[[], object] | None = None,
+) -> tuple[Capacity, list[GroupShare]]:
+    """Capacity of a cell, and what each group of its branches adds: capacity without it, and its silent synapses.
+
+    ``callback`` is called after each capacity.
+
+    Examples
+    --------
+    >>> from dendrocap.datasets import example_cell
+    >>> cell = cell_from_morphology(example_cell(), synapses_per_um=2.0)
+    >>> whole, shares = group_shares(cell)
+    >>> [share.group.name for share in shares if share.without.n_patterns < whole.n_patterns]
+    ['basal', 'apical trunk', 'apical tuft']
+    """
+    whole = capacity(cell, task, accuracy=accuracy, seed=seed)
+    silent = [kind.silent_fraction for kind in whole.populations]
+    if len(silent) != len(cell.groups):  # alike branches, perhaps split into on and off ones
+        silent = [whole.silent_fraction] * len(cell.groups)
+    tell = callback or (lambda: None)
+    tell()
+    shares = []
+    for group, fraction in zip(cell.groups, silent, strict=True):
+        without = None
+        if len(cell.groups) > 1:
+            without = capacity(cell.without(group.name), task, accuracy=accuracy, seed=seed)
+            tell()
+        shares.append(GroupShare(group, fraction, without))
+    return whole, shares
+
+
+def _neuron(
+    groups: tuple[BranchGroup, ...],
+    theta_s: float,
+    source: str,
+    remarks: tuple[str, ...],
+    outlines: tuple[tuple[str, Floats], ...],
+) -> ReconstructedNeuron:
+    """Groups of branches as a neuron; a single one is left free to split into on and off branches."""
+    K = sum(group.n_branches for group in groups)
+    N = sum(group.n_synapses for group in groups)
+    first = groups[0]
+    if len(groups) == 1 and first.f_in is None:
+        spec = NeuronSpec(first.nonlinearity, first.theta_d, theta_s)
+    else:
+        spec = NeuronSpec(
+            theta_s=theta_s,
+            populations=tuple(
+                Branches(group.nonlinearity, group.theta_d, group.n_branches / K, group.synapses_per_branch, group.f_in)
+                for group in groups
+            ),
+        )
+    return ReconstructedNeuron(spec, N, K, 1, groups, source, remarks, outlines)
+
+
+def _checked_kinds(kinds: Mapping[str, Mapping[str, Any]], usual: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    for name, own in kinds.items():
+        choice("kind", name, GROUPS)
+        for key in own:
+            choice(f"kinds[{name!r}]", key, tuple(usual))
+    return {name: dict(own) for name, own in kinds.items()}
+
+
+def _read(path: Path) -> tuple[list[tuple[str, Floats, bool]], Floats, tuple[str, ...]]:
+    """Dendritic sections of a file: group, points and whether they end; the soma; and the remarks of the reader."""
+    if path.suffix.lower() not in FORMATS:
+        raise refuse("path", str(path), f"a file of reconstruction: {', '.join(FORMATS)}")
+    if not path.is_file():
+        raise CorruptData(f"there is no file {path}")
+    try:
+        import morphio
+    except ImportError:
+        raise MissingExtra("reconstructions need MorphIO: pip install 'dendrocap[morphology]'") from None
+    collected = morphio.WarningHandlerCollector()
+    try:
+        morphology = morphio.Morphology(str(path), warning_handler=collected)
+    except (morphio.MorphioError, RuntimeError, ValueError, OSError) as error:
+        raise CorruptData(f"{path.name}: {_in_words(str(error))}") from None
+    remarks = tuple(_plain(str(emission.warning.msg())) for emission in collected.get_all())
+    apical = morphio.SectionType.apical_dendrite
+    sections: list[tuple[str, Floats, bool]] = []
+    for root in morphology.root_sections:
+        if root.type == morphio.SectionType.basal_dendrite:
+            sections += [_section(BASAL, one) for one in root.iter()]
+        elif root.type == apical:
+            sections += _apical(root)
+    if not sections:
+        kinds = ", ".join(sorted({one.type.name for one in morphology.sections})) or "nothing"
+        raise CorruptData(
+            f"{path.name} holds no dendrites, only {kinds}: basal dendrites have type 3 and apical ones type 4 in SWC"
+        )
+    for _, points, _ in sections:
+        if not np.all(np.isfinite(points)):
+            raise CorruptData(f"{path.name}: a point of a dendrite is not finite; correct the file")
+    if math.fsum(_length(points) for _, points, _ in sections) == 0.0:
+        raise CorruptData(f"{path.name}: the dendrites have no length; correct the file")
+    return sections, np.array(morphology.soma.center, dtype=np.float64), remarks
+
+
+def _apical(root: Any) -> list[tuple[str, Floats, bool]]:
+    """An apical tree cut into trunk, obliques and tuft."""
+    beyond = {one.id: 0.0 for one in root.iter()}
+    for one in reversed(list(root.iter())):  # daughters come after their parents
+        beyond[one.id] = _length(np.asarray(one.points)) + sum(beyond[child.id] for child in one.children)
+    found = []
+    here = root
+    while True:
+        found.append(_section(TRUNK, here))
+        daughters = sorted(here.children, key=lambda child: beyond[child.id], reverse=True)
+        if len(daughters) < 2:
+            if not daughters:
+                return found
+            here = daughters[0]
+            continue
+        total = sum(beyond[child.id] for child in daughters)
+        if beyond[daughters[1].id] >= MAIN_FORK * total:
+            return found + [_section(TUFT, one) for child in daughters for one in child.iter()]
+        found += [_section(OBLIQUE, one) for child in daughters[1:] for one in child.iter()]
+        here = daughters[0]
+
+
+def _section(group: str, section: Any) -> tuple[str, Floats, bool]:
+    return group, np.array(section.points, dtype=np.float64), not section.children
+
+
+def _length(points: Floats) -> float:
+    return float(np.sum(np.linalg.norm(np.diff(points, axis=0), axis=1)))
+
+
+def _plain(text: str) -> str:
+    return " ".join(COLOURS_OF_A_TERMINAL.sub("", text).split())
+
+
+def _in_words(text: str) -> str:
+    """What MorphIO refuses, with a way out where there is one."""
+    plain = _plain(text)
+    line = re.search(r":(\d+):error", plain)
+    where = f"line {line.group(1)}: " if line else ""
+    if "soma bifurcation" in plain:
+        return (
+            f"{where}the soma is drawn as points that fork, which is neither a point, three points nor a contour in a "
+            "row; replace it by a single point of type 1 with the dendrites attached to it. Nothing was repaired"
+        )
+    reason = re.sub(r"\S*/\S+:\d+:(error|warning)", "", plain).strip() or "the file cannot be read"
+    return f"{where}{_cut(reason)}; correct the file: nothing was repaired"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 160 else text[:159] + "…"

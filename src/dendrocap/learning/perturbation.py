@@ -1,0 +1,142 @@
+"""Experiments on a trained neuron: inhibition blocked, synapses that fail, dendrites without their NMDA part."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dendrocap.display import Displayed
+from dendrocap.errors import InvalidParameter
+from dendrocap.learning.storage import SavedRun
+from dendrocap.learning.training import TrainingResult
+from dendrocap.model import Custom, DendriticNeuron, LinearNeuron, Nonlinearity
+from dendrocap.model.patterns import PackedPatterns, binary_patterns
+from dendrocap.model.seeds import Seed, generator_for
+from dendrocap.numerics.statistics import standard_error
+from dendrocap.validation import real_number, whole_number
+
+__all__ = ["Perturbation", "perturb"]
+
+
+@dataclass(frozen=True)
+class Perturbation(Displayed):
+    """What a trained neuron does after an intervention.
+
+    Attributes
+    ----------
+    words : str
+        The intervention.
+    misses : float
+        Share of the patterns with label 1 to which the neuron is silent.
+    false_alarms : float
+        Share of the patterns with label 0 to which it fires.
+    misses_before, false_alarms_before : float
+        The same without the intervention.
+    standard_error : float
+        Of the larger of both, over samples of the synapses that fail; 0 if nothing is random.
+
+    Examples
+    --------
+    >>> Perturbation("nothing", 0.0, 0.0, 0.0, 0.0, 0.0).misses
+    0.0
+    """
+
+    words: str
+    misses: float
+    false_alarms: float
+    misses_before: float
+    false_alarms_before: float
+    standard_error: float
+
+
+def perturb(
+    result: TrainingResult | SavedRun,
+    inputs: ArrayLike | PackedPatterns,
+    labels: ArrayLike,
+    *,
+    theta_d: float = 0.0,
+    theta_s: float = 0.0,
+    failures: float = 0.0,
+    nmda_block: float = 0.0,
+    samples: int = 20,
+    seed: Seed = None,
+) -> Perturbation:
+    """Misses and false alarms of a trained neuron whose inhibition, synapses or dendrites are changed.
+
+    Parameters
+    ----------
+    result : TrainingResult or SavedRun
+        Of `train` or `solve`, or read back from disk.
+    inputs, labels : arrays
+        The patterns that it learned.
+    theta_d, theta_s : float
+        Relative change of the dendritic and of the somatic threshold: -0.25 blocks a quarter of that inhibition.
+    failures : float
+        Share of the synapses that are silent, drawn at random ``samples`` times.
+    nmda_block : float
+        Share of the supralinear part of g that is lost: at 1 branches add up their inputs and saturate, no more.
+    samples : int
+        Draws of the synapses that fail.
+    seed : int, SeedSequence, Generator or None
+        Source of these draws.
+
+    Examples
+    --------
+    >>> from dendrocap import DendriticNeuron, NeuronSpec, Polsky, random_patterns, solve
+    >>> neuron = DendriticNeuron(NeuronSpec(Polsky(), theta_d=0.1, theta_s=0.5), n_inputs=99, n_branches=9)
+    >>> patterns = random_patterns(60, 99, rng=0)
+    >>> result = solve(neuron, *patterns, seed=0)
+    >>> blocked = perturb(result, *patterns, theta_d=-0.5)
+    >>> blocked.false_alarms > blocked.false_alarms_before == 0.0
+    True
+    """
+    theta_d, theta_s = (real_number(name, value, -1.0) for name, value in (("theta_d", theta_d), ("theta_s", theta_s)))
+    failures, nmda_block = (
+        real_number(name, value, 0.0, 1.0) for name, value in (("failures", failures), ("nmda_block", nmda_block))
+    )
+    samples = whole_number("samples", samples, 1)
+    neuron = result.neuron
+    patterns = binary_patterns(inputs, labels, neuron.n_inputs)
+    if not 0 < patterns.labels.sum() < patterns.labels.size:
+        raise InvalidParameter("labels are not allowed: there must be patterns of both labels")
+    changed = _changed(neuron, theta_d, theta_s, nmda_block)
+    flat = neuron.flat_weights(result.weights)
+    rng = generator_for("noise", seed)
+
+    def rates(one: DendriticNeuron, weights: NDArray[np.float64]) -> tuple[float, float]:
+        fires = np.asarray(one.predict(weights, patterns.dense), dtype=bool)
+        wanted = patterns.labels.astype(bool)
+        return float(np.mean(~fires[wanted])), float(np.mean(fires[~wanted]))
+
+    before = rates(neuron, flat)
+    draws = samples if failures > 0.0 else 1
+    after = np.array([rates(changed, flat * (rng.random(flat.size) >= failures)) for _ in range(draws)])
+    scatter = max(standard_error(list(column)) for column in after.T) if draws > 1 else 0.0
+    words = [f"{name} {100.0 * value:+g} %" for name, value in (("theta_d", theta_d), ("theta_s", theta_s)) if value]
+    words += [f"{100.0 * failures:g} % of synapses fail"] * bool(failures)
+    words += [f"{100.0 * nmda_block:g} % of the NMDA part blocked"] * bool(nmda_block)
+    misses, false_alarms = (float(rate) for rate in after.mean(axis=0))
+    return Perturbation(", ".join(words) or "nothing", misses, false_alarms, *before, scatter)
+
+
+def _changed(neuron: DendriticNeuron, theta_d: float, theta_s: float, nmda_block: float) -> DendriticNeuron:
+    """The neuron with other thresholds and a flatter g."""
+    if isinstance(neuron, LinearNeuron):
+        if theta_s or nmda_block:
+            raise InvalidParameter("theta_s and nmda_block are not allowed: a neuron without dendrites has neither")
+        return LinearNeuron((1.0 + theta_d) * neuron.theta_d, neuron.n_inputs)
+    spec = neuron.spec
+    if spec.populations:
+        raise InvalidParameter("result is not allowed: branches of several kinds are not perturbed here")
+    g = _flatter(neuron.nonlinearity, nmda_block)
+    return replace(neuron, spec=type(spec)(g, (1.0 + theta_d) * neuron.theta_d, (1.0 + theta_s) * spec.theta_s))
+
+
+def _flatter(g: Nonlinearity, share: float) -> Nonlinearity:
+    """g with a share of what exceeds, or falls short of, plain summation up to its largest value taken away."""
+    if share == 0.0:
+        return g
+    low, high = g.range
+    return Custom(lambda x: (1.0 - share) * g(x) + share * np.clip(x, max(low, 0.0), high))

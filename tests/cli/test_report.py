@@ -1,0 +1,79 @@
+"""``dendrocap report`` and ``dendrocap perturb``."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from dendrocap import NeuronSpec, Polsky, TaskSpec, Units, critical_capacity
+from dendrocap.cli import app
+from dendrocap.datasets import example_cell
+
+runner = CliRunner()
+
+
+def run(*arguments):
+    return runner.invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def files(tmp_path, rng):
+    x = np.linspace(0.5, 24.0, 30)
+    y = 15.0 * Polsky(0.2, 20.0)(x / 15.0) + 0.3 * rng.standard_normal(x.size)
+    curve, epsp = tmp_path / "curve.csv", tmp_path / "epsp.csv"
+    lines = [f"{a},{b},0.3" for a, b in zip(x, y, strict=True)]
+    curve.write_text("expected (mV),recorded (mV),SEM (mV)\n" + "\n".join(lines))
+    truth = critical_capacity(NeuronSpec(Polsky(0.2, 20.0), 0.045, 0.1), TaskSpec(0.05, 0.05))
+    weights_mv = Units().weight_mv(truth.weights.rvs(3000, random_state=rng))
+    epsp.write_text("epsp (mV)\n" + "\n".join(map(repr, weights_mv[weights_mv > 0.0].tolist())))
+    return curve, epsp
+
+
+def test_the_report_holds_inputs_fits_lights_methods_and_numbers(files, tmp_path):
+    page = tmp_path / "report.html"
+    options = ["--tested", 3000, "--bootstrap", 30, "--accuracy", "fast", "--kind", "polsky"]
+    outcome = run("report", *files, *options, "-o", page)
+    assert outcome.exit_code == 0, outcome.stderr
+    text = page.read_text()
+    for words in (
+        "with standard errors", "in mV", "3000 pairs tested", "replica-symmetric estimate", "caution", "attenuation",
+        "number of branches", "Methods", "arXiv:2407.07572",
+    ):  # fmt: skip
+        assert words in text, words
+    assert text.count("data:image/png;base64,") == 2
+    assert not re.search(r"""(src|href)=["']http""", text)
+    numbers = json.loads(re.search(r"<pre>(.*)</pre>", text, re.DOTALL)[1].replace("&quot;", '"'))
+    assert numbers["synapses"]["alpha_c"] < numbers["synapses"]["paper_alpha_c"]
+    assert f"{numbers['synapses']['n_amplitudes']} amplitudes" in text
+
+
+def test_a_cell_gives_its_size_and_a_pdf_is_written(files, tmp_path):
+    pytest.importorskip("morphio", reason="needs the extra morphology")
+    target = tmp_path / "report.pdf"
+    options = ["--tested", 3000, "--bootstrap", 0, "--accuracy", "fast", "--kind", "polsky"]
+    outcome = run("report", *files, *options, "--cell", example_cell(), "--synapses-per-um", 3, "-o", target)
+    assert outcome.exit_code == 0, outcome.stderr
+    assert target.read_bytes().startswith(b"%PDF")
+
+
+def test_a_bad_target_is_refused_before_any_work(files):
+    outcome = run("report", *files, "-o", "report.docx")
+    assert outcome.exit_code == 2
+    assert "report.docx" in outcome.stderr
+
+
+def test_interventions_are_one_command(tmp_path):
+    target = tmp_path / "perturbed.png"
+    neuron = ["-N", 99, "-K", 9, "--theta-d", 0.2, "--alpha", 0.6]
+    outcome = run("perturb", *neuron, "--plot", target)
+    assert outcome.exit_code == 0, outcome.stderr
+    assert "NMDA" in outcome.stdout
+    assert max(len(line) for line in outcome.stdout.splitlines()) <= 80
+    assert target.stat().st_size > 1000
+    rows = json.loads(run("perturb", *neuron, "--failures", 0, "--json").stdout)
+    assert [row["words"] for row in rows] == [
+        "nothing", "theta_d -25 %", "theta_s -25 %", "100 % of the NMDA part blocked",
+    ]  # fmt: skip
+    assert rows[0]["misses"] == 0.0
