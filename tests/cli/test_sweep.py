@@ -49,7 +49,10 @@ def test_run_status_export_and_plot(here):
     assert (row["name"], row["job"], row["cells"], row["done"], row["missing"]) == ("theory", "capacity", 4, 4, 0)
     assert "4 cells run" in outcome.stderr
     assert "0 cells run" in run("run", "theory.toml", "--workers", 1).stderr
-    assert json.loads(run("status", "--json").stdout) == [row]
+    (told,) = json.loads(run("status", "--json").stdout)
+    assert list(told.pop("versions").values()) == [4]
+    assert told == row
+    assert "4 cells with dendrocap " in run("status").stderr
     assert "capacity" in run("status").stdout
     outcome = run("export", "out.csv")
     assert (outcome.stdout, outcome.exit_code) == ("", 0)
@@ -72,7 +75,11 @@ def test_a_job_beside_the_file_and_failed_cells(here):
     assert outcome.exit_code == 1
     assert "2 cells failed" in outcome.stderr
     failed = json.loads(run("status", "--store", "own.db", "--failed", "--json").stdout)
-    assert failed == [{"number": 3, "seed": seed, "reason": "ValueError: three"} for seed in (0, 1)]
+    assert [(group["cells"], group["reason"]) for group in failed] == [(2, "ValueError: three")]
+    told = run("status", "--store", "own.db", "--traceback", failed[0]["first"])
+    assert "'number': 3" in told.stdout
+    assert "own_jobs_of_a_test.py" in told.stdout
+    assert run("status", "--store", "own.db", "--traceback", "zzz").exit_code == 2
     (here / "own_jobs_of_a_test.py").write_text(OWN.replace("number == 3", "number == 4"))
     outcome = run("run", here / "own.toml", "--store", "own.db", "--workers", 2)
     assert (outcome.exit_code, "0 cells run" in outcome.stderr) == (1, True)

@@ -95,5 +95,5 @@ def sleeps(log):
     time.sleep(600)
 
 
-def cannot_run(cell):
+def cannot_run(*batch):
     raise ModuleNotFoundError("No module named 'dendrocap'")
