@@ -1,10 +1,7 @@
 """Dask as the cluster engine: real scheduler and workers, on the loopback interface only."""
 
-import json
 import os
 import signal
-import subprocess
-import sys
 
 import psutil
 import pytest
@@ -12,43 +9,10 @@ import pytest
 from dendrocap.errors import WorkersLost
 from dendrocap.experiments import DaskExecutor, ProcessExecutor, SerialExecutor, Store, Sweep, run_sweep
 from tests.experiments import some_jobs
-from tests.experiments.clients import client, environment, finished, sweep_file, wait_until
+from tests.experiments.clients import client, finished, sweep_file, wait_until
 from tests.experiments.comparing import JOBS, TRAININGS, contents, draws, stored
 
 pytestmark = pytest.mark.dask
-LOCALHOST = ("--host", "127.0.0.1", "--no-dashboard", "--dashboard-address", "127.0.0.1:0")
-
-
-def start(*arguments):
-    command = [sys.executable, "-m", "dask", *map(str, arguments)]
-    return subprocess.Popen(command, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-
-
-class Cluster:
-    """A scheduler and two workers, each a process of its own."""
-
-    def __init__(self, folder):
-        self.file = folder / "scheduler.json"
-        self.scheduler = start("scheduler", *LOCALHOST, "--port", 0, "--scheduler-file", self.file)
-        self.workers = [self.start_worker() for _ in range(2)]
-        wait_until(lambda: self.file.exists() and self.file.stat().st_size > 0)
-        self.address = json.loads(self.file.read_text())["address"]
-
-    def start_worker(self):
-        options = ("--nthreads", 1, "--no-nanny", "--scheduler-file", self.file)
-        return start("worker", *LOCALHOST, *options)
-
-    def stop(self):
-        for process in (*self.workers, self.scheduler):
-            process.kill()
-            process.wait()
-
-
-@pytest.fixture
-def cluster(tmp_path):
-    cluster = Cluster(tmp_path)
-    yield cluster
-    cluster.stop()
 
 
 @pytest.mark.parametrize("sweep", [draws(80), TRAININGS], ids=["draws", "trainings"])

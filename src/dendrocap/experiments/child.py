@@ -52,6 +52,7 @@ class Child:
         self._deadline = math.inf
         self._expired = False
         self._jobs: dict[str, str] = {}
+        self._ahead: str | None = None  # sent already
         self.environment = Environment.here()
 
     def objection(self, job: str) -> str:
@@ -64,12 +65,15 @@ class Child:
             self._jobs[job] = json.loads(answer)
         return self._jobs[job]
 
-    def outcome(self, line: str) -> str | None:
-        """The outcome of a cell, both as lines, after as many processes as it takes; None after `kill`."""
+    def outcome(self, line: str, ahead: str | None = None) -> str | None:
+        """The outcome of a cell, both as lines, after as many processes as it takes; None after `kill`.
+
+        ``ahead`` is the next cell, if it will be asked for next: the process finds it waiting.
+        """
         codes: list[int] = []
         allowed = math.inf if self._timeout is None else self._timeout
         while len(codes) < MOST_DEATHS:
-            answer = self._ask(line, allowed)
+            answer = self._ask(line, allowed, ahead)
             if answer.endswith("\n"):
                 return answer
             code = self._end()
@@ -128,7 +132,7 @@ class Child:
             return
         self.environment = Environment(**json.loads(hello))
 
-    def _ask(self, line: str, allowed: float) -> str:
+    def _ask(self, line: str, allowed: float, ahead: str | None = None) -> str:
         """What the process replies to a line; without a line's end if it died."""
         self.start()
         process = self._process
@@ -139,8 +143,9 @@ class Child:
         with self._changing:
             self._expired, self._deadline = False, time.monotonic() + allowed
         try:
-            process.stdin.write(line)
+            process.stdin.write(("" if line == self._ahead else line) + (ahead or ""))
             process.stdin.flush()
+            self._ahead = ahead
             answer = process.stdout.readline()
         except (OSError, ValueError):
             answer = ""
@@ -152,6 +157,7 @@ class Child:
         """Let go of the process, which has ended or now ends, and say how."""
         process, self._process = self._process, None
         self._jobs.clear()
+        self._ahead = None
         if process is None:
             return 0
         for pipe in (process.stdin, process.stdout):

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["DaskExecutor"]
 
 # Seconds to wait for the answer of a scheduler, between looks at the cluster, and between looks at results.
-PATIENCE, CENSUS, GLANCE = 10.0, 1.0, 0.005
+PATIENCE, CENSUS, GLANCE = 10.0, 1.0, 0.02
 PROTOCOLS = ("tcp", "tls", "ucx", "ws", "wss", "inproc")
 # Seconds that a batch should take; longer on large clusters, where the client deals at most so many a second.
 BATCH, MOST_BATCHES = 0.25, 100.0

@@ -53,12 +53,13 @@ def run_batch(
             if objection := child.objection(job):
                 return {"refused": objection}
         began = time.monotonic()
-        for line in lines:
-            answer = child.outcome(line)
+        for line, following in zip(lines, [*lines[1:], None], strict=True):
+            ahead = following if time.monotonic() - began < budget else None
+            answer = child.outcome(line, ahead)
             if answer is None:
                 break  # nobody waits for it
             answers.append(answer)
-            if time.monotonic() - began > budget:
+            if ahead is None:
                 break
     return {"answers": answers, "environment": child.environment.plain, "seconds": time.monotonic() - began}
 

@@ -46,6 +46,8 @@ def types_of(function: Callable[..., Any]) -> dict[str, Any]:
 
 def fitted(name: str, value: Any, hint: Any) -> Any:
     """The value as its parameter wants it; refused if its type cannot be right, as it is if nothing is known."""
+    if type(value) is hint:
+        return value
     options = [option for option in _options(hint) if option in SCALARS]
     sequence = next((option for option in _options(hint) if _is_sequence(option)), None)
     if not options and sequence is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -51,17 +51,19 @@ class Plan:
         self._queue: deque[Cell] = deque()
         self._entries: dict[tuple[str, Environment], tuple[str, Environment]] = {}  # few, and shared by all cells
         self.wanted: dict[str, Cell] = {}
-        self._own: dict[str, set[str]] = {}  # keys of a search, by digest of the sweep
+        self._own: dict[str, dict[str, None]] = {}  # keys of each sweep, by its digest; in order, and once each
         for sweep in sweeps:
-            if sweep.search is None:
-                self.wanted.update((cell.key, cell) for cell in sweep if self._is_ours(sweep, cell))
+            if sweep.search is None and sweep.digest not in self._own:
+                cells = {cell.key: cell for cell in sweep if self._is_ours(sweep, cell)}
+                self._own[sweep.digest] = dict.fromkeys(cells)
+                self.wanted.update(cells)
         self._plain = list(self.wanted)
         for sweep in sweeps:
             if sweep.search is not None and sweep.digest not in self._own:
                 self._begin_search(sweep, store)
 
     def _begin_search(self, sweep: Sweep, store: Store) -> None:
-        self._own[sweep.digest] = set()
+        self._own[sweep.digest] = {}
         known = {
             record.key: record.metrics.get(sweep.search.metric)  # type: ignore[union-attr]
             for record in store.records(sweep)
@@ -78,7 +80,7 @@ class Plan:
         for cell in line.needed():
             if cell.key in self._own[line.sweep.digest]:
                 continue
-            self._own[line.sweep.digest].add(cell.key)
+            self._own[line.sweep.digest][cell.key] = None
             self._lines.setdefault(cell.key, []).append(line)
             if cell.key not in self.wanted:  # another sweep may want it too
                 self.wanted[cell.key] = cell
@@ -131,15 +133,13 @@ class Plan:
                 done, failed = (done + 1, failed) if self._survey.status(key) == DONE else (done, failed + 1)
         return done, failed
 
-    def cells(self, sweep: Sweep) -> Iterator[Cell]:
-        """The cells of one of the sweeps that are ours; of a search those that it needs so far."""
-        if sweep.search is not None:
-            return (self.wanted[key] for key in self._own[sweep.digest])
-        return (cell for cell in sweep if self._is_ours(sweep, cell))
+    def keys(self, sweep: Sweep) -> Iterable[str]:
+        """Keys of the cells of one of the sweeps that are ours; of a search those that it needs so far."""
+        return self._own[sweep.digest]
 
     def counts(self, sweep: Sweep) -> Counts:
         """How far one of the sweeps has come."""
-        return self._survey.counts(self.cells(sweep))
+        return self._survey.counts(self.keys(sweep))
 
     def environments(self) -> Mapping[Environment, int]:
         """How many finished cells there are of each environment."""

@@ -256,7 +256,7 @@ def run_sweeps(
             SweepReport(
                 sweep,
                 plan.counts(sweep),
-                sum(cell.key in ran for cell in plan.cells(sweep)),
+                sum(key in ran for key in plan.keys(sweep)),
                 seconds,
                 interrupted,
                 stopped,

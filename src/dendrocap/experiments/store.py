@@ -19,7 +19,7 @@ from dendrocap.errors import CorruptData, InvalidParameter, StoreError
 from dendrocap.experiments.cells import DONE, FAILED, Outcome
 from dendrocap.experiments.environment import Environment
 from dendrocap.experiments.store_file import StoreFile, checksum
-from dendrocap.experiments.sweep import Cell, Sweep, canonical
+from dendrocap.experiments.sweep import Sweep, canonical
 from dendrocap.files import reading
 
 if TYPE_CHECKING:
@@ -120,9 +120,9 @@ class Survey:
         found = self.statuses.get(key)
         return None if found is None else found[0]
 
-    def counts(self, cells: Iterable[Cell]) -> Counts:
+    def counts(self, keys: Iterable[str]) -> Counts:
         """How many of some cells are done, how many failed."""
-        found = Counter(self.status(cell.key) for cell in cells)
+        found = Counter(self.status(key) for key in keys)
         return Counts(found.total(), found[DONE], found[FAILED])
 
     def environments(self, keys: Iterable[str]) -> Counter[Environment]:

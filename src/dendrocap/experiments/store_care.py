@@ -26,6 +26,8 @@ __all__ = ["Salvage", "Verdict", "merge_stores", "salvage_store", "verify_store"
 # Columns of a cell's row, and where a store of schema 2 had the version of dendrocap alone.
 STATUS, METRICS, ENVIRONMENT, FINISHED = 4, 5, 10, 11
 OLDEST_SCHEMA = 2
+# What SQLite says of a damaged file, and what becomes of names in it that are no text any more.
+UNREADABLE = (sqlite3.Error, UnicodeDecodeError)
 
 
 @dataclass(frozen=True)
@@ -216,7 +218,7 @@ class _Readable:
         """Rows by their numbers, in halves and halves of halves where reading fails."""
         try:
             last = self._database.execute(f"SELECT max(rowid) FROM {table} NOT INDEXED").fetchone()[0]
-        except sqlite3.Error as error:
+        except UNREADABLE as error:
             self._note(error)
             last = 2**20  # the last page cannot be read: as many rows as a store usually has
         yield from self._between(table, 0, last or 0)
@@ -225,7 +227,7 @@ class _Readable:
         query = f"SELECT * FROM {table} NOT INDEXED WHERE rowid BETWEEN ? AND ?"
         try:
             found = self._database.execute(query, (low, high)).fetchall()
-        except sqlite3.Error as error:
+        except UNREADABLE as error:
             self._note(error)
             if high - low < 1:
                 self.gaps += 1
@@ -236,7 +238,7 @@ class _Readable:
         else:
             yield from found
 
-    def _note(self, error: sqlite3.Error) -> None:
+    def _note(self, error: Exception) -> None:
         self.first_error = self.first_error or str(error)
 
 
@@ -256,7 +258,7 @@ def _schema(path: Path, database: sqlite3.Connection) -> int:
             database.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
         )
         columns = len(database.execute("PRAGMA table_info(cells)").fetchall())
-    except sqlite3.Error as error:
+    except UNREADABLE as error:
         raise CorruptData(f"{path}: nothing in it could be read ({error})") from error
     if application != APPLICATION and not columns:
         raise CorruptData(f"{path} is not a store of dendrocap")

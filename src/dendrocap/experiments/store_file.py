@@ -36,7 +36,7 @@ CREATE TABLE cells (
     job TEXT NOT NULL,
     parameters TEXT NOT NULL,
     seed INTEGER NOT NULL,
-    status TEXT NOT NULL CHECK (status IN ('done', 'failed')),
+    status TEXT NOT NULL,
     metrics TEXT NOT NULL,
     reason TEXT NOT NULL,
     traceback TEXT NOT NULL,
@@ -235,6 +235,8 @@ class StoreFile(Displayed):
         """SQLite's errors, in words that say what to do."""
         try:
             yield
+        except UnicodeDecodeError as error:  # the schema itself, of which SQLite tells us names
+            raise CorruptData(f"{self.path} is damaged: {self._salvage} ({error})") from error
         except sqlite3.Error as error:
             name = getattr(error, "sqlite_errorname", "")
             words = next((words for code, words in EXPLANATIONS.items() if name.startswith(code)), "cannot be used")
