@@ -18,9 +18,9 @@ def start(*arguments, **changes):
 class Cluster:
     """A scheduler and two workers, each a process of its own."""
 
-    def __init__(self, folder, workers=2):
-        self.file = folder / "scheduler.json"
-        self.scheduler = start("scheduler", *LOCALHOST, "--port", 0, "--scheduler-file", self.file)
+    def __init__(self, folder, workers=2, protocol="tcp"):
+        self.file, self.protocol = folder / "scheduler.json", ("--protocol", protocol)
+        self.scheduler = start("scheduler", *LOCALHOST, *self.protocol, "--port", 0, "--scheduler-file", self.file)
         self.workers = [self.start_worker() for _ in range(workers)]
         wait_until(lambda: self.file.exists() and self.file.stat().st_size > 0)
         self.address = json.loads(self.file.read_text())["address"]
@@ -28,7 +28,7 @@ class Cluster:
     def start_worker(self, *options, nanny=False, **changes):
         """A worker in an environment with changes; with a nanny, which starts it again when it dies."""
         how = ("--nthreads", 1, "--nanny" if nanny else "--no-nanny", "--scheduler-file", self.file)
-        return start("worker", *LOCALHOST, *how, *options, **changes)
+        return start("worker", *LOCALHOST, *self.protocol, *how, *options, **changes)
 
     def add_worker(self, *options, **changes):
         self.workers.append(self.start_worker(*options, **changes))

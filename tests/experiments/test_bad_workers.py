@@ -1,13 +1,19 @@
 """Workers that cannot do the job are left out, and too many failures end a sweep; nobody is waited for in silence."""
 
 import re
+import shutil
+import subprocess
+from pathlib import Path
 
 import pytest
 
 from dendrocap.errors import CorruptData, InvalidParameter, WorkersLost
 from dendrocap.experiments import DaskExecutor, Store, Sweep, run_sweep
 from tests.experiments.clients import client, environment, finished, sweep_file, wait_until
+from tests.experiments.clusters import Cluster
 from tests.experiments.comparing import JOBS, contents, draws, stored
+
+DOCS = Path(__file__).parents[2] / "docs" / "sweeps.md"
 
 
 def bare_folder(folder):
@@ -173,3 +179,25 @@ def test_the_command_stops_with_code_1_and_says_where_to_look(tmp_path):
     )
     with Store(tmp_path / "r.db") as store:
         assert 5 <= store.counts(failing()).failed < 40
+
+
+@pytest.mark.dask
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl to make a certificate")
+def test_an_encrypted_cluster_as_the_page_describes_it(tmp_path, monkeypatch):
+    """One certificate, which is also its own authority; scheduler, workers and client learn of it from variables."""
+    make = "openssl req -x509 -newkey rsa:2048 -nodes -days 30 -subj /CN=dendrocap -keyout key.pem -out cert.pem"
+    assert make in DOCS.read_text(encoding="utf-8")
+    subprocess.run(make.split(), cwd=tmp_path, check=True, capture_output=True)
+    names = ["CA_FILE", *(f"{role}__{part}" for role in ("SCHEDULER", "WORKER", "CLIENT") for part in ("CERT", "KEY"))]
+    for name in names:
+        variable = f"DASK_DISTRIBUTED__COMM__TLS__{name}"
+        assert variable in DOCS.read_text(encoding="utf-8")
+        monkeypatch.setenv(variable, str(tmp_path / ("key.pem" if name.endswith("KEY") else "cert.pem")))
+    secure = Cluster(tmp_path, workers=1, protocol="tls")
+    try:
+        assert secure.address.startswith("tls://")
+        file = sweep_file(tmp_path, draws(40))
+        code, out, errors = finished(client(file, "--store", tmp_path / "r.db", "--dask", secure.address, "--json"))
+        assert (code, '"done": 40' in out) == (0, True), errors
+    finally:
+        secure.stop()

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dendrocap.cli.completion import job_names
 from dendrocap.cli.output import JsonFlag, draw, emit, message, plot_target
 from dendrocap.cli.workers import Dask, SchedulerFile, WaitWorkers, Workers, chosen_executor, progress_bar
+from dendrocap.display import with_error
 from dendrocap.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from dendrocap.experiments import Counts, Record, Sweep
+    from dendrocap.experiments import Counts, Crossing, Record, Sweep
 
 __all__ = ["sweep"]
 
@@ -217,21 +219,26 @@ def crossings(store: StorePath = Path("results.db"), digest: Digest = None, as_j
     axis = wanted.search.axis
     emit(
         [
-            {**one.others, axis: one.value, "standard_error": one.standard_error, "between": one.low, "and": one.high,
-             "cells": one.cells}
+            {
+                **one.others,
+                axis: one.value if as_json else _rounded(one),
+                "between": one.low,
+                "and": one.high,
+                "cells": one.cells,
+            }
             for one in found
         ],
         as_json=as_json,
         title=f"{axis} at which {wanted.search.metric}, averaged over {len(wanted.seeds)} seeds, crosses "
-        f"{wanted.search.level:g}; resolution {wanted.search.resolution:g}",
-    )  # fmt: skip
+        f"{wanted.search.level:g}; outside the two bounds it is on its side by more than two standard errors",
+    )
 
 
 @sweep.command()
 def jobs(
     job: Annotated[
         str | None,
-        typer.Argument(metavar="[JOB]", help="A job; all if none is named.", autocompletion=lambda: _job_names()),
+        typer.Argument(metavar="[JOB]", help="A job; all if none is named.", autocompletion=job_names),
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
@@ -317,6 +324,12 @@ def _row(wanted: Sweep, counts: Counts, shard: str) -> dict[str, Any]:
     }
 
 
+def _rounded(crossing: Crossing) -> str:
+    """Where it crosses, in as many digits as the bounds allow."""
+    half = (crossing.high - crossing.low) / 2
+    return with_error(crossing.value, half).split(" ±")[0] if half >= 0 else "nowhere"
+
+
 def _grouped(records: list[Record]) -> list[dict[str, Any]]:
     """Failed cells by reason, the most frequent first; reasons that differ in their numbers only are one."""
     groups: dict[str, list[Record]] = {}
@@ -339,12 +352,6 @@ def _show_traceback(records: list[Record], key: str) -> None:
         f"{record.reason}\n{dict(record.parameters)}, seed {record.seed}, on {record.host}\n{record.environment}"
     )
     typer.echo(record.traceback or "no traceback: the cell's process was ended from outside")
-
-
-def _job_names() -> list[str]:
-    from dendrocap.experiments.jobs import BUILT_IN
-
-    return list(BUILT_IN)
 
 
 def _point_row(point: Any, x: str, y: str, by: str | None) -> dict[str, Any]:

@@ -16,6 +16,9 @@ from dendrocap.numerics.statistics import standard_error
 
 __all__ = ["Crossing", "crossings"]
 
+# Standard errors by which an average must lie off the level to be clearly on its side.
+CLEAR = 2.0
+
 
 @dataclass(frozen=True)
 class Crossing(Displayed):
@@ -27,24 +30,23 @@ class Crossing(Displayed):
         Values of the other axes.
     value : float
         Where it crosses, interpolated between the two neighbours; NaN if it does not cross.
-    standard_error : float
-        Of the value over seeds; NaN for a single seed. The resolution comes on top of it.
     low, high : float
-        The two neighbours.
+        The nearest values that were run at which the metric lies on its side of the level by more than two standard
+        errors over seeds: an average over few seeds may cross anywhere between them, and more than once. If the seeds
+        agree, these are neighbours.
     cells : int
         How many cells were run for it.
 
     Examples
     --------
-    >>> Crossing({"theta_d": 0.1}, value=0.93, standard_error=0.02, low=0.9, high=1.0, cells=27)
-    Crossing(value=0.93, standard_error=0.02, low=0.9, high=1, others={theta_d: 0.1}, cells=27)
+    >>> Crossing({"theta_d": 0.1}, value=0.93, low=0.9, high=1.05, cells=27)
+    Crossing(value=0.93, low=0.9, high=1.05, others={theta_d: 0.1}, cells=27)
     """
 
-    _displayed = ("value", "standard_error", "low", "high", "others", "cells")
+    _displayed = ("value", "low", "high", "others", "cells")
 
     others: Mapping[str, Any]
     value: float
-    standard_error: float
     low: float
     high: float
     cells: int
@@ -77,16 +79,29 @@ def crossings(sweep: Sweep, records: Iterable[Record]) -> list[Crossing]:
         cells = sum(cell.key in own for cell in line.needed())
         pairs = line.search.brackets(line.known())
         found += [_crossing(line, *pair, cells) for pair in pairs] or [
-            Crossing(line.others, math.nan, math.nan, math.nan, math.nan, cells)
+            Crossing(line.others, math.nan, math.nan, math.nan, cells)
         ]
     return found
 
 
 def _crossing(line: SearchLine, left: int, right: int, cells: int) -> Crossing:
-    low, high = (float(line.search.values[number]) for number in (left, right))
-    means, errors = zip(*((line.known()[at], standard_error(line.values(at))) for at in (left, right)), strict=True)
-    rise = means[1] - means[0]
-    part = (line.search.level - means[0]) / rise
-    # How far the crossing moves with the metric at either end.
-    moved = ((high - low) * (1.0 - part) / rise * errors[0], (high - low) * part / rise * errors[1])
-    return Crossing(line.others, low + part * (high - low), math.hypot(*moved), low, high, cells)
+    search, known = line.search, line.known()
+    low, high = (float(search.values[number]) for number in (left, right))
+    part = (search.level - known[left]) / (known[right] - known[left])
+    ordered = sorted(known)
+    below = [number for number in ordered if number <= left and _is_clear(line, number)]
+    beyond = [number for number in ordered if number >= right and _is_clear(line, number)]
+    return Crossing(
+        line.others,
+        low + part * (high - low),
+        float(search.values[below[-1] if below else 0]),
+        float(search.values[beyond[0] if beyond else -1]),
+        cells,
+    )
+
+
+def _is_clear(line: SearchLine, number: int) -> bool:
+    """Whether the metric is farther from the level than chance over the seeds would put it; one seed has no say."""
+    values = line.values(number)
+    error = standard_error(values)
+    return math.isnan(error) or abs(line.known()[number] - line.search.level) > CLEAR * error
