@@ -141,7 +141,7 @@ def test_a_local_cluster_listens_on_the_loopback_interface_only(tmp_path):
 
 def test_workers_that_cannot_run_cells_are_an_error_and_not_failed_cells(tmp_path, cluster, monkeypatch):
     """As where dendrocap is missing: what fails is not the cell, which would be part of an outcome."""
-    monkeypatch.setattr("dendrocap.experiments.dask_executor.run_batch", some_jobs.cannot_run)
+    monkeypatch.setattr("dendrocap.experiments.dask_dealing.run_batch", some_jobs.cannot_run)
     with pytest.raises(WorkersLost, match=r"ModuleNotFoundError.*is this version of dendrocap installed there"):
         run_sweep(draws(8), tmp_path / "results.db", executor=DaskExecutor(cluster.address))
     assert stored(tmp_path / "results.db") == 0
@@ -151,3 +151,16 @@ def test_nobody_at_the_address(tmp_path, monkeypatch):
     monkeypatch.setattr("dendrocap.experiments.dask_executor.PATIENCE", 1.0)
     with pytest.raises(WorkersLost, match=r"no Dask scheduler answers at tcp://127.0.0.1:1"):
         run_sweep(draws(4), tmp_path / "results.db", executor=DaskExecutor("tcp://127.0.0.1:1"))
+
+
+def test_a_cluster_that_grows_by_need_is_given_a_reason_to(tmp_path):
+    """An adaptive cluster without workers starts some only if something waits at its scheduler."""
+    from distributed import Client, LocalCluster
+
+    with LocalCluster(
+        n_workers=0, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0", silence_logs=50
+    ) as growing:
+        growing.adapt(minimum=0, maximum=2, interval="100 ms")
+        with Client(growing, set_as_default=False) as own:
+            report = run_sweep(draws(40), tmp_path / "r.db", executor=DaskExecutor(own), notify=lambda words: None)
+    assert report.counts.done == 40

@@ -9,7 +9,7 @@ import pytest
 from dendrocap.errors import InvalidParameter
 from dendrocap.experiments import DaskExecutor, ProcessExecutor, SerialExecutor, Store, Sweep, read_sweep, run_sweep
 from tests.experiments.clients import client, finished, sweep_file, wait_until
-from tests.experiments.comparing import JOBS, contents, draws
+from tests.experiments.comparing import JOBS, contents, draws, stored
 
 
 def hanging(folder, count=8):
@@ -34,6 +34,7 @@ def check_one_timed_out(path, count, seconds):
     assert len(records) == count
 
 
+@pytest.mark.slow
 def test_a_hung_cell_fails_and_its_process_is_ended(tmp_path):
     report = run_sweep(hanging(tmp_path), tmp_path / "results.db", executor=ProcessExecutor(2), timeout=1.5)
     assert (report.counts.done, report.counts.failed) == (7, 1)
@@ -41,6 +42,7 @@ def test_a_hung_cell_fails_and_its_process_is_ended(tmp_path):
     assert is_gone(written_pid(tmp_path))
 
 
+@pytest.mark.slow
 def test_what_a_hung_cell_has_started_ends_with_it(tmp_path):
     sweep = Sweep(f"{JOBS}:starts_a_child_and_hangs", parameters={"log": str(tmp_path / "pid")})
     assert run_sweep(sweep, tmp_path / "results.db", workers=1, timeout=1.5).counts.failed == 1
@@ -77,6 +79,20 @@ def test_a_hung_cell_on_dask_fails_and_frees_its_worker(tmp_path, cluster):
     check_one_timed_out(tmp_path / "results.db", 20, 2)
     assert is_gone(written_pid(tmp_path))
     assert run_sweep(draws(40), tmp_path / "next.db", executor=DaskExecutor(cluster.address)).counts.done == 40
+
+
+@pytest.mark.dask
+def test_no_cell_waits_behind_a_hung_one(tmp_path, cluster):
+    """Without a timeout: the cells that share its batch, or lie behind it at its worker, are run by the other."""
+    grid = {"number": range(400)}
+    sweep = Sweep(f"{JOBS}:hangs_at_two", grid=grid, parameters={"at": 200, "log": str(tmp_path / "pid")})
+    store = tmp_path / "results.db"
+    process = client(sweep_file(tmp_path, sweep), "--store", store, "--dask", cluster.address)
+    wait_until(lambda: stored(store) == 399, process)
+    process.send_signal(signal.SIGINT)
+    code, _, errors = finished(process)
+    assert (code, "interrupted: 399 of 400 cells are stored" in errors) == (130, True)
+    wait_until(lambda: is_gone(written_pid(tmp_path)))
 
 
 @pytest.mark.dask

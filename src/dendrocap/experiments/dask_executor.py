@@ -1,9 +1,4 @@
-"""Cells on the workers of a Dask cluster, in batches.
-
-The client deals batches to workers by name: a worker that cannot run the job is left out, and one that goes away gives
-its cells back. Batches hold as many cells as fit into a quarter of a second by the times measured so far, so that
-short cells do not drown in messages; a batch that takes longer gives back what it has not begun.
-"""
+"""Cells on a Dask cluster: which one, how it is reached, and what is said when it is not."""
 
 from __future__ import annotations
 
@@ -11,36 +6,28 @@ import json
 import logging
 import threading
 import time
-import uuid
-from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dendrocap.errors import InvalidParameter, MissingExtra, WorkersLost
 from dendrocap.experiments.cells import MOST_DEATHS, Outcome, killed
 from dendrocap.experiments.child import ONE_THREAD
-from dendrocap.experiments.dask_worker import run_batch
-from dendrocap.experiments.environment import Environment
+from dendrocap.experiments.dask_dealing import Dealing
 from dendrocap.experiments.sweep import Cell
-from dendrocap.experiments.worker import cell_line, outcome_from
 from dendrocap.files import reading
 from dendrocap.learning.many import available_cores
 from dendrocap.validation import choice, real_number, whole_number
 
 if TYPE_CHECKING:
-    from distributed import Client, Future
+    from distributed import Client
 
 __all__ = ["DaskExecutor"]
 
-# Seconds to wait for the answer of a scheduler, between looks at the cluster, and between looks at results.
-PATIENCE, CENSUS, GLANCE = 10.0, 1.0, 0.02
+# Seconds to wait for the answer of a scheduler.
+PATIENCE = 10.0
 PROTOCOLS = ("tcp", "tls", "ucx", "ws", "wss", "inproc")
-# Seconds that a batch should take; longer on large clusters, where the client deals at most so many a second.
-BATCH, MOST_BATCHES = 0.25, 100.0
-MOST_IN_BATCH = 500
 CHATTY = ("distributed", "tornado", "asyncio")
 
 
@@ -100,8 +87,10 @@ class DaskExecutor:
         guilty: list[Cell] = []
         try:
             with self._connected() as client:
-                deal = _Deal(self, client, stop, timeout, notify or (lambda _: None))
-                yield from deal.stream(cells, suspects.append)
+                deal = Dealing(client, stop, timeout, notify or (lambda _: None), self.wait_workers)
+                for outcome in deal.stream(cells, suspects.append):
+                    self.running = deal.running
+                    yield outcome
                 # Every cell that was at a dying worker is suspected, not only the one that killed it. One by one on
                 # a worker of its own, each can show what it does, and the innocent are not lost.
                 yield from deal.stream(suspects, guilty.append, singly=True)
@@ -156,206 +145,6 @@ class DaskExecutor:
             )
 
 
-@dataclass(frozen=True)
-class _Batch:
-    """Cells that lie at a worker."""
-
-    cells: list[Cell]
-    worker: str
-
-
-class _Deal:
-    """One run on a cluster: which worker has which cells, and which workers are fit to have any."""
-
-    def __init__(
-        self,
-        executor: DaskExecutor,
-        client: Client,
-        stop: threading.Event,
-        timeout: float | None,
-        notify: Callable[[str], Any],
-    ) -> None:
-        self._executor, self._client, self._stop, self._notify = executor, client, stop, notify
-        self._timeout = timeout
-        self._name = uuid.uuid4().hex  # keys of another run must not be taken for ours
-        self._batches = 0
-        self._threads: dict[str, int] = {}  # of the workers that are there and not known to be unfit
-        self._unfit: dict[str, str] = {}
-        self._asked = 0.0
-        self._deserted: float | None = None
-        self._told = False
-        self._pace: float | None = None  # seconds that a cell takes, lately
-        self._flying: dict[Future[Any], _Batch] = {}
-        self._again: deque[Cell] = deque()
-        self._deaths: Counter[str] = Counter()
-
-    def stream(
-        self, cells: Iterable[Cell | None], suspect: Callable[[Cell], Any], *, singly: bool = False
-    ) -> Iterator[Outcome]:
-        """Outcomes of the cells, except of those during which workers died too often."""
-        from distributed import as_completed
-
-        todo = iter(cells)
-        completed = as_completed(loop=self._client.loop, with_results=True, raise_errors=False)
-        self._deaths.clear()
-        self._asked = 0.0
-        try:
-            while not self._stop.is_set():
-                if not self._again and (cell := next(todo, None)) is not None:
-                    self._again.append(cell)
-                if not (self._again or self._flying):
-                    return
-                self._look_around(suspect)
-                self._deal_out(todo, completed, singly)
-                if not completed.has_ready() and (self._stop.wait(GLANCE) or not completed.has_ready()):
-                    continue
-                yield from self._collected(completed.next_batch(block=False), suspect)
-            yield from self._collected(completed.next_batch(block=False), suspect)
-        finally:
-            self._forget(list(self._flying))
-
-    def _look_around(self, suspect: Callable[[Cell], Any]) -> None:
-        """Who is there? Cells of workers that went away are dealt again."""
-        if self._client.status != "running":
-            raise WorkersLost(f"the connection to the Dask scheduler was lost: the client is {self._client.status}")
-        now = time.monotonic()
-        if now - self._asked < CENSUS:
-            return
-        self._asked = now
-        present = self._client.nthreads()
-        self._threads = {worker: threads for worker, threads in present.items() if worker not in self._unfit}
-        gone = [future for future, batch in self._flying.items() if batch.worker not in present]
-        for future in gone:
-            self._worker_died(self._flying.pop(future), suspect)
-        self._forget(gone)
-        if present and not self._threads:
-            reasons = "; ".join(dict.fromkeys(self._unfit[worker] for worker in present))
-            raise WorkersLost(f"no Dask worker can run the cells: {reasons}")
-        self._watch_for_workers(now)
-
-    def _watch_for_workers(self, now: float) -> None:
-        """Say when nobody is there, and when somebody is again; give up after the time that the user allows."""
-        if self._threads:
-            if self._told:
-                self._notify(f"{_number(len(self._threads), 'Dask worker')} there: going on")
-            self._deserted, self._told = None, False
-            return
-        self._deserted = now if self._deserted is None else self._deserted
-        allowed, waited = self._executor.wait_workers, now - self._deserted
-        if allowed is not None and waited >= allowed:
-            raise WorkersLost(f"no Dask worker was there for {waited:.0f} s: start some, and run the sweep again")
-        if not self._told and (waited >= CENSUS or allowed is not None):
-            self._told = True
-            patience = "" if allowed is None else f" at most {allowed:g} s"
-            self._notify(f"no Dask worker is there: waiting{patience} for one to come")
-
-    def _deal_out(self, todo: Iterator[Cell | None], completed: Any, singly: bool) -> None:
-        """Keep two batches at every thread: a worker finds its next one waiting, and few are lost with it."""
-        at_worker = Counter(batch.worker for batch in self._flying.values())
-        for turn in range(1 if singly else 2):
-            for worker, threads in self._threads.items():
-                most = 1 if singly else (turn + 1) * threads
-                while at_worker[worker] < most:
-                    cells = self._take(todo, 1 if singly else self._size)
-                    if not cells:
-                        return
-                    self._submit(cells, worker, completed)
-                    at_worker[worker] += 1
-        threads_in_use = sum(min(at_worker[worker], threads) for worker, threads in self._threads.items())
-        self._executor.running = threads_in_use
-
-    @property
-    def _budget(self) -> float:
-        """Seconds that a batch may take."""
-        return max(BATCH, sum(self._threads.values()) / MOST_BATCHES)
-
-    @property
-    def _size(self) -> int:
-        """Number of cells in a batch: one, until it is known how long they take."""
-        if self._pace is None:
-            return 1
-        return max(1, min(MOST_IN_BATCH, int(self._budget / max(self._pace, 1e-9))))
-
-    def _take(self, todo: Iterator[Cell | None], most: int) -> list[Cell]:
-        cells: list[Cell] = []
-        while len(cells) < most:
-            cell = self._again.popleft() if self._again else next(todo, None)
-            if cell is None:
-                break
-            cells.append(cell)
-        return cells
-
-    def _submit(self, cells: list[Cell], worker: str, completed: Any) -> None:
-        self._batches += 1
-        future = self._client.submit(
-            run_batch,
-            [cell_line(cell) for cell in cells],
-            sorted({cell.job for cell in cells}),
-            Environment.here().plain,
-            self._name,
-            self._budget,
-            self._timeout,
-            key=f"cells-{self._name}-{self._batches}",
-            workers=[worker],
-            allow_other_workers=False,
-            pure=False,
-        )
-        self._flying[future] = _Batch(cells, worker)
-        completed.add(future)
-
-    def _collected(
-        self, finished: Iterable[tuple[Future[Any], Any]], suspect: Callable[[Cell], Any]
-    ) -> Iterator[Outcome]:
-        """What finished batches say; cells that they did not come to are dealt again."""
-        from distributed import KilledWorker
-
-        for future, result in finished:
-            batch = self._flying.pop(future, None)
-            if batch is None:
-                continue  # given up, as its worker had gone
-            if future.status == "finished" and "answers" in result:
-                answers = result["answers"]
-                self._again.extend(batch.cells[len(answers) :])
-                if answers:
-                    each = result["seconds"] / len(answers)
-                    self._pace = each if self._pace is None else 0.7 * self._pace + 0.3 * each
-                environment = Environment(**result["environment"])
-                for cell, line in zip(batch.cells, answers, strict=False):
-                    yield outcome_from(cell, line, environment)
-            elif future.status == "finished":
-                self._leave_out(batch, result["refused"])
-            elif future.status == "error" and not isinstance(result[1], KilledWorker):
-                reason = " ".join(f"{type(result[1]).__name__}: {result[1]}".split())
-                self._leave_out(batch, f"{reason}; is this version of dendrocap installed there?")
-            else:
-                self._worker_died(batch, suspect)
-
-    def _leave_out(self, batch: _Batch, reason: str) -> None:
-        """A worker that cannot run cells gets no more of them, and gives back what it has."""
-        self._again.extend(batch.cells)
-        if batch.worker not in self._unfit:
-            self._unfit[batch.worker] = reason
-            self._threads.pop(batch.worker, None)
-            self._asked = 0.0  # is anybody left?
-            self._notify(f"the Dask worker {batch.worker} is left out: {reason}")
-
-    def _worker_died(self, batch: _Batch, suspect: Callable[[Cell], Any]) -> None:
-        for cell in batch.cells:
-            self._deaths[cell.key] += 1
-            if self._deaths[cell.key] < MOST_DEATHS:
-                self._again.append(cell)
-            else:
-                suspect(cell)
-
-    def _forget(self, futures: list[Future[Any]]) -> None:
-        """Tell the scheduler that nobody waits for these; workers then end the cells they are in."""
-        if futures and self._client.status == "running":
-            with suppress(OSError):
-                self._client.cancel(futures)
-        for future in futures:
-            self._flying.pop(future, None)
-
-
 def _address_in(path: Path, patience: float | None) -> str:
     """The address in a scheduler's file, which may take a moment to be written."""
     deadline = time.monotonic() + (PATIENCE if patience is None else patience)
@@ -372,10 +161,6 @@ def _silence() -> None:
     for name in [*CHATTY, *logging.root.manager.loggerDict]:
         if name.split(".")[0] in CHATTY:
             logging.getLogger(name).setLevel(logging.CRITICAL)
-
-
-def _number(count: int, what: str) -> str:
-    return f"{count} {what} is" if count == 1 else f"{count} {what}s are"
 
 
 def _distributed() -> Any:

@@ -40,18 +40,20 @@ def run_batch(
     -------
     dict
         ``answers``, one line for each cell that was run, ``environment``, and ``seconds`` in all; or ``refused``, the
-        reason why this worker cannot run the cells.
+        reason why this worker cannot run the cells, and its address as ``worker``.
     """
+    from distributed import get_worker
+
     child = _child_of_this_thread(run, timeout)
     answers: list[str] = []
     with _watched(child):
         child.start()
         client = Environment(**expected)
         if not client.matches(child.environment):
-            return {"refused": f"it has {client.differing(child.environment)}"}
+            return {"refused": f"it has {client.differing(child.environment)}", "worker": get_worker().address}
         for job in jobs:
             if objection := child.objection(job):
-                return {"refused": objection}
+                return {"refused": objection, "worker": get_worker().address}
         began = time.monotonic()
         for line, following in zip(lines, [*lines[1:], None], strict=True):
             ahead = following if time.monotonic() - began < budget else None
