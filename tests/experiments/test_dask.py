@@ -1,7 +1,10 @@
 """Dask as the cluster engine: real scheduler and workers, on the loopback interface only."""
 
 import os
+import random
 import signal
+import time
+from contextlib import suppress
 
 import psutil
 import pytest
@@ -164,3 +167,33 @@ def test_a_cluster_that_grows_by_need_is_given_a_reason_to(tmp_path):
         with Client(growing, set_as_default=False) as own:
             report = run_sweep(draws(40), tmp_path / "r.db", executor=DaskExecutor(own), notify=lambda words: None)
     assert report.counts.done == 40
+
+
+def test_clients_and_workers_killed_by_turns_lose_nothing_and_double_nothing(tmp_path, lone_scheduler):
+    """Workers have nannies, which start them again; the scheduler is one and the same for all clients."""
+    chance = random.Random(os.environ.get("DENDROCAP_TEST_SEED", "7"))
+    nannies = [lone_scheduler.add_worker(nanny=True) for _ in range(2)]
+    lone_scheduler.wait_for(2)
+    sweep, store = draws(600), tmp_path / "results.db"
+    file = sweep_file(tmp_path, sweep)
+    progress = [0]
+    for nanny in (*nannies, nannies[0]):
+        process = client(file, "--store", store, "--dask", lone_scheduler.address)
+        goal = progress[-1] + chance.randrange(1, 100)
+        wait_until(lambda goal=goal: stored(store) >= goal, process)
+        family = psutil.Process(nanny.pid).children(recursive=True)
+        for member in chance.sample(family, min(2, len(family))):  # workers, or the processes of their cells
+            with suppress(psutil.NoSuchProcess):
+                member.kill()
+        time.sleep(chance.uniform(0.0, 0.5))
+        process.kill()
+        process.communicate()
+        assert process.returncode == -signal.SIGKILL, "the sweep was over before it could be killed"
+        progress.append(stored(store))
+        assert progress[-1] >= progress[-2]
+    nannies[0].kill()
+    code, _, errors = finished(client(file, "--store", store, "--dask", lone_scheduler.address))
+    assert code == 0, errors
+    assert stored(store) == 600
+    run_sweep(sweep, tmp_path / "undisturbed.db", workers=1)
+    assert contents(store, sweep) == contents(tmp_path / "undisturbed.db", sweep)
