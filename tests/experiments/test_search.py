@@ -2,6 +2,7 @@
 
 import math
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -167,9 +168,11 @@ def test_a_file_can_say_it_and_the_definition_says_it_again(tmp_path):
     assert sweep.search == Search("alpha", "solved", 0.5, 0.1, 2.0, 0.05, 3)
     assert len(sweep.grid["alpha"]) == 39
     assert Sweep.from_definition(sweep.definition) == sweep
-    assert sweep.digest != Sweep("train", grid={"alpha": sweep.grid["alpha"]}).digest
+    assert sweep.digest != Sweep("train", grid={"alpha": list(sweep.grid["alpha"])}).digest
     whole = Sweep("train", grid={"n_inputs": {**LOADS, "from": 10, "to": 50, "resolution": 10}})
-    assert whole.grid["n_inputs"] == (10, 20, 30, 40, 50)
+    assert list(whole.grid["n_inputs"]) == [10, 20, 30, 40, 50]
+    assert replace(sweep, name="other") == replace(sweep, name="other", seeds=[0])
+    assert replace(sweep, name="other").digest == sweep.digest
 
 
 @pytest.mark.parametrize(

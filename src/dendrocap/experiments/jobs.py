@@ -117,7 +117,7 @@ class Job:
 
 
 def _type_name(kind: Any) -> str:
-    return "" if kind is None else getattr(kind, "__name__", str(kind)) if isinstance(kind, type) else str(kind)
+    return "" if kind is None else kind.__name__ if type(kind) is type else str(kind)
 
 
 @cache

@@ -8,11 +8,11 @@ left between them. Which values are run follows from results alone, so that a se
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, overload
 
 from dendrocap.display import Displayed
 from dendrocap.errors import InvalidParameter
@@ -25,8 +25,10 @@ MOST_VALUES = 100_000
 
 
 @dataclass(frozen=True)
-class Search(Displayed):
+class Search(Displayed, Sequence[float | int]):
     """Values of an axis, and the metric whose crossing of a level is looked for.
+
+    As a sequence it is the values of the full grid.
 
     Parameters
     ----------
@@ -46,7 +48,7 @@ class Search(Displayed):
     Examples
     --------
     >>> search = Search("alpha", "solved", level=0.5, low=0.1, high=2.0, resolution=0.1, points=3)
-    >>> len(search.values), sorted(search.needed({}))
+    >>> len(search), sorted(search.needed({}))
     (20, [0, 10, 19])
     >>> sorted(search.needed({0: 1.0, 10: 1.0, 19: 0.0}))
     [0, 10, 14, 19]
@@ -86,6 +88,18 @@ class Search(Displayed):
             resolution,
             whole_number(f"{where}.points", table.get("points", cls.points), 2),
         )
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @overload
+    def __getitem__(self, number: int) -> float | int: ...
+
+    @overload
+    def __getitem__(self, number: slice) -> Sequence[float | int]: ...
+
+    def __getitem__(self, number: int | slice) -> Any:
+        return self.values[number]
 
     @property
     def definition(self) -> dict[str, Any]:

@@ -108,7 +108,6 @@ class Sweep(Displayed):
     seeds: Sequence[int]
     name: str
     timeout: float | None
-    search: Search | None
 
     # Written out, because it takes more than the fields hold: a function for its name, a number of seeds, a range.
     def __init__(
@@ -121,18 +120,17 @@ class Sweep(Displayed):
         timeout: float | None = None,
     ) -> None:
         axes = {axis: _axis(axis, values) for axis, values in _table("grid", {} if grid is None else grid)}
-        searched = [axis for axis in axes.values() if isinstance(axis, Search)]
+        searched = [axis for axis, values in axes.items() if isinstance(values, Search)]
         if len(searched) > 1:
-            raise InvalidParameter(f"grid.{searched[1].axis} is not allowed to be searched beside {searched[0].axis}")
+            raise InvalidParameter(f"grid.{searched[1]} is not allowed to be searched beside {searched[0]}")
         fixed = {key: _plain(key, value) for key, value in _table("parameters", parameters or {})}
         for attribute, value in {
             "job": _job_name(job),
-            "grid": {name: axis.values if isinstance(axis, Search) else axis for name, axis in axes.items()},
+            "grid": axes,
             "parameters": fixed,
             "seeds": _seeds(seeds),
             "name": name,
             "timeout": None if timeout is None else real_number("timeout", timeout, 0.0, low_open=True),
-            "search": searched[0] if searched else None,
         }.items():
             object.__setattr__(self, attribute, value)
         twice = sorted(fixed.keys() & self.grid.keys())
@@ -142,6 +140,11 @@ class Sweep(Displayed):
             raise refuse("name", name, "a text")
         if len(self) > MOST_CELLS:
             raise refuse("number of cells", len(self), f"at most {MOST_CELLS}")
+
+    @property
+    def search(self) -> Search | None:
+        """The axis that is searched instead of scanned, if there is one."""
+        return next((axis for axis in self.grid.values() if isinstance(axis, Search)), None)
 
     def __len__(self) -> int:
         return math.prod(len(values) for values in self.grid.values()) * len(self.seeds)
@@ -172,12 +175,11 @@ class Sweep(Displayed):
     @property
     def definition(self) -> dict[str, Any]:
         """The sweep as plain data, from which `from_definition` makes an equal one."""
-        grid: dict[str, Any] = {name: list(values) for name, values in self.grid.items()}
-        if self.search is not None:
-            grid[self.search.axis] = self.search.definition
         return {
             "job": self.job,
-            "grid": grid,
+            "grid": {
+                name: axis.definition if isinstance(axis, Search) else list(axis) for name, axis in self.grid.items()
+            },
             "parameters": dict(self.parameters),
             "seeds": list(self.seeds),
             "name": self.name,
@@ -265,6 +267,8 @@ def _table(name: str, table: Any) -> Iterator[tuple[str, Any]]:
 
 def _axis(name: str, values: Any) -> tuple[Any, ...] | Search:
     """The values of one axis: a list of them, a range or a search as a table."""
+    if isinstance(values, Search):
+        return values
     if isinstance(values, Mapping) and "find" in values:
         return Search.from_table(name, values)
     if isinstance(values, Mapping):
