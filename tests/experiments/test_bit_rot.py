@@ -142,7 +142,7 @@ def test_the_commands_say_what_is_wrong_and_what_to_do(tmp_path, sound):
     assert '"damaged": 0' in out
     flip_in_row(damaged, "metrics")
     code, _, errors = finished(client("--store", damaged, command="verify"))
-    assert (code, "1 rows are damaged" in errors) == (1, True)
+    assert (code, "damaged rows: 1; the next" in errors) == (1, True)
     code, out, errors = finished(client(tmp_path / "out.csv", "--store", damaged, command="export"))
     (line,) = errors.strip().splitlines()
     assert (code, out) == (2, "")

@@ -138,10 +138,9 @@ def status(
             return
         rows, mixes = [], []
         for one in results.sweeps() if digest is None else [results.sweep(digest)]:
-            shard = results.shard(one)
-            plan = Plan([one], results, shard=shard)
+            plan = Plan([one], results, shard=results.shard(one))
             mix = {str(environment): cells for environment, cells in plan.environments().items()}
-            rows.append({**_row(one, plan.counts(one), shard), "versions": mix})
+            rows.append({**_row(one, plan.counts(one), results.shard(one)), "versions": mix})
             mixes += [f"{one.digest}: {cells} cells with {environment}" for environment, cells in mix.items()]
     emit(
         rows, as_json=as_json, title=str(store), columns=[key for key in rows[0] if key != "versions"] if rows else None
@@ -162,7 +161,7 @@ def verify(store: StorePath = Path("results.db"), as_json: JsonFlag = False) -> 
     emit([{"store": str(store), **asdict(verdict), "sound": verdict.sound}], as_json=as_json)
     if not verdict.sound:
         message(
-            f"{verdict.damaged} rows are damaged: the next dendrocap sweep run puts them aside and runs their cells "
+            f"damaged rows: {verdict.damaged}; the next dendrocap sweep run puts them aside and runs their cells "
             f"again, {_command('salvage', store)} -o NEW.db writes the others to a new store"
         )
         raise typer.Exit(1)
@@ -316,7 +315,7 @@ def _row(wanted: Sweep, counts: Counts, shard: str) -> dict[str, Any]:
         "sweep": wanted.digest,
         "name": wanted.name,
         "job": wanted.job,
-        **({"shard": shard} if shard else {}),
+        "shard": shard or "all",
         "cells": counts.cells,
         "done": counts.done,
         "failed": counts.failed,
