@@ -214,3 +214,17 @@ def test_every_bracket_is_a_crossing_between_neighbours(truth, points):
         assert truth[left] != truth[right]
     if truth[0] != truth[-1]:
         assert search.brackets(known)
+
+
+@settings(deadline=None)
+@given(st.integers(2, 200), st.data())
+def test_one_crossing_costs_the_logarithm_of_the_gap(size, data):
+    place = data.draw(st.integers(1, size - 1))
+    points = data.draw(st.integers(2, 8))
+    search = Search("x", "y", 0.5, 0.0, float(size - 1), 1.0, points)
+    known = {}
+    while missing := search.needed(known) - known.keys():
+        known |= {number: float(number < place) for number in missing}
+    assert search.brackets(known) == [(place - 1, place)]
+    gap = math.ceil((size - 1) / (min(points, size) - 1)) + 1
+    assert len(known) <= points + math.ceil(math.log2(gap))
