@@ -40,8 +40,8 @@ MAY_IMPORT = {
 FOR_ALL = {"display", "files", "numerics"}
 ONLY_IN = {
     "numba": ("_compiled.py", "_kernels.py", "learning/_simd.py"),
-    "dask": ("experiments/executors.py",),
-    "distributed": ("experiments/executors.py",),
+    "dask": ("experiments/dask_executor.py",),
+    "distributed": ("experiments/dask_executor.py", "experiments/dask_dealing.py", "experiments/dask_worker.py"),
     "matplotlib": ("figures/", "reproduction/"),
     "typer": ("cli/",),
     "panel": ("explorer/",),

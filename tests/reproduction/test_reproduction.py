@@ -143,7 +143,7 @@ def test_simulated_figures_say_how_large_they_are(made, name):
 def test_what_is_finished_is_not_run_again(made, monkeypatch):
     ran = []
 
-    def count(self, cells, stop):
+    def count(self, cells, stop, **options):
         ran.extend(cells)
         yield from ()
 
@@ -209,8 +209,8 @@ def test_a_stop_keeps_what_is_finished_and_the_same_call_goes_on(tmp_path):
     seen = []
 
     class StopAfterThree(SerialExecutor):
-        def run(self, cells, stop: threading.Event):
-            for outcome in super().run(cells, stop):
+        def run(self, cells, stop: threading.Event, **options):
+            for outcome in super().run(cells, stop, **options):
                 seen.append(outcome)
                 if len(seen) == 3:
                     stop.set()
