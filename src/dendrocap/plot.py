@@ -4,6 +4,7 @@ Plots with one pair of axes draw into ``ax``, those with several panels into ``f
 loaded when the first is drawn.
 """
 
+from dendrocap.figures.branch_plots import branch_weights, receptive_fields
 from dendrocap.figures.capacity_plots import breaking, curves, neuron_at_capacity, solvers
 from dendrocap.figures.learning_plots import averages, error_curve, generalisation, robustness, training
 from dendrocap.figures.nonlinearity_plots import nonlinearity, nonlinearity_fit
@@ -12,6 +13,7 @@ from dendrocap.figures.weight_plots import solver_weights, weight_fit
 
 __all__ = [
     "averages",
+    "branch_weights",
     "breaking",
     "curves",
     "error_curve",
@@ -19,6 +21,7 @@ __all__ = [
     "neuron_at_capacity",
     "nonlinearity",
     "nonlinearity_fit",
+    "receptive_fields",
     "robustness",
     "save",
     "solver_weights",
