@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 
 # Synapses that were silent after each of the last SILENT epochs are moved, every REWIRED epochs, until the last
 # quarter of the run, which is left to learn with what there is. Few weights are exactly zero while the rate is high, so
-# a synapse below a third of its branch's mean is silent, too: with zero alone XOR was found in half of the runs.
+# a synapse below a third of its branch's mean is silent, too: of zeros alone hardly any would be moved.
 SILENT, REWIRED, SETTLED, WEAK = 2, 5, 0.75, 0.3
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,8 +36,8 @@ class Readout:
     def __init__(self, neuron: DendriticNeuron, encoder: Encoder, weights: Floats, wiring: NDArray[np.int64]) -> None:
         self.neuron, self.encoder, self.weights, self.wiring = neuron, encoder, weights, wiring
 
-    def branch_input(self, samples: Comparisons, rows: Any, above: Any, below: Any) -> Floats:
-        """lambda_l of some samples, shape (n_samples, n_neurons, n_branches) [model]."""
+    def branch_input(self, samples: Comparisons, above: Any, below: Any) -> Floats:
+        """lambda_l of a block of samples, shape (n_samples, n_neurons, n_branches) [model]."""
         by_input = self._by_input
         root = np.sqrt(self.neuron.branch_size)
         if below is None:
@@ -53,7 +54,7 @@ class Readout:
         root = np.sqrt(self.neuron.n_branches)
         result = np.empty((len(samples), len(self.weights)))
         for rows, above, below in samples.blocks():
-            outputs = self.neuron.nonlinearity(self.branch_input(samples, rows, above, below))
+            outputs = self.neuron.nonlinearity(self.branch_input(samples, above, below))
             result[rows] = outputs.sum(axis=2) / root - root * self.neuron.spec.theta_s
         return result
 
@@ -61,21 +62,19 @@ class Readout:
         """g(lambda_l) of every sample, shape (n_samples, n_neurons, n_branches)."""
         result = np.empty((len(samples), *self.weights.shape[:2]))
         for rows, above, below in samples.blocks():
-            result[rows] = self.neuron.nonlinearity(self.branch_input(samples, rows, above, below))
+            result[rows] = self.neuron.nonlinearity(self.branch_input(samples, above, below))
         return result
 
-    @property
+    @cached_property
     def _by_input(self) -> Floats:
         """Weight of every input on every branch: comparisons, then complements, each (n_comparisons, all branches)."""
-        if not hasattr(self, "_matrix"):
-            n_neurons, n_branches, size = self.weights.shape
-            table = np.zeros((self.encoder.n_inputs, n_neurons * n_branches))
-            column = np.repeat(np.arange(n_neurons * n_branches), size)
-            taken = self.wiring.ravel() != VACANT
-            np.add.at(table, (self.wiring.ravel()[taken], column[taken]), self.weights.ravel()[taken])
-            shape = (len(self.encoder.columns), self.encoder.per_comparison, -1)
-            self._matrix: Floats = np.ascontiguousarray(table.reshape(shape).transpose(1, 0, 2))
-        return self._matrix
+        n_neurons, n_branches, size = self.weights.shape
+        table = np.zeros((self.encoder.n_inputs, n_neurons * n_branches))
+        column = np.repeat(np.arange(n_neurons * n_branches), size)
+        taken = self.wiring.ravel() != VACANT
+        np.add.at(table, (self.wiring.ravel()[taken], column[taken]), self.weights.ravel()[taken])
+        shape = (len(self.encoder.columns), self.encoder.per_comparison, -1)
+        return np.ascontiguousarray(table.reshape(shape).transpose(1, 0, 2))
 
     def synapses(self, classes: NDArray[Any], names: NDArray[Any]) -> pd.DataFrame:
         """One row per synapse: neuron, the class it speaks for, branch, feature, threshold, complement, weight."""
