@@ -100,18 +100,18 @@ CLAIM = reproduction.paper_claims()[0]
 
 # One object of each class, and what its line must say.
 EXAMPLES = [
-    (capacity, lambda: f"alpha_c={capacity().alpha_c:.6g}"),
+    (capacity, lambda: f"alpha_c={capacity().alpha_c:.6g}, estimate='replica symmetric'"),
     (lambda: theory.OtherSolution(1.25, 0.3, 2.0, 0.9, "minimum"), "alpha=1.25"),
     (lambda: dc.stability_limit(NEURON), "StabilityLimit(alpha="),
     (lambda: dc.capacity(dc.DendriticNeuron(NEURON, 999, 27), accuracy="fast"), "answer='about 1.5 patterns per syn"),
-    (short, lambda: f"alpha_c={short().alpha_c:.6g}, rsb=0, branch_size=37"),
+    (short, lambda: f"alpha_c={short().alpha_c:.6g}, estimate='replica symmetric', branch_size=37"),
     (lambda: short().populations[0], "mean_output=0.5, W_bar="),
     (short_point, lambda: f"free_entropy={short_point().free_entropy:.6g}, alpha=0.3"),
     (lambda: short_point().populations[0], "mean_output=0.5, W_bar="),
     (lambda: dc.branch_stability(NEURON), "stable=True, kappa_c="),
     (lambda: theory.zero_load(NEURON), "free_entropy="),
     (lambda: theory.committee_capacity(dc.ReLU(), rsb=1), "alpha_c=2.66428"),
-    (broken, lambda: f"alpha_c={broken().alpha_c:.6g}, rsb=1"),
+    (broken, lambda: f"alpha_c={broken().alpha_c:.6g}, estimate='broken symmetry k = 1'"),
     (lambda: broken().weights, lambda: f"silent_fraction={broken().silent_fraction:.6g}, mean=2"),
     (lambda: capacity().weights, lambda: f"silent_fraction={capacity().silent_fraction:.6g}, mean=2, "),
     (lambda: point().weights, "FiniteLoadWeights(mean=2, "),

@@ -74,6 +74,7 @@ from dendrocap.model import (
     Polsky as Polsky,
     ReLU as ReLU,
     SaturatingReLU as SaturatingReLU,
+    Smooth as Smooth,
     Step as Step,
     Tabulated as Tabulated,
     TaskSpec as TaskSpec,

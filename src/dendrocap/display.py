@@ -8,7 +8,7 @@ from dataclasses import fields
 from html import escape
 from typing import Any, ClassVar
 
-__all__ = ["Displayed", "with_error"]
+__all__ = ["Displayed", "with_digits", "with_error"]
 
 # What a result was computed from; a notebook has room for it.
 GIVEN = ("neuron", "task", "nonlinearity", "recipe", "algorithm", "schedule")
@@ -22,17 +22,36 @@ def with_error(value: float, error: float) -> str:
     --------
     >>> with_error(2.3284, 0.0841), with_error(4.95131518, 0.0), with_error(2.2023, float("nan"))
     ('2.33 ± 0.08', '4.951315', 'about 2.2')
-    >>> with_error(1234.5, 17.0), with_error(0.25947, 0.00013)
-    ('1234 ± 17', '0.25947 ± 0.00013')
+    >>> with_error(1234.5, 17.0), with_error(0.25947, 0.00013), with_error(26518.0, 1013.0)
+    ('1234 ± 17', '0.25947 ± 0.00013', '26,500 ± 1,000')
     """
     if not math.isfinite(error):
-        return f"about {value:.2g}"
+        return f"about {with_digits(value, 2)}"
     if error <= 1e-7 * abs(value):
-        return f"{value:.7g}"
-    decimals = max(-math.floor(math.log10(error)), 0)
-    if error * 10.0**decimals < 2.0 and (decimals > 0 or error < 2.0):  # a leading 1 deserves a second digit
+        return with_digits(value, 7)
+    decimals = -_magnitude(error)
+    if error * 10.0**decimals < 2.0:  # a leading 1 deserves a second digit
         decimals += 1
-    return f"{value:.{decimals}f} ± {error:.{decimals}f}"
+    grouped = "," if abs(value) >= 1e4 else ""
+    return " ± ".join(f"{round(one, decimals):{grouped}.{max(decimals, 0)}f}" for one in (value, error))
+
+
+def with_digits(value: float, digits: int) -> str:
+    """A number with so many digits at most, and never with a power of ten.
+
+    Examples
+    --------
+    >>> with_digits(4.95131518, 3), with_digits(78.7, 2), with_digits(26518.0, 3), with_digits(1.0, 3)
+    ('4.95', '79', '26,500', '1')
+    """
+    decimals = digits - 1 - _magnitude(value)
+    text = f"{round(value, decimals):{',' if abs(value) >= 1e4 else ''}.{max(decimals, 0)}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _magnitude(value: float) -> int:
+    """The power of ten of the first digit."""
+    return math.floor(math.log10(abs(value))) if value else 0
 
 
 class Displayed:

@@ -5,8 +5,9 @@ loaded when the first is drawn.
 """
 
 from dendrocap.figures.branch_plots import branch_weights, receptive_fields
-from dendrocap.figures.capacity_plots import breaking, curves, neuron_at_capacity, solvers
+from dendrocap.figures.capacity_plots import breaking, curves, solvers
 from dendrocap.figures.learning_plots import averages, error_curve, generalisation, robustness, training
+from dendrocap.figures.neuron_plots import neuron_at_capacity
 from dendrocap.figures.nonlinearity_plots import nonlinearity, nonlinearity_fit
 from dendrocap.figures.style import save
 from dendrocap.figures.weight_plots import solver_weights, weight_fit

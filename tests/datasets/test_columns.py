@@ -33,31 +33,124 @@ def table(tmp_path):
         "Experiment 12\nepsp\n0.5\n1.25\n",
         '"epsp"\n"0.5"\n"1.25"\n',
         "5e-1\n1.25e0\n",
+        "cell;epsp\na;0,5\nb;1,25\n",
+        "epsp\tcell\n0,5\ta\n1,25\tb\n",
+        "epsp / mV\n0.5\n1.25\n",
+        "EPSP (peak) (mV)\n0.5\n1.25\n",
+        "epsp;sex\n0,5;M\n1,25;F\n",
+        "epsp (mV);;\n0,5;;\n;;\n1,25;;\n",
+        "epsp\n\N{MINUS SIGN}0.5\n1.25\n".replace("\N{MINUS SIGN}", "+"),
     ],
 )
 def test_one_column_of_amplitudes_is_found(table, text):
-    assert table(text).column(None).tolist() == pytest.approx([0.5, 1.25], rel=1e-12)
+    assert table(text).column().values.tolist() == pytest.approx([0.5, 1.25], rel=1e-12)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "latin-1", "utf-16", "utf-16-le", "utf-16-be"])
+def test_encodings_of_europe_and_of_windows_are_read(table, encoding):
+    text = "Größe (µV)\n500\n1250\n"
+    found = table(text, encoding).column()
+    assert found.name == "Größe (µV)"
+    assert found.values.tolist() == pytest.approx([0.5, 1.25])
 
 
 def test_a_column_is_chosen_by_name_number_or_hint(table):
-    found = table("recording,pre,epsp_mV\n1,2,0.5\n3,4,1.25\n")
-    assert found.column("PRE").tolist() == [2.0, 4.0]
-    assert found.column("1").tolist() == [1.0, 3.0]
-    assert found.column(None, hints=("epsp", "ampl")).tolist() == [0.5, 1.25]
-    with pytest.raises(InvalidParameter, match="recording, pre, epsp_mV"):
-        found.column(None)
+    found = table("recording,who,epsp_mV\n1,a,0.5\n3,b,1.25\n")
+    assert found.column("RECORDING").values.tolist() == [1.0, 3.0]
+    assert found.column("3").values.tolist() == [0.5, 1.25]  # counted as in the file, words included
+    assert found.column(hints=("epsp", "ampl")).values.tolist() == [0.5, 1.25]
+    with pytest.raises(InvalidParameter, match="1 recording, 3 epsp_mV"):
+        found.column()
     with pytest.raises(InvalidParameter, match="no column 'post'"):
         found.column("post")
+    with pytest.raises(InvalidParameter, match="two columns are called 'x'"):
+        table("x,x\n1,2\n").column("x")
 
 
 def test_two_columns_make_a_curve(table):
-    for text in ("x,y\n1,2\n3,4\n", "1 2\n3 4\n", "in (mV);out (mV)\n1;2\n3;4\n"):
-        x, y = table(text).pair()
-        assert (x.tolist(), y.tolist()) == ([1.0, 3.0], [2.0, 4.0])
+    for text in ("x,y\n1,2\n3,4\n", "1 2\n3 4\n", "in (mV);out (mV)\n1;2\n3;4\n", "1,0 2,0\n3,0 4,0\n"):
+        curve = table(text).curve()
+        assert (curve.x.tolist(), curve.y.tolist(), curve.sem) == ([1.0, 3.0], [2.0, 4.0], None)
     wide = table("a,b,c\n1,2,3\n4,5,6\n")
-    assert wide.pair("c", "a")[0].tolist() == [3.0, 6.0]
+    assert wide.curve("c", "a").x.tolist() == [3.0, 6.0]
     with pytest.raises(InvalidParameter, match="which two columns"):
-        wide.pair()
+        wide.curve()
+    with pytest.raises(InvalidParameter, match="go together"):
+        wide.curve("a")
+
+
+def test_standard_errors_are_recognised_and_converted_like_their_column(table):
+    curve = table("x (mV),y (uV),s.e.m.\n1,2000,100\n3,4000,200\n").curve()
+    assert curve.sem.tolist() == pytest.approx([0.1, 0.2])
+    curve = table("x (mV),y (mV),SEM (uV)\n1,2,100\n3,4,200\n").curve()
+    assert curve.sem.tolist() == pytest.approx([0.1, 0.2])
+    curve = table("x,y,SD,n\n1,2,0.4,4\n3,4,0.9,9\n").curve()
+    assert curve.sem.tolist() == pytest.approx([0.2, 0.3])
+    curve = table("x,y,SD\n1,2,0.4\n3,4,0.9\n").curve()
+    assert curve.sem is None  # of how many trials is not known
+    assert curve.sd.tolist() == [0.4, 0.9]
+    both = table("x,x sem,y,y sem\n1,0.1,2,0.2\n3,0.1,4,0.3\n")
+    assert both.curve().sem.tolist() == [0.2, 0.3]
+    assert both.curve(sem="none").sem is None
+    assert both.curve(sem="x sem").sem.tolist() == [0.1, 0.1]
+    with pytest.raises(CorruptData, match="line 3: a standard error of 0"):
+        table("x,y,sem\n1,2,0.1\n3,4,0\n").curve()
+
+
+@pytest.mark.parametrize(
+    ("header", "words"),
+    [
+        ("EPSC (pA)", "'pA' is a current.*--mv-per-pa"),
+        ("EPSC_nA", "'nA' is a current"),
+        ("EPSP (MV)", "'MV' is not known; did you mean mV"),
+        ("EPSP (furlong)", "'furlong' is not known"),
+        ("slope (mV/ms)", "'mV/ms' is not known"),
+        ("charge [pC]", "'pC' is not a voltage"),
+        ("gain (a.u.)", "'a.u.' is not a voltage"),
+        ("time ms", "'ms' is not a voltage"),
+        ("EPSP (mV) (pA)", "'mVpA' is not known"),
+    ],
+)
+def test_units_that_are_no_voltages_are_refused(table, header, words):
+    with pytest.raises(InvalidParameter, match=f"column .*{words}"):
+        table(f"{header}\n0.5\n1.25\n").column()
+    found = table(f"{header};EPSP (mV)\n0.5;1\n1.25;2\n")
+    assert found.column("EPSP (mV)").values.tolist() == [1.0, 2.0]  # what is not asked for may have any unit
+
+
+def test_a_line_or_a_column_of_other_units_is_refused_too(table):
+    with pytest.raises(InvalidParameter, match="'pA' is a current"):
+        table("epsc;cell\npA;\n5;a\n").column()
+    with pytest.raises(InvalidParameter, match="'pA' is a current"):
+        table("epsc;unit\n5;pA\n6;pA\n").column()
+    with pytest.raises(InvalidParameter, match="'furlong' is not known"):
+        table("epsp;unit\n5;furlong\n").column()
+    with pytest.raises(CorruptData, match=r"line 2: below the names.*not units that are known"):
+        table("epsp;cell\nfurlong;\n5;a\n".replace(";\n5", ";b\n5")).column()
+
+
+def test_a_curve_needs_units_on_both_axes_or_on_none(table):
+    with pytest.raises(InvalidParameter, match="column 'out' states no unit"):
+        table("in (uV),out\n1,2\n3,4\n").curve()
+    assert table("in,out\n1,2\n3,4\n").curve().unit == ""
+    assert table("in (mV),out (V)\n1,2\n3,4\n").curve().unit == "V"
+
+
+def test_currents_are_converted_as_the_user_says(table):
+    found = table("EPSC (nA)\n-0.01\n-0.02\n")
+    assert found.column(mv_per_pa=-0.05).values.tolist() == pytest.approx([0.5, 1.0])
+
+
+def test_missing_values_are_refused_or_dropped_and_counted(table):
+    found = table("epsp;cell\n0,5;a\n;b\nNaN;c\n1,25;d\n")
+    with pytest.raises(CorruptData, match=r"line 3: '' in column 'epsp' .*2 of 4 are missing.*--missing drop"):
+        found.column()
+    dropped = found.column(missing="drop")
+    assert (dropped.values.tolist(), dropped.n_missing) == ([0.5, 1.25], 2)
+    curve = table("x,y\n1,2\n3,\n,4\n5,6\n").curve(missing="drop")
+    assert (curve.x.tolist(), curve.y.tolist(), curve.n_missing) == ([1.0, 5.0], [2.0, 6.0], 2)
+    with pytest.raises(InvalidParameter, match="--missing = 'guess'"):
+        found.column(missing="guess")
 
 
 @pytest.mark.parametrize(
@@ -67,28 +160,79 @@ def test_two_columns_make_a_curve(table):
         ("# nothing\n\n", "no data"),
         ("epsp\nmV\n", "no numbers"),
         ("epsp\n0,45\n0,5\n", "decimal comma"),
-        ("cell;epsp\na;0,45\nb;0,5\n", "line 2: '0,45' has a decimal comma"),
-        ("epsp\tcell\n0,45\ta\n", "decimal comma"),
-        ('epsp,cell\n"0,45",a\n', "decimal comma"),
-        ("epsp\n0.5\nnan\n", "line 3: 'nan' is not a finite number"),
+        ('epsp,cell\n"0,45",a\n', "line 2: '0,45' has a decimal comma"),
+        ("cell;epsp\na;0,45\nb;0.5\n", "line 2: '0,45' has a decimal comma, but '0.5' in line 3 a decimal point"),
+        ("epsp;cell\n1.234,5;a\n1,0;b\n", "line 2: '1.234,5' separates thousands"),
         ("epsp\n0.5\ninf\n", "'inf' is not a finite number"),
         ("epsp\n0.5\nlost\n", "line 3: 'lost' is not a number"),
-        ("a,b\n1,2\n3\n", "line 3: 1 values where 2 were expected"),
-        ("epsp,cell\n0.5,a\n,b\n", "line 3: '' is not a number"),
+        ("epsp\n0.5\n1_000\n", "line 3: '1_000' is not a number"),
+        ("epsp;cell\n0.5;a\n0.7 mV;b\n", "line 3: '0.7 mV' is not a number; a unit belongs into the header"),
+        ("epsp;cell\n0.5;a\n<0.1;b\n", "line 3: '<0.1' is a bound"),
+        ("a,b,c\n1,2,3\n3\n", "line 3: 1 values where 3 were expected"),
+        ("a,b\n1,2\n3,4,5\n", "line 3: 3 values where 2 were expected"),
+        ("epsp,cell\n0.5,a\n,b\n", "line 3: '' in column 'epsp' is not a number"),
+        ("\x01\x02\x03", "not text"),
     ],
 )
 def test_what_cannot_be_read_is_refused_with_the_line(table, text, words):
     with pytest.raises(CorruptData, match=words):
-        table(text).column(None)
+        table(text).column("1")
+
+
+@pytest.mark.parametrize(
+    ("start", "words"),
+    [(b"\xd0\xcf\x11\xe0", "save it as .xlsx"), (b"%PDF-1.4", "a PDF"), (b"\x89PNG\r\n", "a picture")],
+)
+def test_files_of_other_programs_are_named(tmp_path, start, words):
+    path = tmp_path / "data.csv"
+    path.write_bytes(start + bytes(100))
+    with pytest.raises(CorruptData, match=words):
+        read_table(path)
 
 
 def test_headerless_decimal_commas_look_like_two_columns_and_are_pointed_out(table):
     with pytest.raises(InvalidParameter, match="decimal commas"):
-        table("0,45\n0,5\n").column(None)
+        table("0,45\n0,5\n").column()
     with pytest.raises(InvalidParameter, match="decimal commas"):
-        table("0,1;0,45\n0,2;0,5\n".replace(";", ",")).pair()
+        table("0,1,0,45\n0,2,0,5\n").curve()
 
 
-def test_other_encodings_are_refused(table):
-    with pytest.raises(CorruptData, match="UTF-8"):
-        table("Größe\n0.5\n", encoding="latin-1")
+@pytest.fixture
+def workbook(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl", reason="needs the extra excel")
+
+    def written(**sheets):
+        book = openpyxl.Workbook()
+        book.remove(book.active)
+        for name, rows in sheets.items():
+            sheet = book.create_sheet(name)
+            for row in rows:
+                sheet.append(row)
+        path = tmp_path / "data.xlsx"
+        book.save(path)
+        return path
+
+    return written
+
+
+def test_sheets_of_excel_are_read(workbook):
+    rows = [["Slice 4"], ["expected (mV)", "recorded (mV)", "SEM"], [1, 1.5, 0.1], [2, 2.5, 0.2]]
+    rows[0] += [None, None]
+    path = workbook(notes=[], data=rows)
+    curve = read_table(path).curve()
+    assert (curve.x.tolist(), curve.y.tolist(), curve.sem.tolist()) == ([1.0, 2.0], [1.5, 2.5], [0.1, 0.2])
+    path = workbook(one=rows, two=rows)
+    with pytest.raises(InvalidParameter, match=r"which sheet is meant.*one, two.*--sheet"):
+        read_table(path)
+    assert read_table(path, "two").curve().x.size == 2
+    with pytest.raises(InvalidParameter, match="no sheet 'three'; there are one, two"):
+        read_table(path, "three")
+
+
+def test_damaged_workbooks_are_refused(workbook, tmp_path):
+    path = workbook(data=[["epsp (mV)"], [1.0], [2.0]])
+    content = path.read_bytes()
+    for damaged in (content[:200], content[: len(content) // 2], b"PK\x03\x04" + bytes(50)):
+        path.write_bytes(damaged)
+        with pytest.raises(CorruptData, match="not an Excel workbook"):
+            read_table(path)

@@ -20,8 +20,11 @@ def comparison():
 
 def test_printed_thresholds_give_these_silent_fractions():
     """Fig. 6: theta_d = 0.6 mV with theta_s = 63, as K theta_s and as 15 K theta_s; digits by an independent script."""
-    by_k, by_millivolts, literal = printed_readings()
-    assert_allclose([by_k.theta_s, by_millivolts.theta_s], [0.63, 0.042], rtol=1e-12)
+    by_k, by_millivolts, attenuated, literal = printed_readings()
+    assert_allclose([by_k.theta_s, by_millivolts.theta_s, attenuated.theta_s], [0.63, 0.042, 0.42], rtol=1e-12)
+    assert_allclose(attenuated.silent_fraction, 0.7557, atol=5e-5)
+    assert_allclose(attenuated.theta_s_mv, PRINTED.theta_s_mv, rtol=1e-12)  # all in one system
+    assert_allclose(attenuated.theta_d_mv, PRINTED.theta_d_mv, rtol=1e-12)
     assert_allclose(by_k.silent_fraction, 0.7563, atol=5e-5)
     assert_allclose(by_millivolts.silent_fraction, 0.745, atol=5e-4)
     assert not by_k.reached
@@ -62,7 +65,16 @@ def test_readings_of_fits_hold_what_the_fits_found(comparison):
 
 
 def test_the_caption_states_both_readings_and_the_fit(comparison):
-    for words in ("931", "8050", "0.7563", "0.7446", "5.56", "63 mV", f"{comparison.paper_way.W_star_mv.value:.2f} mV"):
+    for words in (
+        "931",
+        "8050",
+        "0.7563",
+        "0.7446",
+        "0.7557",
+        "5.56",
+        "63 mV",
+        f"{comparison.paper_way.W_star_mv.value:.2f} mV",
+    ):
         assert words in comparison.caption
 
 

@@ -20,6 +20,13 @@ def test_a_curve_of_the_laboratory_in_millivolts():
     np.testing.assert_allclose(g([0.333333, 1.0]), [0.3, 1.0])
 
 
+def test_the_header_decides_the_unit():
+    in_mv = read_curve(b"expected (mV),recorded (uV)\n0,0\n15,15000\n", "curve.csv")
+    assert in_mv == ((0.0, 0.0), (1.0, 1.0))
+    with pytest.raises(CorruptData, match="'pA' is a current"):
+        read_curve(b"in (pA),out (pA)\n0,0\n15,15\n", "curve.csv")
+
+
 class Trap:
     def __reduce__(self):
         return (pytest.fail, ("a pickle was opened",))
@@ -31,17 +38,17 @@ class Trap:
         (b"", "holds no data"),
         (b"x,y\n", "holds no numbers"),
         (b"0,0\n1,one\n", "'one' is not a number"),
-        (b"0,0\n1,nan\n", "'nan' is not a finite number"),
+        (b"0,0\n1,nan\n", "'nan' in column '2' is not a number"),
         (b"0,0\n1,inf\n", "'inf' is not a finite number"),
         (b"0,0\n2,1\n1,2\n", "strictly increasing"),
         (b"0,0\n0,1\n", "strictly increasing"),
         (b"0,0\n1,0\n", "flat or never positive"),
-        (b"1\n2\n3\n", "1 columns of numbers; two are needed"),
-        (b"1,2,3\n2,3,4\n", "3 columns of numbers; two are needed"),
+        (b"1\n2\n3\n", "which two columns are meant? There are 1 columns"),
+        (b"1,2,3\n2,3,4\n", "which two columns are meant? There are 3 columns"),
         (b"1,2\n", "1 points; 2 to 64 are allowed"),
         (b"0,0\n1,1e300\n", "numbers up to 1000"),
-        (b"\x89PNG\r\n\x1a\n\x00\x00", "is not a text file"),
-        (b"\xff\xfe0,0", "not text in UTF-8"),
+        (b"\x89PNG\r\n\x1a\n\x00\x00", "the file is a picture"),
+        (b"\xff\xfe0,0", "the file is not text"),
         (b'"0,0\n1,1\n', "values where"),
         (b"0,0\n" * LARGEST_FILE, "bytes; at most 100,000 are allowed"),
         ("\n".join(f"{i},{i}" for i in range(MOST_POINTS + 1)).encode(), "65 points; 2 to 64 are allowed"),

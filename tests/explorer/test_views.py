@@ -55,7 +55,7 @@ def test_densities_hold_all_the_mass():
 
 def test_millivolts_are_never_in_powers_of_ten():
     numbers = key_numbers(view(Parameters(nonlinearity="relu", theta_d=0.001, theta_s=2.0, n_branches=10_000)))
-    assert numbers["theta_s_mv"] == "300,000 mV"
+    assert numbers["theta_s_mv"] == "3,000 mV"
     assert numbers["theta_d_mv"] == "0.00015 mV"
 
 

@@ -20,7 +20,7 @@ def test_one_panel_per_non_linearity_and_only_finite_loads(tmp_path):
     assert relu.get_title() == "ReLU"
     lines = {line.get_label(): line.get_xydata().tolist() for line in relu.lines}
     assert lines["replica symmetric"] == [[0.1, 1.3], [1.0, 1.6]]
-    assert lines["RS becomes unstable"] == [[1.0, 0.7]]
+    assert lines["replica symmetry becomes unstable"] == [[1.0, 0.7]]
     assert len(relu.lines) == 4
     assert [line.get_label() for line in polsky.lines][-1] == "reached by learning"
     plot.save(figure, tmp_path / "rsb.png")

@@ -56,7 +56,8 @@ def test_both_explanations_have_the_fitted_weights():
     assert fit.linear.solution is not None
     for solution in (fit.dendrites.solution, fit.linear.solution):
         assert_allclose([solution.B, solution.W_star], [fit.B, fit.W_star], rtol=1e-8)
-    assert fit.linear.kappa_mv == fit.linear.kappa * 15.0 > 0.0
+    assert_allclose(fit.linear.kappa_mv, fit.linear.kappa * 15.0, rtol=1e-12)
+    assert fit.linear.kappa > 0.0
     # The contrast of the paper: dendrites buy sparse synapses without a margin, and more capacity.
     assert fit.dendrites.solution.alpha_c > 5.0 * fit.linear.solution.alpha_c
 

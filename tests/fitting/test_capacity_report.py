@@ -32,7 +32,7 @@ def test_numbers_are_those_of_the_neuron_at_capacity():
     # A branch driven like this has the mean output theta_s.
     inputs = report.preactivation_mv.ppf((np.arange(200_000) + 0.5) / 200_000)
     assert_allclose(np.mean(12.0 * fit.nonlinearity(inputs / 12.0)), report.mean_output_mv, rtol=1e-4)
-    assert_allclose(report.theta_s_mv, 80 * report.mean_output_mv, rtol=1e-12)
+    assert_allclose(report.theta_s_mv, np.sqrt(80) * report.mean_output_mv, rtol=1e-12)  # attenuated
     assert report.linear_alpha_c == fit.linear.solution.alpha_c
 
 

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import binom, t
 
-from dendrocap import InvalidParameter, Polsky, SaturatingReLU, Tabulated, fit_nonlinearity
+from dendrocap import InvalidParameter, Polsky, SaturatingReLU, Smooth, Tabulated, fit_nonlinearity
 from dendrocap.fitting.dendritic_curve import _jacobian
 
 X = np.linspace(0.5, 24.0, 24)
@@ -97,12 +97,15 @@ def test_a_table_takes_the_data_as_they_are_and_averages_repeats():
         ([1, 2, 3], [1, 2, 3], {}, "length >= 4"),
         ([1, 2, 3, 4], [1, 2, 3], {}, "4 and 3 points"),
         ([1, 2, 3, 4], [1, 2, float("nan"), 3], {}, r"y\[2\] = nan"),
-        ([1, 2, 3, -4], [1, 2, 3, 4], {}, r"x\[3\] = -4"),
+        ([1, 2, 3, 4], [-1, -2, -3, -4], {}, "no value is positive"),
         ([1, 2, 3, 4], [2, 2, 2, 2], {}, "all 4 values are 2"),
         ([2, 2, 2, 2], [1, 2, 3, 4], {}, "all 4 values are 2"),
         ([[1, 2, 3, 4]], [1, 2, 3, 4], {}, "x.shape"),
-        (["a"] * 4, [1, 2, 3, 4], {}, "finite numbers >= 0"),
+        (["a"] * 4, [1, 2, 3, 4], {}, "a finite number"),
         ([1, 2, 3, 4], [1, 2, 3, 4], {"kind": "spline"}, "kind = 'spline'"),
+        ([1, 2, 3, 4], [1, 2, 3, 4], {"sem": [1, 1, 0, 1]}, r"sem\[2\] = 0.0"),
+        ([1, 2, 3, 4], [1, 2, 3, 4], {"sem": [1, 1]}, "sem of 2 points"),
+        ([1, 2, 3, 4], [1, 2, 3, 4], {"kind": "smooth"}, "4 points without standard errors"),
         ([1, 2, 3, 4], [1, 2, 3, 4], {"scale": 0.0}, "scale = 0.0"),
         ([1, 1, 2, 2], [1, 3, 2, 2], {"kind": "tabulated"}, "different outputs"),
     ],
@@ -115,3 +118,34 @@ def test_bad_curves_are_refused(x, y, options, words):
 if __name__ == "__main__":
     for n_points, noise in ((12, 0.6), (25, 0.6), (60, 1.0)):
         print(n_points, noise, error_coverage(n_points, noise, 200) / 200.0)
+
+
+def test_a_smooth_curve_has_the_scale_of_its_plateau_and_follows_other_shapes(rng):
+    def truth(x):
+        return 8.0 * x**2 / (25.0 + x**2)  # no kink anywhere
+
+    sem = np.full(X.size, 0.2)
+    y = truth(X) + sem * rng.standard_normal(X.size)
+    fit = fit_nonlinearity(X, y, "smooth", sem=sem)
+    assert isinstance(fit.nonlinearity, Smooth)
+    assert abs(fit.scale - truth(X[-1])) < 0.6
+    assert_allclose(fit.nonlinearity.range[1], 1.0, rtol=1e-6)
+    assert np.abs(fit.predict(X) - truth(X)).max() < 0.6
+    assert 0.1 < fit.rms_residual < 0.3
+    assert fit_nonlinearity(X, y, "smooth", sem=sem, scale=15.0).scale == 15.0
+
+
+def test_points_count_by_their_errors(rng):
+    y = curve(X)
+    y[10] += 4.0  # a point far off, which says so
+    sem = np.full(X.size, 0.1)
+    sem[10] = 5.0
+    weighted, plain = fit_nonlinearity(X, y, sem=sem), fit_nonlinearity(X, y)
+    assert_allclose([weighted.x_min, weighted.gamma, weighted.scale], [0.28, 16.0, 15.0], rtol=0.02)
+    assert abs(plain.gamma - 16.0) > 3.0 * abs(weighted.gamma - 16.0)
+
+
+def test_noise_below_zero_is_no_obstacle(rng):
+    x = np.linspace(-0.5, 22.0, 24)
+    fit = fit_nonlinearity(x, curve(x) - 0.1)
+    assert abs(fit.scale - 15.0) < 1.0

@@ -17,6 +17,7 @@ from dendrocap import (
     Polsky,
     ReLU,
     SaturatingReLU,
+    Smooth,
     Step,
     Tabulated,
     pack_patterns,
@@ -56,6 +57,7 @@ NONLINEARITIES = [
     SaturatingReLU(),
     Linear(),
     Tabulated([0.0, 0.3, 1.0], [0.1, 0.2, 1.0], above="linear"),
+    Smooth([0.0, 0.2, 0.4, 0.6, 0.8, 1.0], [0.0, 0.1, 0.5, 0.8, 0.9, 1.0]),
     CUBIC,
 ]
 SIZES = [(81, 27), (100, 27), (47, 16), (61, 17), (53, 7), (50, 3), (23, 2), (37, 1)]

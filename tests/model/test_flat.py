@@ -18,6 +18,7 @@ from dendrocap import (
     Polsky,
     ReLU,
     SaturatingReLU,
+    Smooth,
     Step,
     Tabulated,
     TaskSpec,
@@ -38,6 +39,9 @@ numbers = st.floats(0.0, 10.0)
 nonlinearities = st.one_of(
     st.sampled_from([ReLU(), SaturatingReLU(), Step(), Linear()]),
     st.builds(Polsky, x_min=st.floats(0.0, 1.0), gamma=st.floats(0.1, 100.0)),
+    st.sampled_from(
+        [Smooth(range(8), [0, 0, 1, 2, 2, 4, 4, 5]), Smooth([1, 0, 2], [1, 0, 3], sem=0.1, above="linear")]
+    ),
     st.builds(
         lambda steps, y, below: Tabulated([sum(steps[: i + 1]) for i in range(3)], y, below=below),
         st.lists(st.floats(0.1, 2.0), min_size=3, max_size=3),

@@ -9,11 +9,13 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 import dendrocap
-from dendrocap import Custom, InvalidParameter, Linear, Polsky, ReLU, SaturatingReLU, Step, Tabulated
+from dendrocap import Custom, InvalidParameter, Linear, Polsky, ReLU, SaturatingReLU, Smooth, Step, Tabulated
 from dendrocap.model import _compiled
 
 MEASURED = Tabulated([0.0, 0.2, 0.35, 0.5, 1.0], [0.0, 0.18, 0.4, 0.9, 1.0])
-BUILT_IN = [Polsky(), Polsky(0.0, 200.0), Polsky(1.0), ReLU(), SaturatingReLU(), Step(), Linear(), MEASURED]
+X = np.linspace(0.0, 1.5, 24)
+AMONG = Smooth(X, Polsky(0.3, 12.0)(X) + 0.02 * np.cos(40.0 * X), sem=0.02)
+BUILT_IN = [Polsky(), Polsky(0.0, 200.0), Polsky(1.0), ReLU(), SaturatingReLU(), Step(), Linear(), MEASURED, AMONG]
 
 polskys = st.builds(Polsky, st.floats(0.0, 1.0), st.floats(0.1, 1e4))
 points = st.floats(-1e6, 1e6)
@@ -55,7 +57,7 @@ def test_compiled_equals_exact(g):
 
 @pytest.mark.parametrize("g", BUILT_IN, ids=repr)
 def test_table_agrees_with_exact(g):
-    twin = Custom(g, g.derivative, g.breakpoints if g is not MEASURED else g.knots)
+    twin = Custom(g, g.derivative, g.breakpoints if g not in (MEASURED, AMONG) else g.knots)
     x = spread(g)
     kernel = twin.kernel()
     assert kernel.code == _compiled.HEADER - 1  # the code of tables, not of a formula

@@ -24,11 +24,44 @@ def test_round_trips_miss_by_one_rounding_at_most(quantity, value, scale, n, k):
 
 def test_printed_conversions_of_the_paper():
     """Appendix on biological parameters: the three conversions, written out."""
-    units = Units(n_inputs=2500, n_branches=10, scale_mv=15.0)
+    units = Units.as_printed(n_inputs=2500, n_branches=10, scale_mv=15.0)
     assert units.weight_mv(4.0) == 15.0 * 4.0 / 50.0
     assert units.theta_d_mv(0.5) == 15.0 * 50.0 / 10.0 * 0.5
     assert units.theta_s_mv(0.5) == 15.0 * 10.0 * 0.5
     assert units.branch_input_mv(0.33) == 15.0 * 0.33
+
+
+def test_without_a_measurement_only_the_somatic_threshold_differs_from_the_printed_conversions():
+    usual, printed = Units(2500, 16), Units.as_printed(2500, 16)
+    assert usual.weight_mv(4.0) == printed.weight_mv(4.0)
+    assert usual.theta_d_mv(0.5) == printed.theta_d_mv(0.5)
+    assert_allclose(usual.theta_s_mv(0.5), printed.theta_s_mv(0.5) / 4.0, rtol=1e-15)
+    explicit = Units(2500, 16, attenuation=0.25)
+    for quantity in ("weight_mv", "theta_d_mv", "theta_s_mv"):
+        assert_allclose(getattr(explicit, quantity)(0.7), getattr(usual, quantity)(0.7), rtol=1e-15)
+
+
+@given(st.floats(0.01, 1.0), st.integers(2, 500), st.integers(1, 400))
+def test_one_chain_from_synapse_to_spike(attenuation, K, branch_size):
+    """EPSPs in a branch add up to its input, inputs minus threshold are lambda, and saturated branches to theta_s."""
+    N = K * branch_size
+    units = Units(N, K, 12.0, attenuation)
+    W, theta_d, n_active = 2.5, 0.1, 3
+    lam = np.sqrt(K / N) * n_active * W - np.sqrt(N / K) * theta_d  # the model's branch input
+    local = n_active * units.local_weight_mv(W) - units.local_theta_d_mv(theta_d)
+    assert_allclose(local, units.branch_input_mv(lam), rtol=1e-9, atol=1e-9)
+    somatic = n_active * units.weight_mv(W) - units.theta_d_mv(theta_d)
+    assert_allclose(somatic, attenuation * local, rtol=1e-9, atol=1e-9)
+    # A somatic threshold of 1 is what all branches make together when each is saturated, at 12 mV locally.
+    assert_allclose(units.theta_s_mv(1.0), K * attenuation * 12.0, rtol=1e-12)
+
+
+def test_five_synapses_of_a_millivolt_do_not_make_fifty_millivolts_at_the_soma():
+    units = Units(10_000, 100)
+    W = units.weight(1.0)
+    assert_allclose(5 * units.weight_mv(W), 5.0)
+    assert_allclose(5 * units.local_weight_mv(W), 50.0)  # in the branch, attenuated tenfold on the way
+    assert units.theta_s_mv(1.0) == 150.0
 
 
 def test_a_branch_of_mean_weights_balances_its_threshold():
@@ -36,14 +69,6 @@ def test_a_branch_of_mean_weights_balances_its_threshold():
     units, f_in, theta_d = Units(10_000, 100), 0.05, 0.04
     active_sum_mv = units.weight_mv(theta_d / f_in) * f_in * units.n_inputs / units.n_branches
     assert_allclose(units.theta_d_mv(theta_d), active_sum_mv, rtol=1e-14)
-
-
-def test_branch_axis_and_summed_weights_differ_by_the_root_of_the_number_of_branches():
-    """Paper notes, 'Millivolts': a branch input of 1 is reached by summed weights of scale / sqrt K millivolts."""
-    units = Units(10_000, 100)
-    branch_size = units.n_inputs // units.n_branches
-    W = 1.0 / np.sqrt(branch_size)  # weights all equal, all active: lambda = branch_size W / sqrt(branch_size) = 1
-    assert_allclose(branch_size * units.weight_mv(W), units.branch_input_mv(1.0) / np.sqrt(100), rtol=1e-14)
 
 
 def test_arrays_are_converted_elementwise():
@@ -57,6 +82,8 @@ def test_arrays_are_converted_elementwise():
         ({"n_inputs": 10, "n_branches": 11}, "n_branches = 11"),
         ({"scale_mv": 0.0}, "scale_mv = 0.0"),
         ({"scale_mv": float("nan")}, "scale_mv = nan"),
+        ({"attenuation": 0.0}, "attenuation = 0.0"),
+        ({"attenuation": 1.5}, "attenuation = 1.5"),
     ],
 )
 def test_impossible_units_are_refused(arguments, words):

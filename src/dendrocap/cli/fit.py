@@ -89,7 +89,7 @@ def fit_weights_command(
         fitted_curve = _fitted_curve(curve, None, None, "polsky", None)
         g, measured_scale = fitted_curve.nonlinearity, fitted_curve.scale
         message(f"g from {curve}: {g!r}, scale {measured_scale:.4g} mV")
-    values = read_table(amplitudes).column(column, hints=("epsp", "ampl", "weight"))
+    values = read_table(amplitudes).column(column, hints=("epsp", "ampl", "weight")).values
     with progress(whole_number("--bootstrap", bootstrap, 0), "bootstrap") as step:
         found = fit_weights(
             values,
@@ -148,8 +148,8 @@ def _fitted_curve(path: Path, x: str | None, y: str | None, kind: str, scale: fl
     from dendrocap.datasets import read_table
     from dendrocap.fitting import fit_nonlinearity
 
-    inputs, outputs = read_table(path).pair(x, y)
-    return fit_nonlinearity(inputs, outputs, kind, scale=scale)
+    curve = read_table(path).curve(x, y)
+    return fit_nonlinearity(curve.x, curve.y, kind, scale=scale)
 
 
 def _silent_fraction(text: str | None, tested: int | None) -> float | str:

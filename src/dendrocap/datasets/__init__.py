@@ -2,7 +2,7 @@
 
 from dendrocap.datasets.binarise import BINARY_SETS, BinarySet, binarise, binary_set, pixel_permutation
 from dendrocap.datasets.catalogue import CATALOGUE, DataSet, data_set
-from dendrocap.datasets.columns import Table, read_table
+from dendrocap.datasets.columns import Column, Curve, Table, read_table
 from dendrocap.datasets.fetch import fetch
 from dendrocap.datasets.images import ImageSet, load_images, locate, verify
 from dendrocap.datasets.song2005 import SynapticStrengths, song2005
@@ -11,6 +11,8 @@ __all__ = [
     "CATALOGUE",
     "BINARY_SETS",
     "BinarySet",
+    "Column",
+    "Curve",
     "DataSet",
     "ImageSet",
     "SynapticStrengths",

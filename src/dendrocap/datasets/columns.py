@@ -1,207 +1,472 @@
 """Columns of numbers from files as laboratories write them.
 
-Separators may be commas, semicolons, tabs or blanks; lines may be comments; a header, a line or a column of units are
-understood. What could be read in two ways is refused with the reason: a decimal comma turns 0,45 into two columns.
+Separators may be commas, semicolons, tabs or blanks, with decimal commas where nothing else is a comma; Excel sheets
+are read too. Lines may be comments or titles; a header, a line or a column of units are understood. What could be
+read in two ways is refused with the reason, and so is a unit that is not known: nothing is guessed.
 """
 
 from __future__ import annotations
 
-import csv
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dendrocap.datasets.cells import DECIMAL_COMMA, Row, rows_of
+from dendrocap.datasets.header_units import is_electrical, is_unit, mv_per_unit, stated_unit
 from dendrocap.display import Displayed
 from dendrocap.errors import CorruptData, InvalidParameter
+from dendrocap.validation import choice
 
-__all__ = ["Table", "parse_table", "read_table"]
+__all__ = ["Column", "Curve", "Table", "parse_table", "read_table"]
 
 Floats = NDArray[np.float64]
 
-# Millivolts per unit. Micro has two code points.
-UNITS = {"mv": 1.0, "millivolt": 1.0, "v": 1e3, "volt": 1e3, "uv": 1e-3, "µv": 1e-3, "μv": 1e-3}
-SEPARATORS = (";", "\t", ",")
-DECIMAL_COMMA = re.compile(r"^[+-]?\d*,\d+([eE][+-]?\d+)?$")
-UNIT_IN_NAME = re.compile(r"[\s_(\[]+(\w+)[)\]]?\s*$")
+MISSING = frozenset(("", "nan", "na", "n/a", "#n/a", "#div/0!", "null", "none", "-", "--", "—", "."))
+THOUSANDS = re.compile(r"^[+-]?\d{1,3}([.,'\s]\d{3})+([.,]\d+)?$")
+BOUND = re.compile(r"^[<>~≈±]\s*\d")
+WITH_UNIT = re.compile(r"^[+-]?\d[\d.,]*\s*[munµμ]?[VA]$")
+SEM_WORDS, SD_WORDS = frozenset(("sem", "se", "stderr", "err", "error")), frozenset(("sd", "std", "stdev", "stddev"))
+WAY_OUT = "; leave a lost value empty and choose --missing drop, or correct the file"
+
+
+@dataclass(frozen=True)
+class Column(Displayed):
+    r"""Numbers of one column, converted to millivolts.
+
+    Attributes
+    ----------
+    name : str
+        Its header, or its number.
+    unit : str
+        The unit that the file states; empty if it states none, and the numbers are as they stand.
+    values : array
+        Without the missing ones.
+    n_missing : int
+        Cells without a number that were left out.
+
+    Examples
+    --------
+    >>> parse_table(b"epsp (uV);cell\n500;a\n;b\n", Path("epsp.csv")).column(missing="drop")
+    Column(name='epsp (uV)', unit='uV', values=<1>, n_missing=1)
+    """
+
+    name: str
+    unit: str
+    values: Floats = field(repr=False, compare=False)
+    n_missing: int
+
+
+@dataclass(frozen=True)
+class Curve(Displayed):
+    r"""A measured input-output curve, both axes in millivolts if the file states a unit.
+
+    Attributes
+    ----------
+    x, y : array
+        Input and output.
+    sem : array or None
+        Standard error of each y: a column of them, or of standard deviations with a column ``n`` of their numbers.
+    sd : array or None
+        Standard deviations whose numbers of trials are not known; they can be drawn, but they are no standard errors.
+    unit : str
+        The unit that the header states for y; empty if it states none.
+    names : (str, str)
+        Headers of x and y.
+    n_missing : int
+        Rows that were left out because a value is missing.
+
+    Examples
+    --------
+    >>> parse_table(b"in,out,sem\n1,2,0.1\n3,4,0.2\n", Path("curve.csv")).curve().sem.tolist()
+    [0.1, 0.2]
+    """
+
+    _displayed = ("names", "unit", "x", "y", "n_missing")
+
+    x: Floats = field(repr=False, compare=False)
+    y: Floats = field(repr=False, compare=False)
+    sem: Floats | None = field(repr=False, compare=False)
+    sd: Floats | None = field(repr=False, compare=False)
+    unit: str
+    names: tuple[str, str]
+    n_missing: int
 
 
 @dataclass(frozen=True)
 class Table(Displayed):
-    r"""Named columns of numbers, in millivolts where a unit was given.
+    r"""The cells of a file by column, with the units that it states; numbers are read when a column is asked for.
 
     Examples
     --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder, "curve.csv")
-    ...     _ = file.write_text("expected (mV),recorded (uV)\n1.0,1100\n2.0,2600\n")
-    ...     table = read_table(file)
-    >>> x, y = table.pair()
-    >>> x.tolist(), y.tolist()  # both in millivolts
-    ([1.0, 2.0], [1.1, 2.6])
+    ...     _ = file.write_text("expected (mV);recorded (uV);SEM (uV)\n1,0;1100;40\n2,0;2600;50\n")
+    ...     curve = read_table(file).curve()
+    >>> curve.x.tolist(), curve.y.tolist(), curve.sem.tolist()  # all in millivolts
+    ([1.0, 2.0], [1.1, 2.6], [0.04, 0.05])
     """
+
+    _displayed = ("path", "names", "units")
 
     path: Path
     names: tuple[str, ...]
-    columns: tuple[Floats, ...]
+    units: tuple[str, ...]
+    rows: tuple[Row, ...] = field(repr=False, compare=False)
+    row_units: tuple[str, ...] | None = field(default=None, repr=False, compare=False)
+    decimal_commas: bool = False
 
-    def column(self, name: str | None, hints: Sequence[str] = ()) -> Floats:
-        """The column of this name or number; without one, the only column, or the only one that a hint points to."""
-        if name is not None:
-            return self.columns[self._index(name)]
-        if len(self.columns) == 1:
-            return self.columns[0]
-        hinted = [at for at, title in enumerate(self.names) if any(hint in title.lower() for hint in hints)]
-        if len(hinted) == 1:
-            return self.columns[hinted[0]]
-        raise InvalidParameter(
-            f"{self.path}: which column is meant? There are {self._listing()}; choose one with --column. "
-            "If the file has decimal commas, write points instead"
+    def column(
+        self,
+        name: str | None = None,
+        hints: Sequence[str] = (),
+        *,
+        missing: str = "refuse",
+        mv_per_pa: float | None = None,
+    ) -> Column:
+        """The column of this name or number; without one, the only column, or the only one that a hint points to.
+
+        Parameters
+        ----------
+        name : str, optional
+            Header of the column, or its number in the file, counted from 1.
+        hints : sequence of str
+            Parts of headers to look for if there are several columns.
+        missing : {"refuse", "drop"}
+            What to do with empty cells and the like of "NaN".
+        mv_per_pa : float, optional
+            Millivolts per picoampere, for columns of currents.
+        """
+        at = self._the_only(hints) if name is None else self._index(name)
+        values = self._values(at, mv_per_pa)
+        kept = self._kept(np.isnan(values), [at], missing)
+        return Column(self.names[at], self._unit(at), values[kept], int(np.sum(~kept)))
+
+    def curve(
+        self,
+        x: str | None = None,
+        y: str | None = None,
+        sem: str | None = None,
+        *,
+        missing: str = "refuse",
+        mv_per_pa: float | None = None,
+    ) -> Curve:
+        """Two columns as a curve, with the standard errors of the second if there are any.
+
+        Parameters
+        ----------
+        x, y : str, optional
+            Columns by name or number; without them, the only two that are not errors or numbers of trials.
+        sem : str, optional
+            Column of standard errors or deviations; "none" for none. Without it, one whose header says so.
+        missing, mv_per_pa
+            As for a column.
+        """
+        if (x is None) != (y is None):
+            raise InvalidParameter(f"{self.path}: --x and --y go together; there are {self._listing()}")
+        if x is not None and y is not None:
+            first, second = self._index(x), self._index(y)
+        else:
+            plain = [at for at in self._numeric() if not self._kind(at)]
+            if len(plain) != 2:
+                raise InvalidParameter(
+                    f"{self.path}: which two columns are meant? There are {self._listing()}; choose them with --x and "
+                    "--y. If the file has decimal commas, separate its columns by semicolons"
+                )
+            first, second = plain
+        units = self._unit(first), self._unit(second)
+        if bool(units[0]) != bool(units[1]):
+            lacking = self.names[second if units[0] else first]
+            raise InvalidParameter(
+                f"{self.path}: column {lacking!r} states no unit where the other one does; write it into the header, "
+                f"as in {lacking} (mV)"
+            )
+        inputs, outputs = self._values(first, mv_per_pa), self._values(second, mv_per_pa)
+        errors, kind, used = self._errors(sem, first, second, mv_per_pa)
+        lost = np.isnan(inputs) | np.isnan(outputs)
+        kept = self._kept(lost if errors is None else lost | np.isnan(errors), [first, second, *used], missing)
+        if errors is not None:
+            errors = errors[kept]
+            if not np.all(errors > 0.0):
+                at = int(np.argmax(~(errors > 0.0)))
+                line = [row.line for row, keep in zip(self.rows, kept, strict=True) if keep][at]
+                raise CorruptData(
+                    f"{self.path}, line {line}: a standard error of {errors[at]:g} is not allowed: it must be "
+                    "positive; correct it, or leave the column out with --sem none"
+                )
+        return Curve(
+            inputs[kept],
+            outputs[kept],
+            errors if kind == "sem" else None,
+            errors if kind == "sd" else None,
+            units[1],
+            (self.names[first], self.names[second]),
+            int(np.sum(~kept)),
         )
 
-    def pair(self, first: str | None = None, second: str | None = None) -> tuple[Floats, Floats]:
-        """Two columns, by name or number; without names, the only two."""
-        if first is None and second is None and len(self.columns) == 2:
-            return self.columns[0], self.columns[1]
-        if first is None or second is None:
-            raise InvalidParameter(
-                f"{self.path}: which two columns are meant? There are {self._listing()}; choose them with --x and --y. "
-                "If the file has decimal commas, write points instead"
+    def _errors(
+        self, wanted: str | None, x: int, y: int, mv_per_pa: float | None
+    ) -> tuple[Floats | None, str, list[int]]:
+        """Errors of y, whether they are standard errors or deviations, and the columns they are from."""
+        if wanted is not None and wanted.lower() == "none":
+            return None, "", []
+        found = [at for at in self._numeric() if self._kind(at) in ("sem", "sd") and at not in (x, y)]
+        if wanted is not None:
+            found = [self._index(wanted)]
+        elif len(found) > 1:
+            mine = [at for at in found if at == y + 1 or _bare(self.names[y]) in _words(self.names[at])]
+            if len(mine) != 1:
+                raise InvalidParameter(
+                    f"{self.path}: which column holds the errors of {self.names[y]!r}? There are {self._listing()}; "
+                    "choose one with --sem, or --sem none"
+                )
+            found = mine
+        if not found:
+            return None, "", []
+        (at,) = found
+        # An error without a unit has that of its quantity.
+        errors = self._values(at, mv_per_pa) * (1.0 if self._unit(at) else self._factors(y, mv_per_pa))
+        errors = np.abs(errors) if mv_per_pa is not None and mv_per_pa < 0.0 else errors
+        counts = [other for other in self._numeric() if self._kind(other) == "n" and other not in (x, y)]
+        if self._kind(at) != "sd":
+            return errors, "sem", [at]
+        if len(counts) != 1:
+            return errors, "sd", [at]
+        trials = self._values(counts[0])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return errors / np.sqrt(trials), "sem", [at, counts[0]]
+
+    def _kind(self, at: int) -> str:
+        """What a header says of a column: "sem", "sd", "n" (numbers of trials), or nothing of these."""
+        words = _words(self.names[at])
+        if words & SEM_WORDS:
+            return "sem"
+        if words & SD_WORDS:
+            return "sd"
+        return "n" if words <= {"n", "trials", "sweeps"} and words else ""
+
+    def _unit(self, at: int) -> str:
+        """The unit stated for a column, by its header, the line below, or a column of units that are all the same."""
+        if self.units[at] or self.row_units is None:
+            return self.units[at]
+        return self.row_units[0]
+
+    def _factors(self, at: int, mv_per_pa: float | None) -> Floats:
+        """Millivolts per unit in each row."""
+        stated = [self.units[at]] * len(self.rows)
+        if not self.units[at] and self.row_units is not None:
+            stated = list(self.row_units)
+        try:
+            known = {unit: mv_per_unit(unit, mv_per_pa) for unit in dict.fromkeys(stated)}
+        except InvalidParameter as error:
+            raise InvalidParameter(f"{self.path}: column {self.names[at]!r}: {error}") from None
+        return np.array([known[unit] for unit in stated])
+
+    def _values(self, at: int, mv_per_pa: float | None = None) -> Floats:
+        """Numbers of a column, NaN where one is missing, in millivolts."""
+        numbers = [_number(self.path, row, at, self.decimal_commas) for row in self.rows]
+        scale = 1.0 if self._kind(at) == "n" else self._factors(at, mv_per_pa)
+        return np.array(numbers) * scale
+
+    def _kept(self, lost: NDArray[np.bool_], columns: list[int], missing: str) -> NDArray[np.bool_]:
+        """Which rows stay; refuses missing values unless they are to be dropped, and a column of nothing else."""
+        choice("--missing", missing, ("refuse", "drop"))
+        if np.any(lost) and missing == "refuse":
+            row = self.rows[int(np.argmax(lost))]
+            at = next((at for at in columns if row.cells[at].lower() in MISSING), columns[0])
+            raise CorruptData(
+                f"{self.path}, line {row.line}: {row.cells[at]!r} in column {self.names[at]!r} is not a number "
+                f"({int(lost.sum())} of {lost.size} are missing); leave such rows out with --missing drop"
             )
-        return self.columns[self._index(first)], self.columns[self._index(second)]
+        if np.all(lost):
+            raise CorruptData(f"{self.path}: column {self.names[columns[0]]!r} holds no numbers")
+        return ~lost
+
+    def _numeric(self) -> list[int]:
+        return [
+            at for at in range(len(self.names)) if any(_is_number(row.cells[at]) for row in self.rows)
+        ]  # fmt: skip
+
+    def _the_only(self, hints: Sequence[str]) -> int:
+        numeric = self._numeric()
+        if len(numeric) == 1:
+            return numeric[0]
+        hinted = [
+            at for at in numeric if not self._kind(at) and any(hint in self.names[at].lower() for hint in hints)
+        ]  # fmt: skip
+        if len(hinted) == 1:
+            return hinted[0]
+        raise InvalidParameter(
+            f"{self.path}: which column is meant? There are {self._listing()}; choose one with --column. "
+            "If the file has decimal commas, separate its columns by semicolons"
+        )
 
     def _index(self, name: str) -> int:
-        lowered = [title.lower() for title in self.names]
-        if name.lower() in lowered:
-            return lowered.index(name.lower())
-        if name.isdigit() and 1 <= int(name) <= len(self.columns):
+        exact = [at for at, title in enumerate(self.names) if title == name]
+        found = exact or [at for at, title in enumerate(self.names) if title.lower() == name.lower()]
+        if len(found) > 1:
+            raise InvalidParameter(f"{self.path}: two columns are called {name!r}; choose one by its number")
+        if found:
+            return found[0]
+        if name.isdecimal() and 1 <= int(name) <= len(self.names):
             return int(name) - 1
         raise InvalidParameter(f"{self.path}: there is no column {name!r}; there are {self._listing()}")
 
     def _listing(self) -> str:
-        return f"{len(self.names)} columns of numbers: {', '.join(self.names)}"
+        numeric = self._numeric()
+        listed = [self.names[at] if self.names[at] == str(at + 1) else f"{at + 1} {self.names[at]}" for at in numeric]
+        return f"{len(numeric)} columns of numbers: {', '.join(listed[:12])}{', ...' if len(listed) > 12 else ''}"
 
 
-def read_table(path: Path) -> Table:
-    r"""The columns of numbers in a file; lines that begin with ``#`` or ``%`` and empty lines do not count.
+def read_table(path: Path, sheet: str | None = None) -> Table:
+    r"""The columns of a file; lines that begin with ``#`` or ``%`` and empty lines do not count.
+
+    Parameters
+    ----------
+    path : Path
+        Text in UTF-8, UTF-16 or Latin-1, or an Excel workbook (.xlsx; extra ``excel``).
+    sheet : str, optional
+        Sheet of a workbook; without it, the only one that is not empty.
 
     Raises
     ------
     CorruptData
-        If there are no numbers, a line does not fit the others, or numbers have decimal commas; the message names
-        file and line.
+        If there are no numbers or a line does not fit the others; the message names file and line. A cell that is
+        no number is refused when its column is asked for.
 
     Examples
     --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder, "epsp.csv")
-    ...     _ = file.write_text("# slice 4\ncell;epsp;unit\na;0.83;mV\nb;1.34;mV\n")
+    ...     _ = file.write_text("# slice 4\ncell;epsp;unit\na;0,83;mV\nb;1,34;mV\n")
     ...     table = read_table(file)
-    >>> table.names, table.column(None).tolist()
-    (('epsp',), [0.83, 1.34])
+    >>> table.column().name, table.column().values.tolist()
+    ('epsp', [0.83, 1.34])
     """
-    return parse_table(path.read_bytes(), path)
+    return parse_table(path.read_bytes(), path, sheet)
 
 
-def parse_table(content: bytes, path: Path) -> Table:
-    """The columns of numbers in the content of a file; ``path`` is its name in messages."""
-    rows = _rows(content, path)
+def parse_table(content: bytes, path: Path, sheet: str | None = None) -> Table:
+    """The columns in the content of a file; ``path`` is its name in messages."""
+    rows, decimal_commas = rows_of(content, path, sheet)
     if not rows:
         raise CorruptData(f"{path}: the file holds no data")
-    header: list[str] | None = None
-    units: list[str] = []
-    # Lines without any number, before the first one with: the last or only one names, the one after gives units.
-    text_lines = []
-    while rows and not any(_is_number(cell) for cell in rows[0][1]):
-        text_lines.append(rows.pop(0)[1])
+    # Lines without any number, before the first one with: the last names the columns, or gives units below the names.
+    texts = []
+    while rows and not any(_is_number(cell) for cell in rows[0].cells):
+        texts.append(rows.pop(0))
     if not rows:
         raise CorruptData(f"{path}: the file holds no numbers")
-    if len(text_lines) >= 2 and all(cell.lower() in UNITS or not cell for cell in text_lines[-1]):
-        units = text_lines.pop()
-    if text_lines:
-        header = text_lines[-1]
-    width = len(header) if header is not None else len(rows[0][1])
-    for line, cells in rows:
-        if len(cells) != width:
-            comma = " (a decimal comma? write 0.45, not 0,45)" if len(cells) > width else ""
-            raise CorruptData(f"{path}, line {line}: {len(cells)} values where {width} were expected{comma}")
-    names = header if header is not None else [str(number + 1) for number in range(width)]
-    return _table(path, names, units or [""] * width, rows)
-
-
-def _table(path: Path, names: list[str], units: list[str], rows: list[tuple[int, list[str]]]) -> Table:
-    """Columns of numbers with their factors; columns of words are left out, one of units is applied to its row."""
-    width = len(names)
-    row_factor = np.ones(len(rows))
-    numeric = []
-    for at in range(width):
-        cells = [cells[at] for _, cells in rows]
-        if all(cell.lower() in UNITS for cell in cells):
-            row_factor *= [UNITS[cell.lower()] for cell in cells]
-        elif any(_is_number(cell) for cell in cells):
-            numeric.append(at)
-    if not numeric:
+    units: list[str] = []
+    if len(texts) >= 2 and all(is_unit(cell) or not cell for cell in texts[-1].cells) and any(texts[-1].cells):
+        units = [cell.strip("()[]{} ") for cell in texts.pop().cells]
+    elif len(texts) >= 2 and len(texts[-1].cells) == len(texts[-2].cells) > 1 and all(texts[-2].cells):
+        raise CorruptData(
+            f"{path}, line {texts[-1].line}: below the names of the columns stands {', '.join(texts[-1].cells)!r:.60}, "
+            "which are not units that are known; begin lines of titles and remarks with #"
+        )
+    width = len(texts[-1].cells) if texts else len(rows[0].cells)
+    rows = [_fitted(path, row, width) for row in rows]
+    names = [name or str(at + 1) for at, name in enumerate(texts[-1].cells)] if texts else _numbers(width)
+    if decimal_commas:
+        _refuse_mixed_marks(path, rows)
+    stated = [unit or stated_unit(name) for unit, name in zip((units + [""] * width)[:width], names, strict=True)]
+    of_units = [at for at in range(width) if _holds_units(names[at], [row.cells[at] for row in rows])]
+    row_units = tuple(row.cells[of_units[0]] for row in rows) if len(of_units) == 1 else None
+    table = Table(path, tuple(names), tuple(stated), tuple(rows), row_units, decimal_commas)
+    if not table._numeric():
         raise CorruptData(f"{path}: the file holds no column of numbers")
-    columns = []
-    for at in numeric:
-        values = np.array([_number(path, line, cells[at]) for line, cells in rows])
-        columns.append(values * row_factor * _factor(units[at] if at < len(units) else "", names[at]))
-    return Table(path, tuple(names[at] for at in numeric), tuple(columns))
+    return table
 
 
-def _rows(content: bytes, path: Path) -> list[tuple[int, list[str]]]:
-    """Numbered lines, cut into cells."""
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise CorruptData(f"{path}: the file is not text in UTF-8") from None
-    lines = [
-        (number, line.strip())
-        for number, line in enumerate(text.splitlines(), start=1)
-        if line.strip() and not line.lstrip().startswith(("#", "%"))
-    ]
-    separator = next((mark for mark in SEPARATORS if any(mark in line for _, line in lines)), None)
-    if separator is None and lines and len(lines[-1][1].split()) > 1:
-        return [(number, line.split()) for number, line in lines]
-    # A single column has no separator; one that never occurs leaves its lines whole, blanks in a header included.
-    return [
-        (number, [cell.strip() for cell in next(csv.reader([line], delimiter=separator or "\x1f"))])
-        for number, line in lines
-    ]
+def _numbers(width: int) -> list[str]:
+    return [str(at + 1) for at in range(width)]
 
 
-def _number(path: Path, line: int, cell: str) -> float:
+def _holds_units(name: str, cells: Sequence[str]) -> bool:
+    """Whether a column gives the unit of each row: it is called so, or all its cells are voltages or currents."""
+    return bool(_words(name) & {"unit", "units"}) or all(is_electrical(cell) for cell in cells)
+
+
+def _fitted(path: Path, row: Row, width: int) -> Row:
+    """A row as wide as the others; empty cells at its end may be too many or too few."""
+    cells = row.cells[:width] if not any(row.cells[width:]) else row.cells
+    if len(cells) > width:
+        raise CorruptData(
+            f"{path}, line {row.line}: {len(cells)} values where {width} were expected (a decimal comma? separate the "
+            "columns by semicolons, or write 0.45, not 0,45; a title? begin its line with #)"
+        )
+    if len(cells) < width and (width - len(cells) > 1 or any(_is_number(cell) for cell in cells) is False):
+        raise CorruptData(
+            f"{path}, line {row.line}: {len(cells)} values where {width} were expected; begin remarks with #"
+        )
+    return Row(row.line, cells + [""] * (width - len(cells)))
+
+
+def _refuse_mixed_marks(path: Path, rows: Sequence[Row]) -> None:
+    """Both 0,45 and 0.45 in one file: one of them is not a decimal mark."""
+    cells = [(row.line, cell) for row in rows for cell in row.cells]
+    commas = next((at for at in cells if DECIMAL_COMMA.match(at[1])), None)
+    points = next((at for at in cells if "." in at[1] and "," not in at[1] and _is_number(at[1])), None)
+    if commas and points:
+        raise CorruptData(
+            f"{path}, line {commas[0]}: {commas[1]!r} has a decimal comma, but {points[1]!r} in line {points[0]} a "
+            "decimal point; write all numbers with the same mark"
+        )
+
+
+def _number(path: Path, row: Row, at: int, decimal_commas: bool) -> float:
+    """The number in a cell, NaN if it is missing."""
+    cell = row.cells[at]
+    if cell.lower() in MISSING:
+        return math.nan
+    where = f"{path}, line {row.line}: {cell!r}"
     if DECIMAL_COMMA.match(cell):
-        raise CorruptData(f"{path}, line {line}: {cell!r} has a decimal comma; write {cell.replace(',', '.')!r}")
+        if not decimal_commas:
+            raise CorruptData(
+                f"{where} has a decimal comma or one between thousands; write {cell.replace(',', '.')!r} or "
+                f"{cell.replace(',', '')!r}, or separate the columns by semicolons"
+            )
+        cell = cell.replace(",", ".")
     try:
-        value = float(cell)
+        value = float(cell.replace("\N{MINUS SIGN}", "-")) if "_" not in cell else None
     except ValueError:
-        raise CorruptData(f"{path}, line {line}: {cell!r} is not a number") from None
+        value = None
+    if value is None:
+        if THOUSANDS.match(cell):
+            raise CorruptData(f"{where} separates thousands; write the number without")
+        if BOUND.match(cell):
+            raise CorruptData(f"{where} is a bound or an estimate, not a number{WAY_OUT}")
+        if WITH_UNIT.match(cell):
+            raise CorruptData(f"{where} is not a number; a unit belongs into the header, as in EPSP (mV)")
+        raise CorruptData(f"{where} is not a number{WAY_OUT}")
     if not math.isfinite(value):
-        raise CorruptData(f"{path}, line {line}: {cell!r} is not a finite number")
+        raise CorruptData(f"{where} is not a finite number{WAY_OUT}")
     return value
 
 
 def _is_number(cell: str) -> bool:
-    """Whether a cell is meant as a number, be it one with a decimal comma or no finite one."""
-    if DECIMAL_COMMA.match(cell):
+    """Whether a cell is meant as a number, be it one that is refused when its column is asked for."""
+    if any(meant.match(cell) for meant in (DECIMAL_COMMA, THOUSANDS, BOUND, WITH_UNIT)):
         return True
     try:
-        float(cell)
+        float(cell.replace("\N{MINUS SIGN}", "-"))
     except ValueError:
         return False
-    return True
+    return "_" not in cell
 
 
-def _factor(unit: str, name: str) -> float:
-    """Millivolts per unit of a column, from the line of units or from its name, as in ``EPSP (mV)`` or ``epsp_uV``."""
-    if unit:
-        return UNITS[unit.lower()]
-    found = UNIT_IN_NAME.search(name)
-    return UNITS.get(found.group(1).lower(), 1.0) if found else 1.0
+def _words(name: str) -> set[str]:
+    """The words of a header in small letters; s.e.m. is one word."""
+    return set(re.split(r"[^a-z0-9]+", name.lower().replace(".", ""))) - {""}
+
+
+def _bare(name: str) -> str:
+    """The first word of a header, without its unit."""
+    return next(iter(re.split(r"[^a-z0-9]+", name.lower().strip())), "")

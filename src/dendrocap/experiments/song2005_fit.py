@@ -1,7 +1,7 @@
 """The paper's fit to the amplitudes of Song et al. (2005), as printed and from the raw data.
 
-The print gives three numbers whose units do not all agree (paper notes, 'The fit to Song et al.'). Each reading is put
-through the equations, next to fits to the amplitudes themselves.
+The paper gives three numbers whose units agree in one of three readings only (paper notes, 'The fit to Song et al.').
+Each reading is put through the equations, next to fits to the amplitudes themselves.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dendrocap.fitting import WeightFit, fit_weights
 from dendrocap.model import NeuronSpec, Polsky, TaskSpec, Units
 from dendrocap.theory import CapacityWeights, critical_capacity, dendritic_threshold
 
-__all__ = ["PRINTED", "PaperComparison", "Printed", "Reading", "compare_with_paper"]
+__all__ = ["PRINTED", "THREE_READINGS", "PaperComparison", "Printed", "Reading", "compare_with_paper"]
 
 
 @dataclass(frozen=True)
@@ -48,11 +48,11 @@ class Reading(Displayed):
     p0 : float
         The silent fraction that was wanted.
     W_star, W_star_mv, theta_d, theta_d_mv, theta_s, theta_s_mv : float
-        Scale of the weights and both thresholds; ``theta_s_mv`` is 15 K theta_s.
+        Scale of the weights and both thresholds, all three at the soma of a neuron with attenuation 1 / sqrt(K).
     k_theta_s : float
         K theta_s, which is what the printed 63 can be if it is not in millivolts.
     silent_fraction, alpha_c : float
-        What a neuron with these thresholds has at capacity.
+        What a neuron with these thresholds has at capacity, in the paper's replica-symmetric estimate.
     reached : bool
         Whether that is the silent fraction that was wanted, to four digits.
     """
@@ -89,15 +89,17 @@ class PaperComparison(Displayed):
         """What the figure shows, in words and numbers."""
         fit = self.paper_way
         scale, solution = fit.W_star_mv, fit.dendrites.solution
-        by_model, by_millivolts = (self._reading(label) for label in (READING_MODEL, READING_MILLIVOLTS))
+        by_model, by_millivolts, attenuated = (self._reading(label) for label in THREE_READINGS)
         return (
             f"{fit.amplitudes_mv.size} EPSPs of Song et al. (2005), {fit.n_tested} pairs tested. Fit as in the paper, "
             f"p0 = {fit.silent_fraction.value:g}: W* = {fit.W_star:.2f} = {scale.value:.2f} mV "
             f"[{scale.low:.2f}, {scale.high:.2f}], theta_d = {fit.theta_d_mv.value:.2f} mV, theta_s = "
             f"{solution.neuron.theta_s:.3f} = {fit.theta_s_mv.value:.0f} mV. Printed: W* = {PRINTED.W_star}, theta_d = "
             f"{PRINTED.theta_d_mv} mV, theta_s = {PRINTED.theta_s_mv:g} mV; the equations give p0 = "
-            f"{by_model.silent_fraction:.4f} if 63 is K theta_s (theta_s = {by_model.theta_s:g}) and "
-            f"{by_millivolts.silent_fraction:.4f} if it is 15 K theta_s (theta_s = {by_millivolts.theta_s:g})."
+            f"{by_model.silent_fraction:.4f} if 63 is K theta_s (theta_s = {by_model.theta_s:g}), "
+            f"{by_millivolts.silent_fraction:.4f} if it is 15 K theta_s (theta_s = {by_millivolts.theta_s:g}) and "
+            f"{attenuated.silent_fraction:.4f} if it is 15 sqrt(K) theta_s (theta_s = {attenuated.theta_s:g}), the "
+            "only reading in which all three are millivolts at the soma. All silent fractions are replica symmetric."
         )
 
     def _reading(self, label: str) -> Reading:
@@ -106,6 +108,9 @@ class PaperComparison(Displayed):
 
 READING_MODEL = "printed, 63 = K theta_s"
 READING_MILLIVOLTS = "printed, 63 mV = 15 K theta_s"
+READING_ATTENUATED = "printed, 63 mV = 15 sqrt(K) theta_s"
+READING_W_STAR = "printed, W_star = 5.56 mV"
+THREE_READINGS = (READING_MODEL, READING_MILLIVOLTS, READING_ATTENUATED)
 
 
 def compare_with_paper(
@@ -132,17 +137,17 @@ def compare_with_paper(
 
 def printed_readings() -> tuple[Reading, ...]:
     """The printed numbers in the units that they may be in."""
-    units = PRINTED.units
+    units, as_printed = PRINTED.units, Units.as_printed(PRINTED.units.n_inputs, PRINTED.units.n_branches)
     B = float(ndtri(PRINTED.p0))
     theta_d = float(units.theta_d(PRINTED.theta_d_mv))
     by_k = PRINTED.theta_s_mv / units.n_branches
-    by_millivolts = float(units.theta_s(PRINTED.theta_s_mv))
     # If W_star were in millivolts, the relation printed for theta_d would not give the theta_d that is printed.
     literal = CapacityWeights(B, float(units.weight(PRINTED.W_star)))
     return (
         _reading(READING_MODEL, PRINTED.W_star, theta_d, by_k),
-        _reading(READING_MILLIVOLTS, PRINTED.W_star, theta_d, by_millivolts),
-        _reading("printed, W_star = 5.56 mV", literal.W_star, dendritic_threshold(literal, PRINTED.task.f_in), by_k),
+        _reading(READING_MILLIVOLTS, PRINTED.W_star, theta_d, float(as_printed.theta_s(PRINTED.theta_s_mv))),
+        _reading(READING_ATTENUATED, PRINTED.W_star, theta_d, float(units.theta_s(PRINTED.theta_s_mv))),
+        _reading(READING_W_STAR, literal.W_star, dendritic_threshold(literal, PRINTED.task.f_in), by_k),
     )
 
 

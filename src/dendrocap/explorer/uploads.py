@@ -40,22 +40,16 @@ def read_curve(content: bytes, name: str, *, in_mv: bool = False) -> tuple[tuple
     name = PurePath(name.replace("\\", "/")).name[:60] or "the file"
     if len(content) > LARGEST_FILE:
         raise CorruptData(f"{name} has {len(content):,} bytes; at most {LARGEST_FILE:,} are allowed")
-    if b"\x00" in content:
-        raise CorruptData(f"{name} is not a text file")
-    table = parse_table(content, Path(name))
-    if len(table.columns) != 2:
-        raise CorruptData(
-            f"{name} has {len(table.columns)} columns of numbers; two are needed, branch input and branch output"
-        )
-    x, y = table.columns
-    if not 2 <= x.size <= MOST_POINTS:
-        raise CorruptData(f"{name} has {x.size} points; 2 to {MOST_POINTS} are allowed")
-    scale = Units().scale_mv if in_mv else 1.0
-    points = tuple((_rounded(a / scale), _rounded(b / scale)) for a, b in zip(x.tolist(), y.tolist(), strict=True))
     try:
+        measured = parse_table(content, Path(name)).curve()
+        x, y = measured.x, measured.y
+        if not 2 <= x.size <= MOST_POINTS:
+            raise CorruptData(f"{name} has {x.size} points; 2 to {MOST_POINTS} are allowed")
+        scale = Units().scale_mv if in_mv or measured.unit else 1.0
+        points = tuple((_rounded(a / scale), _rounded(b / scale)) for a, b in zip(x.tolist(), y.tolist(), strict=True))
         return Parameters(curve=points).curve
     except InvalidParameter as error:
-        raise CorruptData(f"{name}: {error}") from None
+        raise CorruptData(f"{name}: {str(error).removeprefix(f'{name}: ')}") from None
 
 
 def _rounded(value: float) -> float:

@@ -1,13 +1,10 @@
-"""Plots of the theory: results along a parameter, broken symmetry, what solvers reach, and one neuron at capacity."""
+"""Plots of the theory: results along a parameter, broken symmetry, and what solvers reach."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from dendrocap.figures.style import (
     AXIS_LABELS,
@@ -17,22 +14,18 @@ from dendrocap.figures.style import (
     PALETTE,
     SYMMETRIC,
     UNSTABLE,
-    behind,
     drawing,
     drawing_axes,
 )
-from dendrocap.model import Linear, Step, Tabulated, Units
+from dendrocap.model import Linear
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from dendrocap.theory import CapacitySolution
+__all__ = ["SOLVER_LOOKS", "breaking", "curves", "solvers"]
 
-__all__ = ["SOLVER_LOOKS", "breaking", "curves", "neuron_at_capacity", "solvers"]
-
-Floats = NDArray[np.float64]
 Rows = Sequence[Mapping[str, Any]]
 
 # Dashes by steps of breaking; further numbers of steps share one.
@@ -209,102 +202,3 @@ def _line(axes: Any, rows: Rows, column: str, **look: Any) -> None:
     points = [point for point in points if math.isfinite(point[1])]
     if points:
         axes.plot(*zip(*points, strict=True), **look)
-
-
-def neuron_at_capacity(
-    solution: CapacitySolution,
-    branch_input: Floats,
-    axis: str,
-    curve: tuple[Floats, Floats],
-    linear: tuple[Floats, Floats],
-    weight_mv: Floats,
-    units: Units,
-    *,
-    figure: Figure | None = None,
-) -> Figure:
-    r"""Three panels: g over the branch inputs, capacity against a threshold, and weights in millivolts.
-
-    Parameters
-    ----------
-    solution : CapacitySolution
-        The neuron, marked on the curve.
-    branch_input : array
-        Where g and the density of branch inputs are drawn.
-    axis : {"theta_d", "theta_s"}
-        The threshold of the second panel.
-    curve, linear : (array, array)
-        Thresholds and capacities, with and without dendrites.
-    weight_mv : array
-        Where the density of weights is drawn.
-    units : Units
-        Millivolts of a weight.
-    figure : Figure, optional
-        Where to draw; by default a new one.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import dendrocap as dc
-    >>> from dendrocap import plot
-    >>> solution = dc.critical_capacity(dc.NeuronSpec(dc.Polsky(), theta_d=0.5, theta_s=0.5))
-    >>> theta_d = np.array([0.1, 0.5])
-    >>> capacities = np.array([1.57, solution.alpha_c])
-    >>> figure = plot.neuron_at_capacity(
-    ...     solution,
-    ...     branch_input=np.linspace(-1, 2, 50),
-    ...     axis="theta_d",
-    ...     curve=(theta_d, capacities),
-    ...     linear=(theta_d, np.ones(2)),
-    ...     weight_mv=np.linspace(0, 5, 50),
-    ...     units=dc.Units(n_inputs=999, n_branches=27),
-    ... )
-    >>> figure.axes[1].get_title()
-    '$\\alpha_c = 4.9513$'
-    """
-    g = solution.neuron.tree[0].nonlinearity
-    colour = PALETTE[g.name]
-    with drawing(2.9, 2.7, figure) as figure:
-        dendrite, capacity, weights = figure.subplots(1, 3)
-        _draw_dendrite(dendrite, solution, branch_input, colour)
-        capacity.plot(*curve, color=colour, label=LABELS[g.name])
-        capacity.plot(*linear, color=PALETTE[Linear.name], ls="--", label=LABELS[Linear.name])
-        at = solution.neuron.tree[0].theta if axis == "theta_d" else solution.neuron.theta_s
-        capacity.plot([at], [solution.alpha_c], "o", color=colour, mec="0.1", ms=6)
-        if axis == "theta_d":
-            capacity.set_xscale("log")
-        capacity.set(
-            yscale="log",
-            xlabel=AXIS_LABELS[axis],
-            ylabel=AXIS_LABELS["alpha_c"],
-            title=rf"$\alpha_c = {solution.alpha_c:.4f}$",
-        )
-        capacity.legend()
-        _draw_weights(weights, solution, weight_mv, units, colour)
-    return figure
-
-
-def _draw_dendrite(axes: Any, solution: CapacitySolution, x: Floats, colour: str) -> None:
-    values = solution.neuron.tree[0].nonlinearity(x)
-    axes.plot(x, values, color=colour, label="g")
-    top = max(float(values.max()), solution.neuron.theta_s)
-    axes.set_ylim(min(0.0, float(values.min())), 1.3 * top)
-    axes.axhline(solution.neuron.theta_s, color="0.5", lw=0.8, ls=":")
-    axes.annotate(r"$\theta_s$", (x[0], solution.neuron.theta_s), (2, 2), textcoords="offset points", color="0.4")
-    behind(axes, x, solution.preactivation.pdf(x), PALETTE[Tabulated.name], "branch inputs")
-    axes.set(xlim=(x[0], x[-1]), xlabel="summed branch input (units of 15 mV)", ylabel=AXIS_LABELS["branch_output"])
-
-
-def _draw_weights(axes: Any, solution: CapacitySolution, weight_mv: Floats, units: Units, colour: str) -> None:
-    per_mv = units.mv_per_weight
-    density = solution.weights.pdf(weight_mv / per_mv) / per_mv
-    axes.fill_between(weight_mv, density, color=colour, alpha=0.25, lw=0.0)
-    axes.plot(weight_mv, density, color=colour)
-    far, top = float(weight_mv[-1]), float(density.max())
-    axes.set(
-        xlim=(-0.06 * far, far), ylim=(0.0, 1.15 * top), xlabel="synaptic weight (mV)", ylabel=AXIS_LABELS["density_mv"]
-    )
-    silent = axes.twinx()
-    silent.bar([-0.025 * far], [solution.silent_fraction], width=0.03 * far, color=PALETTE[Step.name])
-    silent.set(ylim=(0.0, 1.0), ylabel=r"silent fraction $p_0$")
-    silent.spines["right"].set_visible(True)
-    axes.set_title(rf"$p_0 = {solution.silent_fraction:.4f}$")

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import io
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from dendrocap.files import write_file
-from dendrocap.model import Custom, Linear, Polsky, ReLU, SaturatingReLU, Step, Tabulated
+from dendrocap.model import Custom, Linear, Polsky, ReLU, SaturatingReLU, Smooth, Step, Tabulated
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from dendrocap.theory import Flag
 
 __all__ = [
     "AXIS_LABELS",
@@ -23,6 +25,7 @@ __all__ = [
     "MANY_STEPS",
     "ONE_STEP",
     "PALETTE",
+    "PAPER_LABEL",
     "SYMMETRIC",
     "UNSTABLE",
     "behind",
@@ -30,7 +33,9 @@ __all__ = [
     "drawing_axes",
     "footnote",
     "house_style",
+    "plain_ticks",
     "save",
+    "validity_footer",
 ]
 
 # Okabe and Ito's colours, distinguishable with any colour vision; one per non-linearity, the same in all figures.
@@ -41,6 +46,7 @@ PALETTE = {
     Step.name: "#CC79A7",
     Linear.name: "#000000",
     Tabulated.name: "#009E73",
+    Smooth.name: "#44AA99",  # of Tol: a measured curve too, close to the colour of a table
     Custom.name: "#56B4E9",
 }
 
@@ -51,6 +57,7 @@ LABELS = {
     Step.name: "step",
     Linear.name: "linear",
     Tabulated.name: "measured curve",
+    Smooth.name: "measured curve, smooth",
     Custom.name: "custom",
 }
 
@@ -77,11 +84,17 @@ AXIS_LABELS = {
     "noise_amplitude": r"amplitude of synaptic noise $\sigma$",
 }
 
-# The line code of the theory; what was learned has markers.
-SYMMETRIC = {"ls": "-", "label": "replica symmetric"}
-ONE_STEP = {"ls": "--", "label": "one step of breaking"}
-MANY_STEPS = {"ls": ":", "label": "many steps of breaking"}
-UNSTABLE = {"ls": "-.", "label": "RS becomes unstable"}
+# The line code of the theory: solid is replica symmetric, dashed has broken symmetry, dash-dot is where the former
+# becomes unstable; what was learned has markers. More steps have shorter dashes.
+SYMMETRIC: dict[str, Any] = {"ls": "-", "label": "replica symmetric"}
+ONE_STEP: dict[str, Any] = {"ls": "--", "label": "one step of breaking"}
+MANY_STEPS: dict[str, Any] = {"ls": (0.0, (2.0, 1.0)), "label": "many steps of breaking"}
+UNSTABLE: dict[str, Any] = {"ls": "-.", "label": "replica symmetry becomes unstable"}
+PAPER_LABEL = "replica symmetric (the paper's estimate)"
+
+# Marks of the validity lights: colours that any colour vision tells apart, and shapes that differ as well.
+LIGHT_MARKS = {"good": ("o", "#009E73"), "caution": ("^", "#E69F00"), "bad": ("X", "#D55E00")}
+LIGHTS_PER_INCH = 0.62  # of the footer, in one row
 
 COLUMN_WIDTH = 3.4  # inches, one column of a two-column page
 
@@ -136,9 +149,47 @@ def behind(axes: Axes, x: Any, density: Any, colour: str, label: str) -> None:
     axes.legend([curve, *drive.get_legend_handles_labels()[0]], [names[0], label], loc="upper left")
 
 
+def plain_ticks(axis: Any) -> None:
+    """1, 2, 5, 10, ... along a logarithmic axis instead of powers of ten."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.set_major_formatter(FuncFormatter(lambda value, place: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
+
+
 def footnote(figure: Figure, text: str) -> None:
     """Small print below a figure that is not drawn yet: how large its simulations were."""
     figure.supxlabel(text, fontsize=6.5, x=0.01, ha="left", color="0.35")
+
+
+def validity_footer(figure: Figure, validities: Sequence[Mapping[str, Flag]]) -> None:
+    """The validity lights below a figure: of one answer, or the worst of several, each with its mark and its word.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from dendrocap.theory import Flag
+    >>> figure = Figure(layout="constrained")
+    >>> validity_footer(figure, [{"branch size": Flag("bad", "3 synapses per branch")}])
+    >>> [text.get_text() for text in figure.legends[0].get_texts()]
+    ['branch size: bad']
+    """
+    from matplotlib.lines import Line2D
+
+    from dendrocap.theory.validity import worst_flags
+
+    marks = []
+    for name, (flag, count) in worst_flags(validities).items():
+        shape, colour = LIGHT_MARKS[flag.light]
+        where = f" at {count} of {len(validities)} points" if count < len(validities) else ""
+        label = f"{name}: {flag.light}{where}".replace("theta_s", r"$\theta_s$")
+        marks.append(Line2D([], [], marker=shape, color=colour, ls="none", ms=5.0, label=label))
+    columns = max(1, min(len(marks), int(LIGHTS_PER_INCH * figure.get_figwidth())))
+    legend = figure.legend(
+        handles=marks, loc="outside lower left", ncols=columns, fontsize=6.5, handletextpad=0.1, columnspacing=1.2
+    )
+    legend.set_gid("validity")
 
 
 def save(figure: Figure, target: Path | IO[bytes], suffix: str | None = None) -> None:

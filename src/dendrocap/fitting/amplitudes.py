@@ -38,7 +38,7 @@ class WeightFit(Displayed):
     Attributes
     ----------
     silent_fraction, W_star_mv, theta_d_mv, theta_s_mv : Interval
-        Estimates with bootstrap percentile intervals. ``theta_s_mv`` uses the printed conversion 15 K theta_s.
+        Estimates with bootstrap percentile intervals; millivolts are those at the soma.
     theta_s_sets_mv : tuple of (float, float)
         All intervals of somatic thresholds that the data do not contradict. The one nearest to the estimate is that of
         ``theta_s_mv``, whose ends are NaN if there is none.

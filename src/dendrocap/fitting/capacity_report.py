@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from dendrocap.display import Displayed
 from dendrocap.fitting.amplitudes import WeightFit
 from dendrocap.model import Nonlinearity
-from dendrocap.theory.capacity import binary_entropy
+from dendrocap.theory.answers import binary_entropy
 from dendrocap.theory.weight_distributions import Preactivation
 
 __all__ = ["CapacityReport", "capacity_report"]

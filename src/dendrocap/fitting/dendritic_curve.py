@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dendrocap.display import Displayed
 from dendrocap.errors import InvalidParameter
-from dendrocap.model import Nonlinearity, Polsky, Tabulated
+from dendrocap.model import Nonlinearity, Polsky, Smooth, Tabulated
 from dendrocap.validation import choice, real_number, refuse
 
 __all__ = ["NonlinearityFit", "fit_nonlinearity"]
@@ -23,6 +23,7 @@ Floats = NDArray[np.float64]
 GAMMA_LIMITS = (0.5, 200.0)
 N_DESCENTS = 6
 NAMES = ("x_min", "gamma", "scale")
+KINDS = ("polsky", "smooth", "tabulated")
 
 
 @dataclass(frozen=True)
@@ -31,12 +32,12 @@ class NonlinearityFit(Displayed):
 
     Attributes
     ----------
-    nonlinearity : Polsky or Tabulated
+    nonlinearity : Polsky, Smooth or Tabulated
         g, in the model's units, where it saturates at 1.
     scale : float
         What the model calls 1, in the units of the data; ``y = scale g(x / scale)``.
     x_min, gamma : float
-        Parameters of Polsky; NaN for a table.
+        Parameters of Polsky; NaN for other curves.
     x_min_error, gamma_error, scale_error : float
         Standard errors: NaN for what was not fitted or stopped at a bound, infinite for what the data do not
         determine.
@@ -48,6 +49,8 @@ class NonlinearityFit(Displayed):
         Parameters that stopped at a bound.
     x, y : array
         The data, sorted by x.
+    sem : array or None
+        Standard errors of y, if they are known.
 
     Examples
     --------
@@ -75,6 +78,7 @@ class NonlinearityFit(Displayed):
     at_bounds: tuple[str, ...]
     x: Floats = field(repr=False, compare=False)
     y: Floats = field(repr=False, compare=False)
+    sem: Floats | None = field(repr=False, compare=False, default=None)
 
     def predict(self, x: ArrayLike) -> Any:
         """The fitted curve in the units of the data."""
@@ -82,9 +86,14 @@ class NonlinearityFit(Displayed):
 
 
 def fit_nonlinearity(
-    x: ArrayLike, y: ArrayLike, kind: str = "polsky", *, scale: float | None = None
+    x: ArrayLike,
+    y: ArrayLike,
+    kind: str = "polsky",
+    *,
+    sem: ArrayLike | None = None,
+    scale: float | None = None,
 ) -> NonlinearityFit:
-    """Fit of a measured dendritic curve by the Polsky function, or the measured points themselves as a table.
+    """Fit of a measured dendritic curve by the Polsky function, by a smooth curve, or the points themselves as a table.
 
     Input and output are measured in the same unit, as in expected against recorded EPSPs, so that one scale serves
     both axes: y = scale g(x / scale), with g linear at first and saturating at 1.
@@ -92,22 +101,24 @@ def fit_nonlinearity(
     Parameters
     ----------
     x, y : sequence of float
-        Input and output, none negative. Repeated values of x are fine.
-    kind : {"polsky", "tabulated"}
-        Least squares within bounds (x_min in [0, 1], gamma in [0.5, 200]), or interpolation of the mean of y at
-        each x.
+        Input and output. Repeated values of x are fine, and so is noise below zero.
+    kind : {"polsky", "smooth", "tabulated"}
+        Least squares within bounds (x_min in [0, 1], gamma in [0.5, 200]); the smooth rising curve of `Smooth`, for
+        curves of another shape; or interpolation of the mean of y at each x, which takes noise for slope.
+    sem : sequence of float, optional
+        Standard error of each y: points count by 1 / sem^2, and a smooth curve leaves them as far as these allow.
     scale : float, optional
-        Keeps the scale fixed, at 15 mV say. Otherwise it is fitted, or for a table the largest y.
+        Keeps the scale fixed, at 15 mV say. Otherwise it is fitted, or for other curves the largest value of the curve.
 
     Raises
     ------
     InvalidParameter
-        If a value is not finite or negative, all y are equal, or there are too few points.
+        If a value is not finite, all y are equal, or there are too few points.
 
     Notes
     -----
     Standard errors come from the curvature of the sum of squares and the scatter of the residuals, s^2 (J'J)^-1. They
-    assume independent errors of one size.
+    assume independent errors of one size, or of sizes in proportion to ``sem``.
 
     Examples
     --------
@@ -116,18 +127,22 @@ def fit_nonlinearity(
     >>> print(f"x_min {fit.x_min:.3f}, gamma {fit.gamma:.2f}, scale {fit.scale:.2f} mV")
     x_min 0.250, gamma 12.00, scale 15.00 mV
     """
-    choice("kind", kind, ("polsky", "tabulated"))
+    choice("kind", kind, KINDS)
     if scale is not None:
         scale = real_number("scale", scale, 0.0, low_open=True)
-    inputs, outputs = _checked(x, y, 2 if kind == "tabulated" else 4 - (scale is not None))
-    if kind == "tabulated":
-        return _table(inputs, outputs, scale)
-    return _polsky(inputs, outputs, scale)
+    inputs, outputs, errors = _checked(x, y, sem, 4 - (scale is not None) if kind == "polsky" else 2)
+    if kind == "polsky":
+        return _polsky(inputs, outputs, errors, scale)
+    if kind == "smooth":
+        return _smooth(inputs, outputs, errors, scale)
+    return _table(inputs, outputs, errors, scale)
 
 
-def _polsky(x: Floats, y: Floats, fixed_scale: float | None) -> NonlinearityFit:
+def _polsky(x: Floats, y: Floats, sem: Floats | None, fixed_scale: float | None) -> NonlinearityFit:
     from scipy.optimize import least_squares
 
+    # Of mean one, so that sums of squares stay in the units of the data.
+    weight = np.ones(x.size) if sem is None else 1.0 / (sem * math.sqrt(float(np.mean(sem**-2.0))))
     top = float(y.max())
     n_free = 3 if fixed_scale is None else 2
     low, high = np.array([0.0, GAMMA_LIMITS[0], 0.2 * top]), np.array([1.0, GAMMA_LIMITS[1], 20.0 * top])
@@ -137,10 +152,10 @@ def _polsky(x: Floats, y: Floats, fixed_scale: float | None) -> NonlinearityFit:
 
     def residuals(free: Floats) -> Floats:
         x_min, gamma, scale = full(free)
-        return np.asarray(scale * Polsky(x_min, gamma)(x / scale) - y)
+        return np.asarray(weight * (scale * Polsky(x_min, gamma)(x / scale) - y))
 
     def jacobian(free: Floats) -> Floats:
-        return _jacobian(x, *full(free))[:, :n_free]
+        return weight[:, None] * _jacobian(x, *full(free))[:, :n_free]
 
     # The kink at x_min makes several valleys: look at many places, descend from the best of them, keep the deepest.
     scales = top * np.linspace(0.8, 2.0, 7) if fixed_scale is None else np.array([fixed_scale])
@@ -165,11 +180,12 @@ def _polsky(x: Floats, y: Floats, fixed_scale: float | None) -> NonlinearityFit:
         x_min_error=errors[0],
         gamma_error=errors[1],
         scale_error=errors[2] if fixed_scale is None else math.nan,
-        r_squared=1.0 - 2.0 * best.cost / float(np.sum((y - y.mean()) ** 2)),
+        r_squared=1.0 - 2.0 * best.cost / float(np.sum((weight * (y - np.average(y, weights=weight**2))) ** 2)),
         rms_residual=math.sqrt(2.0 * best.cost / freedom),
         at_bounds=tuple(name for name, stopped in zip(NAMES, at_bound, strict=False) if stopped),
         x=x,
         y=y,
+        sem=sem,
     )
 
 
@@ -202,17 +218,33 @@ def _standard_errors(jacobian: Floats, sum_of_squares: float, at_bound: NDArray[
     return [float(error) for error in errors]
 
 
-def _table(x: Floats, y: Floats, scale: float | None) -> NonlinearityFit:
+def _smooth(x: Floats, y: Floats, sem: Floats | None, scale: float | None) -> NonlinearityFit:
+    if scale is None:
+        scale = float(Smooth(tuple(x), tuple(y), _tuple(sem)).range[1])
+        if scale <= 0.0:
+            raise InvalidParameter("y is not allowed: the smooth curve among the points never becomes positive")
+    g = Smooth(tuple(x / scale), tuple(y / scale), _tuple(None if sem is None else sem / scale))
+    residual = y - scale * g(x / scale)
+    return _curve_fit(g, scale, x, y, sem, residual, max(x.size - g.freedom, 1.0))
+
+
+def _table(x: Floats, y: Floats, sem: Floats | None, scale: float | None) -> NonlinearityFit:
     at, where = np.unique(x, return_inverse=True)
     mean = np.bincount(where, y) / np.bincount(where)
     if at.size < 2 or np.all(mean == mean[0]):
         raise InvalidParameter("x is not allowed: the curve needs at least two values of x with different outputs")
     scale = float(mean.max()) if scale is None else scale
-    residual = y - mean[where]
+    g = Tabulated(tuple((at / scale).tolist()), tuple((mean / scale).tolist()))
+    return _curve_fit(g, scale, x, y, sem, y - mean[where], x.size - at.size)  # scatter of repeated measurements only
+
+
+def _curve_fit(
+    g: Nonlinearity, scale: float, x: Floats, y: Floats, sem: Floats | None, residual: Floats, freedom: float
+) -> NonlinearityFit:
+    """A fit without parameters to report."""
     sum_of_squares = float(np.sum(residual**2))
-    freedom = x.size - at.size  # repeated measurements only
     return NonlinearityFit(
-        nonlinearity=Tabulated(tuple((at / scale).tolist()), tuple((mean / scale).tolist())),
+        nonlinearity=g,
         scale=scale,
         x_min=math.nan,
         gamma=math.nan,
@@ -224,32 +256,47 @@ def _table(x: Floats, y: Floats, scale: float | None) -> NonlinearityFit:
         at_bounds=(),
         x=x,
         y=y,
+        sem=sem,
     )
 
 
-def _checked(x: Any, y: Any, fewest: int) -> tuple[Floats, Floats]:
+def _tuple(values: Floats | None) -> tuple[float, ...] | None:
+    return None if values is None else tuple(values.tolist())
+
+
+def _checked(x: Any, y: Any, sem: Any, fewest: int) -> tuple[Floats, Floats, Floats | None]:
     """The data sorted by x, after refusing what cannot be a curve."""
-    arrays = []
-    for name, values in (("x", x), ("y", y)):
-        try:
-            array = np.asarray(values, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise refuse(name, values, "a sequence of finite numbers >= 0") from None
-        if array.ndim != 1:
-            raise refuse(f"{name}.shape", array.shape, "that of a sequence")
-        bad = ~(np.isfinite(array) & (array >= 0.0))
-        if np.any(bad):
-            at = int(np.argmax(bad))
-            raise refuse(f"{name}[{at}]", float(array[at]), "a finite number >= 0")
-        arrays.append(array)
-    inputs, outputs = arrays
+    inputs, outputs = _numbers("x", x), _numbers("y", y)
+    errors = None if sem is None else _numbers("sem", sem, low=0.0)
     if inputs.size != outputs.size or inputs.size < fewest:
         raise InvalidParameter(
             f"x and y of {inputs.size} and {outputs.size} points are not allowed: "
             f"they must have the same length >= {fewest}"
         )
+    if errors is not None and errors.size != inputs.size:
+        raise InvalidParameter(
+            f"sem of {errors.size} points is not allowed: it must have the length of x, {inputs.size}"
+        )
     for name, array in (("x", inputs), ("y", outputs)):
         if array.min() == array.max():
             raise InvalidParameter(f"{name} is not allowed: all {array.size} values are {array[0]:g}, a constant")
+    if outputs.max() <= 0.0:
+        raise InvalidParameter(f"y is not allowed: no value is positive; the largest is {outputs.max():g}")
     order = np.argsort(inputs, kind="stable")
-    return inputs[order], outputs[order]
+    return inputs[order], outputs[order], None if errors is None else errors[order]
+
+
+def _numbers(name: str, values: Any, low: float = -math.inf) -> Floats:
+    """A sequence of finite numbers above ``low``."""
+    allowed = "a finite number" if math.isinf(low) else f"a finite number > {low:g}"
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise refuse(name, values, f"a sequence, each {allowed}") from None
+    if array.ndim != 1:
+        raise refuse(f"{name}.shape", array.shape, "that of a sequence")
+    bad = ~(np.isfinite(array) & (array > low))
+    if np.any(bad):
+        at = int(np.argmax(bad))
+        raise refuse(f"{name}[{at}]", float(array[at]), allowed)
+    return array

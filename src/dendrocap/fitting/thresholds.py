@@ -87,7 +87,7 @@ class LinearExplanation(Displayed):
     Attributes
     ----------
     kappa, kappa_mv : float
-        The margin, in the model's units and in millivolts of summed input; NaN if no margin will do.
+        The margin, in the model's units and in millivolts of summed input at the soma; NaN if no margin will do.
     solution : CapacitySolution or None
         The linear neuron at capacity with that margin.
     reason : str
@@ -187,6 +187,6 @@ def explain_by_margin(weights: CapacityWeights, task: TaskSpec, units: Units) ->
         solution = linear_margin(weights, task)
     except NoSolution as error:
         return LinearExplanation(math.nan, math.nan, None, str(error))
-    # Summed over all synapses, weights in millivolts give scale * sum W xi / sqrt N: the margin has the same factor.
+    # Without dendrites the summed input is sum W xi / sqrt N; EPSPs at the soma add up to mv_per_weight sum W xi.
     kappa = solution.task.kappa
-    return LinearExplanation(kappa, kappa * units.scale_mv, solution)
+    return LinearExplanation(kappa, kappa * units.mv_per_weight * math.sqrt(units.n_inputs), solution)

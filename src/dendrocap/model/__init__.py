@@ -1,5 +1,6 @@
 """The neuron, its dendritic non-linearity and its patterns."""
 
+from dendrocap.model.measured_curves import PiecewiseCubic, Smooth, Tabulated
 from dendrocap.model.neuron import Branches, DendriticNeuron, Level, LinearNeuron, NeuronSpec, TaskSpec
 from dendrocap.model.nonlinearities import (
     Custom,
@@ -10,7 +11,6 @@ from dendrocap.model.nonlinearities import (
     ReLU,
     SaturatingReLU,
     Step,
-    Tabulated,
     named_nonlinearity,
 )
 from dendrocap.model.patterns import PackedPatterns, Patterns, pack_patterns, random_patterns
@@ -28,9 +28,11 @@ __all__ = [
     "Nonlinearity",
     "PackedPatterns",
     "Patterns",
+    "PiecewiseCubic",
     "Polsky",
     "ReLU",
     "SaturatingReLU",
+    "Smooth",
     "Step",
     "Tabulated",
     "TaskSpec",

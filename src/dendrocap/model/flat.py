@@ -12,8 +12,9 @@ from dataclasses import asdict, fields, replace
 from typing import Any
 
 from dendrocap.errors import InvalidParameter
+from dendrocap.model.measured_curves import Smooth, Tabulated
 from dendrocap.model.neuron import DendriticNeuron, LinearNeuron, NeuronSpec, TaskSpec
-from dendrocap.model.nonlinearities import BUILT_IN, Nonlinearity, Tabulated, named_nonlinearity
+from dendrocap.model.nonlinearities import BUILT_IN, Nonlinearity, named_nonlinearity
 from dendrocap.validation import refuse
 
 __all__ = [
@@ -33,7 +34,8 @@ def _parameters(kind: type[Any]) -> list[str]:
     return [field.name for field in fields(kind) if field.init]
 
 
-KINDS: tuple[type[Nonlinearity], ...] = (*BUILT_IN.values(), Tabulated)
+MEASURED: dict[str, type[Tabulated | Smooth]] = {kind.name: kind for kind in (Tabulated, Smooth)}
+KINDS: tuple[type[Nonlinearity], ...] = (*BUILT_IN.values(), *MEASURED.values())
 SHAPE = tuple(dict.fromkeys(name for kind in KINDS for name in _parameters(kind)))
 NEURON = ("nonlinearity", *SHAPE, "theta_d", "theta_s", "n_inputs", "n_branches", "group_size")
 TASK = tuple(_parameters(TaskSpec))
@@ -49,7 +51,7 @@ def flat_nonlinearity(nonlinearity: Nonlinearity) -> dict[str, Any]:
     {'nonlinearity': 'polsky', 'x_min': 0.33, 'gamma': 15.0}
     """
     if type(nonlinearity) not in KINDS:
-        raise refuse("nonlinearity", nonlinearity, "built in or Tabulated: a Python function cannot be stored")
+        raise refuse("nonlinearity", nonlinearity, "built in, Tabulated or Smooth: a Python function cannot be stored")
     shape = {name: getattr(nonlinearity, name) for name in _parameters(type(nonlinearity))}
     plain = {name: list(value) if isinstance(value, tuple) else value for name, value in shape.items()}
     return {"nonlinearity": nonlinearity.name, **plain}
@@ -64,12 +66,14 @@ def nonlinearity_from_flat(flat: Mapping[str, Any]) -> Nonlinearity:
     Polsky(x_min=0.33, gamma=20.0)
     """
     shape = {name: value for name, value in flat.items() if name != "nonlinearity"}
-    if flat.get("nonlinearity") == Tabulated.name:
-        _refuse_unknown(shape, "tabulated", _parameters(Tabulated))
+    name = flat.get("nonlinearity", "polsky")
+    if name in MEASURED:
+        kind = MEASURED[name]
+        _refuse_unknown(shape, name, _parameters(kind))
         if not {"x", "y"} <= shape.keys():
-            raise InvalidParameter("nonlinearity = 'tabulated' needs values for x and y")
-        return Tabulated(**shape)
-    return named_nonlinearity(flat.get("nonlinearity", "polsky"), **shape)
+            raise InvalidParameter(f"nonlinearity = {name!r} needs values for x and y")
+        return kind(**shape)
+    return named_nonlinearity(name, **shape)
 
 
 def flat_neuron(neuron: NeuronSpec | DendriticNeuron) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
@@ -30,7 +30,6 @@ __all__ = [
     "ReLU",
     "SaturatingReLU",
     "Step",
-    "Tabulated",
     "named_nonlinearity",
 ]
 
@@ -386,103 +385,6 @@ class Custom(Nonlinearity):
         return Kernel(TABLE, table.packed(edges, coefficients, float(ends[0]), float(ends[1])))
 
 
-@dataclass(frozen=True)
-class Tabulated(Nonlinearity):
-    """A measured input-output curve, through shape-preserving cubic interpolation (PCHIP).
-
-    The interpolant passes through every point, never overshoots, and is monotone wherever the data are.
-
-    Parameters
-    ----------
-    x, y : sequence of float
-        The measured points, ``x`` strictly increasing.
-    below, above : {"flat", "linear"}
-        Beyond its ends the curve stays at its last value, or goes on with its last slope.
-
-    Examples
-    --------
-    >>> g = Tabulated([0.0, 0.5, 1.0], [0.0, 0.2, 1.0])
-    >>> g([-3.0, 0.5, 9.0]).tolist()
-    [0.0, 0.2, 1.0]
-    """
-
-    x: tuple[float, ...]
-    y: tuple[float, ...]
-    below: str = "flat"
-    above: str = "flat"
-    name: ClassVar[str] = "tabulated"
-    _pieces: Any = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        from scipy.interpolate import PchipInterpolator
-
-        x, y = (_numbers(name, value) for name, value in (("x", self.x), ("y", self.y)))
-        if x.size < 2 or x.shape != y.shape:
-            raise InvalidParameter(
-                f"x and y of {x.size} and {y.size} points are not allowed: they must have the same length >= 2"
-            )
-        steps = np.diff(x)
-        if not np.all(steps > 0.0):
-            at = int(np.argmax(steps <= 0.0))
-            raise refuse("x", f"..., {x[at]}, {x[at + 1]}, ...", "strictly increasing")
-        for side in ("below", "above"):
-            choice(side, getattr(self, side), ("flat", "linear"))
-        object.__setattr__(self, "x", tuple(x.tolist()))
-        object.__setattr__(self, "y", tuple(y.tolist()))
-        object.__setattr__(self, "_pieces", PchipInterpolator(x, y))
-
-    @cached_property
-    def _end_slopes(self) -> tuple[float, float]:
-        low, high = self._pieces(np.array([self.x[0], self.x[-1]]), 1)
-        return (
-            float(low) if self.below == "linear" else 0.0,
-            float(high) if self.above == "linear" else 0.0,
-        )
-
-    def _value(self, x: Floats) -> Floats:
-        low, high = self._end_slopes
-        inside = self._pieces(np.clip(x, self.x[0], self.x[-1]))
-        return np.asarray(inside + low * np.minimum(x - self.x[0], 0.0) + high * np.maximum(x - self.x[-1], 0.0))
-
-    def _derivative(self, x: Floats) -> Floats:
-        low, high = self._end_slopes
-        inside = self._pieces(np.clip(x, self.x[0], self.x[-1]), 1)
-        beyond = np.where(x < self.x[0], low, high)
-        slope = np.where((x >= self.x[0]) & (x < self.x[-1]), inside, beyond)
-        return np.where(np.isnan(x), np.nan, slope)
-
-    @property
-    def breakpoints(self) -> tuple[float, ...]:
-        # The interpolant is smooth (C1) inside; only a cut-off end is a kink.
-        inner = self._pieces(np.array([self.x[0], self.x[-1]]), 1)
-        slopes = zip((self.x[0], self.x[-1]), inner, self._end_slopes, strict=True)
-        return tuple(end for end, inside, outside in slopes if inside != outside)
-
-    @property
-    def knots(self) -> tuple[float, ...]:
-        return self.x  # a cubic on each interval: split here, every integral is exact
-
-    @property
-    def range(self) -> tuple[float, float]:
-        low_slope, high_slope = self._end_slopes
-        rises, falls = low_slope < 0.0 or high_slope > 0.0, low_slope > 0.0 or high_slope < 0.0
-        return (-math.inf if falls else min(self.y), math.inf if rises else max(self.y))
-
-    @property
-    def flat_ends(self) -> tuple[bool, bool]:
-        low, high = self._end_slopes
-        return (low == 0.0, high == 0.0)
-
-    def kernel(self) -> Kernel:
-        return self._table
-
-    @cached_property
-    def _table(self) -> Kernel:
-        # PCHIP stores the highest power first, the table the lowest.
-        coefficients = np.ascontiguousarray(self._pieces.c[::-1].T)
-        return Kernel(TABLE, table.packed(np.array(self.x), coefficients, *self._end_slopes))
-
-
 BUILT_IN: dict[str, type[Nonlinearity]] = {kind.name: kind for kind in (Polsky, ReLU, SaturatingReLU, Step, Linear)}
 
 
@@ -502,16 +404,6 @@ def named_nonlinearity(name: str, **parameters: float) -> Nonlinearity:
                 f"{parameter} is not a parameter of {kind.name}; it has {', '.join(known) or 'none'}"
             )
     return kind(**parameters)
-
-
-def _numbers(name: str, values: Any) -> Floats:
-    try:
-        array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise refuse(name, values, "a sequence of finite numbers") from None
-    if array.ndim != 1 or not np.all(np.isfinite(array)):
-        raise refuse(name, values, "a sequence of finite numbers")
-    return array
 
 
 def _finite_difference(function: ScalarFunction, x: Floats, breakpoints: tuple[float, ...]) -> Floats:

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dendrocap.experiments.song2005_fit import PRINTED, READING_MILLIVOLTS, READING_MODEL, compare_with_paper
+from dendrocap.experiments.song2005_fit import (
+    PRINTED,
+    READING_ATTENUATED,
+    READING_MILLIVOLTS,
+    READING_MODEL,
+    READING_W_STAR,
+    compare_with_paper,
+)
 from dendrocap.figures.style import AXIS_LABELS, PALETTE, drawing
 from dendrocap.model import NeuronSpec, Polsky, ReLU, Tabulated
 from dendrocap.reproduction.claims import Measured
@@ -140,7 +147,8 @@ def measure(tables: Tables) -> dict[str, Measured]:
     scan = tables[THETA_S].silent_fraction
     reach = (float(scan.min()), float(scan.max()))
     model, literal = readings.loc[READING_MODEL], readings.loc[READING_MILLIVOLTS]
-    as_millivolts = readings.loc["printed, W_star = 5.56 mV"]
+    attenuated = readings.loc[READING_ATTENUATED]
+    as_millivolts = readings.loc[READING_W_STAR]
     return {
         "W_star": Measured(
             float(fit.W_star),
@@ -158,6 +166,10 @@ def measure(tables: Tables) -> dict[str, Measured]:
         "p0_as_millivolts": Measured(
             float(literal.silent_fraction),
             note=f"θ_s = {literal.theta_s:g}: 15 K θ_s = 63 mV, as converted in the paper",
+        ),
+        "p0_attenuated": Measured(
+            float(attenuated.silent_fraction),
+            note=f"θ_s = {attenuated.theta_s:g}: 15 √K θ_s = 63 mV at the soma, where W⋆ and θ_d are given too",
         ),
         "p0_at_own_theta_d": Measured(
             reach[1], reachable=reach, note="largest over all θ_s, at the θ_d that belongs to the printed W⋆ and p₀"

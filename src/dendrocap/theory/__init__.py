@@ -1,9 +1,10 @@
 """Replica theory: what the neuron can store, and what its synapses look like when it does."""
 
+from dendrocap.theory.answers import Capacity, binary_entropy
 from dendrocap.theory.branches.finite_load import PopulationSaddlePoint, TypicalWeights
 from dendrocap.theory.branches.solution import PopulationCapacity, PopulationWeights
 from dendrocap.theory.branches.stability import BranchStability, branch_stability
-from dendrocap.theory.capacity import Capacity, binary_entropy, capacity
+from dendrocap.theory.capacity import capacity
 from dendrocap.theory.critical_capacity import critical_capacity
 from dendrocap.theory.finite_load_weights import FiniteLoadWeights
 from dendrocap.theory.gaussian import Estimate, Moments, gaussian_expectation, moments

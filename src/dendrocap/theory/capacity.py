@@ -8,18 +8,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from html import escape
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
 
-from dendrocap.display import Displayed, with_error
 from dendrocap.errors import ConvergenceError, InvalidParameter, NoSolution
 from dendrocap.model import DendriticNeuron, Linear, NeuronSpec, Nonlinearity, TaskSpec
+from dendrocap.theory.answers import Capacity, binary_entropy
 from dendrocap.theory.branches.following import FoundState
 from dendrocap.theory.branches.population import Population, populations_of
 from dendrocap.theory.branches.solution import PopulationCapacity, PopulationWeights, broken_state, weights_of
 from dendrocap.theory.branches.stability import branch_stability, split_state
 from dendrocap.theory.critical_capacity import critical_capacity
+from dendrocap.theory.estimates import (
+    EQUAL_K,
+    FINITE_K,
+    FULL,
+    LAW,
+    NEAREST,
+    ONE,
+    SHORT,
+    SHORT_ONE,
+    SYMMETRIC,
+    TWO,
+    UNEQUAL,
+)
 from dendrocap.theory.finite.best_split import FINE, Split, best_split, finite_k_load
 from dendrocap.theory.finite.branch_law import SynapseState, exact_branch_law, input_skewness
 from dendrocap.theory.finite.soma import Sampled
@@ -38,172 +51,19 @@ from dendrocap.theory.validity import (
 )
 from dendrocap.validation import choice, refuse, whole_number
 
-__all__ = ["Capacity", "binary_entropy", "capacity"]
+__all__ = ["capacity"]
 
 FIRST_ORDER = 0.03  # relative error of products of first-order factors
 LONG = 2000.0  # synapses per branch from which inputs are Gaussian for all purposes
+MOST_BRANCHES = 1001  # whose best split is looked for: time grows with their number, minutes here
+FEWEST_SYNAPSES = 4.0  # per branch, for a theory of its synapses to say anything about a split
 
-SYMMETRIC, ONE, TWO, FULL = (
-    "replica symmetric",
-    "broken symmetry k = 1",
-    "broken symmetry k = 2",
-    "broken symmetry full",
-)
-SHORT, EQUAL_K, UNEQUAL, FINITE_K, LAW = (
-    "finite branches",
-    "finite K, equal branches",
-    "unequal branches",
-    "finite K",
-    "binary inputs",
-)
-NEAREST, SHORT_ONE = "finite K, nearest optimum", "finite branches k = 1"
 CONVEX = "the solutions form a convex set: replica symmetry is exact"
 SINGLE = "a single branch with a g that never falls decides as a linear neuron does: replica symmetry is exact"
 GROWS = (
     "branches that are mostly on or mostly off exceed this value, which is that of equal branches; the capacity grows "
     "with the number of branches: give n_inputs and n_branches"
 )
-ASSUMES = {
-    SYMMETRIC: "the paper's: infinitely many long, equal branches; one cloud of solutions",
-    ONE: "infinitely many long, equal branches; one step of symmetry breaking",
-    TWO: "infinitely many long, equal branches; two steps of symmetry breaking",
-    FULL: "infinitely many long, equal branches; extrapolated to many steps",
-    SHORT_ONE: "infinitely many equal branches of the real length; one step",
-    SHORT: "infinitely many equal branches of the real length; two steps",
-    EQUAL_K: "equal branches, as many and as long as they are; two steps, first order in the soma's deviations",
-    UNEQUAL: "infinitely many branches of the real length, split as is best for the real number; two steps",
-    NEAREST: "as the next, at the optimum nearest to equal branches",
-    FINITE_K: "branches as many and as long as they are, split as is best; two steps, first order",
-    LAW: "the same, with binary inputs instead of Gaussian ones; first order",
-}
-
-
-def binary_entropy(f: float) -> float:
-    """h2(f), the bits carried by a label that is 1 with probability f [bits].
-
-    Examples
-    --------
-    >>> binary_entropy(0.5)
-    1.0
-    """
-    return -(f * math.log2(f) + (1.0 - f) * math.log2(1.0 - f))
-
-
-@dataclass(frozen=True)
-class Capacity(Displayed):
-    """What a neuron can store: the answer, the estimates that lead to it, and how far it can be trusted.
-
-    Attributes
-    ----------
-    alpha_c : float
-        Patterns per synapse, the best estimate.
-    error : float
-        Its error: statistical, plus 3 % and half the square of the correction for the number of branches where
-        first-order corrections were multiplied; NaN with ``accuracy="fast"``.
-    n_patterns : int or None
-        Patterns that the whole neuron stores; None without a number of inputs.
-    bits, bits_per_synapse : float or None, float
-        Information in the labels of these patterns.
-    silent_fraction, W_bar : float
-        Fraction of silent synapses, and mean weight, at capacity.
-    mean_outputs : tuple of float
-        Mean output of each population of branches.
-    populations : tuple of PopulationWeights
-        The populations.
-    estimates : dict
-        From the paper's number to the best: name and value.
-    assumes : dict
-        What each estimate assumes.
-    validity : dict
-        Flags with words: what the best estimate takes for granted.
-    remark : str
-        What must be known to quote the answer.
-
-    Examples
-    --------
-    >>> from dendrocap import DendriticNeuron, NeuronSpec, Polsky, capacity
-    >>> neuron = DendriticNeuron(NeuronSpec(Polsky(), theta_d=0.5, theta_s=0.5), n_inputs=999, n_branches=27)
-    >>> quick = capacity(neuron, accuracy="fast")
-    >>> round(quick.alpha_c, 4), quick.n_patterns
-    (2.2023, 2200)
-    >>> round(quick.estimates["replica symmetric"], 4)  # the paper's
-    4.9513
-    """
-
-    alpha_c: float
-    error: float
-    n_patterns: int | None
-    bits: float | None
-    bits_per_synapse: float
-    silent_fraction: float
-    W_bar: float
-    mean_outputs: tuple[float, ...]
-    estimates: dict[str, float]
-    validity: dict[str, Flag]
-    remark: str
-    accuracy: str
-    neuron: NeuronSpec | DendriticNeuron
-    task: TaskSpec
-    populations: tuple[PopulationWeights, ...] = field(repr=False)
-    n_on: int | None = None
-    seed: int = 0
-
-    _displayed = ("answer", "n_patterns", "paper_alpha_c", "silent_fraction")
-
-    @property
-    def answer(self) -> str:
-        """The best estimate in words, with as many digits as its error allows."""
-        return f"{with_error(self.alpha_c, self.error)} patterns per synapse"
-
-    def __str__(self) -> str:
-        lines = [self.answer + (f" ({self.remark})" if self.remark else "")]
-        if self.n_patterns is not None:
-            lines.append(
-                f"{self.n_patterns} patterns, {self.bits:.3g} bits; {self.silent_fraction:.0%} of synapses silent"
-            )
-        width = max(map(len, self.estimates))
-        lines += [f"  {name:<{width}}  {value:8.4g}  {ASSUMES[name]}" for name, value in self.estimates.items()]
-        lines += [f"  {name}: {flag.light}, {flag.words}" for name, flag in self.validity.items()]
-        return "\n".join(lines)
-
-    def _repr_html_(self) -> str:
-        answers = [(name, getattr(self, name)) for name in self._displayed]
-        rows = [
-            (name, escape(str(value)), escape(self.remark) if not i else "") for i, (name, value) in enumerate(answers)
-        ]
-        rows += [(escape(name), f"{value:.4g}", escape(ASSUMES[name])) for name, value in self.estimates.items()]
-        rows += [(escape(name), flag.light, escape(flag.words)) for name, flag in self.validity.items()]
-        cells = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
-        return f"<table><caption><b>Capacity</b> What the neuron can store</caption><tbody>{cells}</tbody></table>"
-
-    @property
-    def paper_alpha_c(self) -> float | None:
-        """The paper's replica-symmetric estimate; None where it has none."""
-        return self.estimates.get(SYMMETRIC)
-
-    def as_row(self) -> dict[str, Any]:
-        """The answer as plain numbers and words, for tables and JSON."""
-        return {
-            "alpha_c": self.alpha_c,
-            "error": self.error,
-            "paper_alpha_c": self.paper_alpha_c,
-            "n_patterns": self.n_patterns,
-            "bits": self.bits,
-            "bits_per_synapse": self.bits_per_synapse,
-            "silent_fraction": self.silent_fraction,
-            "W_bar": self.W_bar,
-            "mean_outputs": list(self.mean_outputs),
-            "n_on": self.n_on,
-            "accuracy": self.accuracy,
-            "remark": self.remark,
-            "estimates": dict(self.estimates),
-            "validity": {name: {"light": flag.light, "words": flag.words} for name, flag in self.validity.items()},
-        }
-
-    @property
-    def assumes(self) -> dict[str, str]:
-        """What each estimate assumes."""
-        return {name: ASSUMES[name] for name in self.estimates}
 
 
 def capacity(
@@ -271,6 +131,7 @@ class _Answer(NamedTuple):
 
     alpha: float
     silent_fraction: float
+    silent_error: float
     W_bar: float
     populations: tuple[PopulationWeights, ...]
 
@@ -312,13 +173,12 @@ class _Question:
     # The three ways to an answer --------------------------------------------------------------------------------------
 
     def fast(self) -> Capacity:
-        """One step of breaking, equal branches of the real length."""
+        """One step of breaking, equal branches of the real length; what is exact is as fast."""
+        if self.convex:
+            return self.infinite() if self.size is None else self.finite()
         estimates = self._paper()
-        answer = _read(
-            critical_capacity(self.spec, self.task, rsb=0 if self.convex else 1, branch_size=self.branch_size)
-        )
-        name = SYMMETRIC if self.convex else ONE if self.size is None else SHORT_ONE
-        estimates[name] = answer.alpha
+        answer = _read(critical_capacity(self.spec, self.task, rsb=1, branch_size=self.branch_size), math.nan)
+        estimates[ONE if self.size is None else SHORT_ONE] = answer.alpha
         remark = "a quick look: one step of symmetry breaking, equal branches; accuracy='best' is the best estimate"
         return self._result(answer, answer.alpha, math.nan, estimates, remark, optimised=False, stable=None)
 
@@ -326,7 +186,7 @@ class _Question:
         """Infinitely many long branches."""
         estimates = self._paper()
         if self.convex:
-            answer = _read(critical_capacity(self.spec, self.task))
+            answer = _read(critical_capacity(self.spec, self.task), 0.0)
             return self._result(answer, answer.alpha, 0.0, estimates, CONVEX, optimised=False, stable=True)
         self.tell(0.1, "steps of symmetry breaking")
         answer, error = self._steps(estimates, None)
@@ -339,7 +199,7 @@ class _Question:
         """As many branches as there are, as long as they are."""
         estimates = self._paper()
         if self.convex:
-            answer = _read(critical_capacity(self.spec, self.task, branch_size=self.branch_size))
+            answer = _read(critical_capacity(self.spec, self.task, branch_size=self.branch_size), 0.0)
             estimates[SHORT] = answer.alpha
             return self._result(answer, answer.alpha, 0.0, estimates, CONVEX, optimised=False, stable=True)
         if self._n_branches == 1 and self.task.kappa == 0.0 and not self.spec.populations:
@@ -348,16 +208,30 @@ class _Question:
         if not self.spec.populations:
             self._steps(estimates, None)
         self.tell(0.1, "branches of the real length")
-        two = critical_capacity(self.spec, self.task, rsb=2, branch_size=self.branch_size)
-        answer = _read(two)
+        one, two = (critical_capacity(self.spec, self.task, rsb=k, branch_size=self.branch_size) for k in (1, 2))
+        answer = _read(two, abs(one.silent_fraction - two.silent_fraction))
         estimates[SHORT] = answer.alpha
-        if not self.finite_soma:
-            words = "g is unbounded, or populations differ in g: the number of branches is taken as infinite"
+        taken_as_infinite = self._why_infinite()
+        if taken_as_infinite:
             error = FIRST_ORDER * answer.alpha
-            return self._result(answer, answer.alpha, error, estimates, words, False, self._stability()[0])
+            return self._result(answer, answer.alpha, error, estimates, taken_as_infinite, False, self._stability()[0])
         if self.spec.populations:
             return self._prescribed(estimates)
         return self._split(estimates)
+
+    def _why_infinite(self) -> str:
+        """Why the number of branches is taken as infinite and their best split is not looked for; empty if it is."""
+        if not self.finite_soma:
+            return "g is unbounded, or populations differ in g: the number of branches is taken as infinite"
+        short = self.size is not None and self.size[0] / self.size[1] < FEWEST_SYNAPSES
+        if short or self._n_branches > MOST_BRANCHES:
+            limit = (
+                f"fewer than {FEWEST_SYNAPSES:g} synapses per branch"
+                if short
+                else f"more than {MOST_BRANCHES} branches"
+            )
+            return f"{limit}: taken as infinitely many equal branches, and unequal ones may store more"
+        return ""
 
     def _single(self, estimates: dict[str, float]) -> Capacity:
         """One branch with a g that never falls: it decides as a linear neuron with another threshold does."""
@@ -366,7 +240,7 @@ class _Question:
         decides = bracketed_root(lambda x: float(g(x)) - theta_s, -1e3, 1e3).at
         threshold = population.theta_d + decides / math.sqrt(population.branch_size)
         linear = NeuronSpec(Linear(), threshold, 0.0)
-        answer = _read(critical_capacity(linear, self.task, branch_size=self.branch_size))
+        answer = _read(critical_capacity(linear, self.task, branch_size=self.branch_size), 0.0)
         estimates[FINITE_K] = answer.alpha
         return self._result(answer, answer.alpha, 0.0, estimates, SINGLE, optimised=False, stable=True)
 
@@ -433,13 +307,21 @@ class _Question:
             alpha, error = alpha * law.value, math.hypot(error * law.value, alpha * law.standard_error)
             estimates[LAW] = alpha
         shown = one if two is None else two
-        kinds = tuple(weights_of(*pair) for pair in zip(populations, shown.state.sides, strict=True))
+        kinds, before = (
+            tuple(weights_of(*pair) for pair in zip(populations, found.state.sides, strict=True))
+            for found in (shown, one)
+        )
         shares = [population.share for population in populations]
+        silent, silent_before = (
+            math.fsum(share * kind.silent_fraction for share, kind in zip(shares, listed, strict=True))
+            for listed in (kinds, before)
+        )
         # The next order is of the size of the square of the first.
         first_order = FIRST_ORDER + 0.5 * (load.value / one.state.alpha - 1.0) ** 2
         answer = _Answer(
             alpha,
-            math.fsum(share * kind.silent_fraction for share, kind in zip(shares, kinds, strict=True)),
+            silent,
+            math.nan if two is None else abs(silent - silent_before),
             math.fsum(share * kind.W_bar for share, kind in zip(shares, kinds, strict=True)),
             kinds,
         )
@@ -461,14 +343,19 @@ class _Question:
         assert self.size is not None
         return self.size[1]
 
-    def _paper(self) -> dict[str, float]:
-        """The paper's number, where there is one; g with a jump has none that is finite."""
+    @cached_property
+    def _symmetric(self) -> CapacitySolution | BrokenCapacity | PopulationCapacity | None:
+        """The paper's solution, where there is one; g with a jump has none that is finite."""
         try:
-            return {SYMMETRIC: float(critical_capacity(self.spec, self.task).alpha_c)}
+            return critical_capacity(self.spec, self.task)
         except NoSolution:
             if any(g.has_jumps for g in self.nonlinearities):
                 raise
-            return {}
+            return None
+
+    def _paper(self) -> dict[str, float]:
+        """The paper's number, the first of the estimates."""
+        return {} if self._symmetric is None else {SYMMETRIC: float(self._symmetric.alpha_c)}
 
     def _steps(self, estimates: dict[str, float], branch_size: float | None) -> tuple[_Answer, float]:
         """Capacities with more and more steps of breaking; the state with the most, and the error of the limit."""
@@ -477,13 +364,16 @@ class _Question:
             estimates[ONE], estimates[TWO] = (float(one.alpha_c) for one in found)
             limit = extrapolated([math.nan, estimates[ONE], estimates[TWO]])
             estimates[FULL] = limit.value
-            return _read(found[1]), limit.error
+            return _read(found[1], abs(found[0].silent_fraction - found[1].silent_fraction)), limit.error
         full = critical_capacity(self.spec, self.task, rsb="full")
         assert isinstance(full, BrokenCapacity)
         for k, name in ((1, ONE), (2, TWO)):
             estimates[name] = full.by_steps[min(k, len(full.by_steps) - 1)]
         estimates[FULL] = full.alpha_c
-        return _read(full), full.alpha_c * max(full.steps_error, full.quadrature_error)
+        silent = [1.0 - state.A for state in full.ladder[-2:]]  # empty where replica symmetry holds
+        return _read(full, max(silent, default=0.0) - min(silent, default=0.0)), full.alpha_c * max(
+            full.steps_error, full.quadrature_error
+        )
 
     def _state(self, populations: Sequence[Population], k: int) -> FoundState:
         found = broken_state(populations, self.spec.theta_s, self.task, k, n_branches=float(self._n_branches))
@@ -562,6 +452,8 @@ class _Question:
             bits=None if n_inputs is None else bits * n_inputs,
             bits_per_synapse=bits,
             silent_fraction=answer.silent_fraction,
+            silent_error=answer.silent_error,
+            paper_silent_fraction=None if self._symmetric is None else self._symmetric.silent_fraction,
             W_bar=answer.W_bar,
             mean_outputs=tuple(kind.mean_output for kind in answer.populations) or (self.spec.theta_s,),
             estimates=estimates,
@@ -597,7 +489,7 @@ class _Question:
             "branch size": branch_size_flag(n),
             "active inputs per branch": active_inputs_flag(n, self.task.f_in, skewness),
             "number of branches": n_branches_flag(
-                None if self.size is None else self.size[1], self.finite_soma and FINITE_K in estimates
+                None if self.size is None else self.size[1], FINITE_K in estimates, self.accuracy == "fast"
             ),
             "symmetry of branches": branch_symmetry_flag(stable, optimised, kappa_c, bool(self.spec.populations)),
             "replica symmetry": replica_symmetry_flag(symmetric, broken),
@@ -605,9 +497,27 @@ class _Question:
         }
 
 
-def _read(found: CapacitySolution | BrokenCapacity | PopulationCapacity) -> _Answer:
-    populations = found.populations if isinstance(found, PopulationCapacity) else ()
-    return _Answer(found.alpha_c, found.silent_fraction, found.W_bar, populations)
+def _read(found: CapacitySolution | BrokenCapacity | PopulationCapacity, silent_error: float) -> _Answer:
+    if isinstance(found, PopulationCapacity):
+        populations = found.populations
+    elif found.neuron.n_levels > 1:  # what a tree's outermost branches put out is not among the results
+        populations = ()
+    else:
+        populations = (
+            PopulationWeights(
+                fraction=1.0,
+                length=1.0,
+                mean_output=found.neuron.theta_s,
+                W_bar=found.W_bar,
+                Q=found.Q,
+                silent_fraction=found.silent_fraction,
+                preactivation_mean=found.preactivation_mean,
+                preactivation_sd=found.preactivation_sd,
+                gap=1.0,
+                weights=found.weights,
+            ),
+        )
+    return _Answer(found.alpha_c, found.silent_fraction, silent_error, found.W_bar, populations)
 
 
 def _counts(populations: Sequence[Population], K: int) -> list[int]:

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dendrocap.errors import ConvergenceError
+from dendrocap.model import Custom, Nonlinearity, PiecewiseCubic
 from dendrocap.model.neuron import NeuronSpec, TaskSpec
-from dendrocap.model.nonlinearities import Custom, Nonlinearity, Tabulated
 from dendrocap.numerics.quadrature import hermite_rule, legendre_rule
 from dendrocap.theory.response import Response, check_reachable, inverse_guess, levels_with_thresholds, response
 from dendrocap.theory.roots import monotone_root
@@ -242,7 +242,7 @@ class TreeKernel:
 def _marks(g: Nonlinearity) -> tuple[Floats, Floats]:
     """Where panels end, and those of these places where g is not analytic."""
     kinks = g.breakpoints
-    if isinstance(g, Tabulated):
+    if isinstance(g, PiecewiseCubic):
         kinks = g.knots  # cubic pieces meet there
     if isinstance(g, Custom):
         kinks = tuple(sorted({*kinks, *g.domain}))  # nothing is known of g beyond its domain

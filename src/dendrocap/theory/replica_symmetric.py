@@ -15,12 +15,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from dendrocap.display import Displayed
 from dendrocap.errors import ConvergenceError
 from dendrocap.model import NeuronSpec, TaskSpec
 from dendrocap.numerics._compiled import tail
+from dendrocap.theory.estimates import SYMMETRIC
 from dendrocap.theory.labels import label_averages
 from dendrocap.theory.response import TreeResponse, check_capacity_inputs, tree_response, tree_responses
 from dendrocap.theory.roots import bracketed_root
@@ -99,7 +100,9 @@ class CapacitySolution(Displayed):
     'the only solution of the equations'
     """
 
-    _displayed = ("alpha_c", "silent_fraction", "W_bar", "Q", "residual", "selection")
+    _displayed = ("alpha_c", "estimate", "silent_fraction", "W_bar", "Q", "residual", "selection")
+
+    estimate: ClassVar[str] = SYMMETRIC  # what this estimate of the capacity is called
 
     neuron: NeuronSpec
     task: TaskSpec

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dendrocap.model import NeuronSpec
 
-__all__ = ["Flag"]
+__all__ = ["BAD", "CAUTION", "GOOD", "Flag", "worst_flags"]
 
-GOOD, CAUTION, BAD = "good", "caution", "bad"
+LIGHTS = GOOD, CAUTION, BAD = "good", "caution", "bad"  # from the best to the worst
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,23 @@ class Flag:
         return f"{self.light}: {self.words}"
 
 
+def worst_flags(points: Sequence[Mapping[str, Flag]]) -> dict[str, tuple[Flag, int]]:
+    """For each assumption the worst flag of several answers, and how many of them have this light.
+
+    Examples
+    --------
+    >>> short, long = Flag("bad", "3 synapses per branch"), Flag("good", "100 synapses per branch")
+    >>> worst_flags([{"branch size": long}, {"branch size": short}, {"branch size": long}])
+    {'branch size': (Flag(light='bad', words='3 synapses per branch'), 1)}
+    """
+    found = {}
+    for name in dict.fromkeys(name for point in points for name in point):
+        flags = [point[name] for point in points if name in point]
+        worst = max(flags, key=lambda flag: LIGHTS.index(flag.light))
+        found[name] = (worst, sum(flag.light == worst.light for flag in flags))
+    return found
+
+
 def branch_size_flag(n: float) -> Flag:
     """Are branches long enough for a mean-field theory of their synapses?"""
     if math.isinf(n):
@@ -55,12 +73,14 @@ def active_inputs_flag(n: float, f_in: float, skewness: float) -> Flag:
     )
 
 
-def n_branches_flag(n_branches: int | None, computed: bool) -> Flag:
+def n_branches_flag(n_branches: int | None, computed: bool, quick: bool = False) -> Flag:
     """Is the number of branches accounted for?"""
     if n_branches is None:
         return Flag(CAUTION, "infinitely many branches: the capacity of saturating branches grows with their number")
+    if quick and not computed:
+        return Flag(CAUTION, f"{n_branches} branches, taken as infinitely many by this quick look")
     if not computed:
-        return Flag(CAUTION, f"{n_branches} branches, taken as infinitely many: this g has no finite-K correction")
+        return Flag(CAUTION, f"{n_branches} branches, taken as infinitely many: no finite-K correction here")
     light = GOOD if n_branches >= 10 else CAUTION if n_branches >= 4 else BAD
     return Flag(light, f"{n_branches} branches; the non-Gaussian soma is included to first order")
 

@@ -13,7 +13,7 @@ from dendrocap.learning.algorithms import EpochOutcome, Solver
 from dendrocap.learning.engine import CompiledEngine
 from dendrocap.learning.solvers.scales import input_scale, rise_of, span
 from dendrocap.learning.training import Training
-from dendrocap.model.nonlinearities import Nonlinearity, Polsky, Tabulated
+from dendrocap.model import Nonlinearity, Polsky, Tabulated
 from dendrocap.numerics.quadrature import hermite_rule
 from dendrocap.validation import real_number, whole_number
 

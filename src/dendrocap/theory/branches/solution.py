@@ -21,6 +21,7 @@ from dendrocap.theory.branches.broken import PopulationEquations, Side
 from dendrocap.theory.branches.following import FoundState, follow_to, near
 from dendrocap.theory.branches.population import Population, PopulationKernel
 from dendrocap.theory.branches.symmetric import SymmetricState, symmetric_state
+from dendrocap.theory.estimates import estimate_name
 from dendrocap.theory.rsb.broken_capacity import FULL, SETTLED, broken_capacity
 from dendrocap.theory.rsb.broken_weights import BrokenWeights, mixture_of
 from dendrocap.theory.rsb.equations import Unknowns
@@ -122,7 +123,7 @@ class PopulationCapacity(Displayed):
     2.106824
     """
 
-    _displayed = ("alpha_c", "rsb", "branch_size", "silent_fraction", "residual")
+    _displayed = ("alpha_c", "estimate", "branch_size", "silent_fraction", "residual")
 
     neuron: NeuronSpec
     task: TaskSpec
@@ -141,6 +142,11 @@ class PopulationCapacity(Displayed):
     iterations: int
     reason: str = ""
     found: FoundState | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def estimate(self) -> str:
+        """What this estimate of the capacity is called."""
+        return estimate_name(self.rsb)
 
     @property
     def preactivation_mean(self) -> float:

@@ -10,6 +10,7 @@ import numpy as np
 from dendrocap.display import Displayed
 from dendrocap.errors import ConvergenceError
 from dendrocap.model import NeuronSpec, TaskSpec
+from dendrocap.theory.estimates import estimate_name
 from dendrocap.theory.kernels import NODES
 from dendrocap.theory.labels import label_averages
 from dendrocap.theory.replica_symmetric import CapacitySolution, symmetric_capacity
@@ -94,7 +95,7 @@ class BrokenCapacity(Displayed):
     (0.39, 0.39)
     """
 
-    _displayed = ("alpha_c", "rsb", "silent_fraction", "by_steps", "steps_error", "residual")
+    _displayed = ("alpha_c", "estimate", "silent_fraction", "by_steps", "steps_error", "residual")
 
     neuron: NeuronSpec
     task: TaskSpec
@@ -123,6 +124,11 @@ class BrokenCapacity(Displayed):
     residual: float
     iterations: int
     ladder: tuple[BrokenState, ...] = field(default=(), repr=False, compare=False)
+
+    @property
+    def estimate(self) -> str:
+        """What this estimate of the capacity is called."""
+        return estimate_name(self.rsb)
 
     @property
     def weights(self) -> BrokenWeights | CapacityWeights:

@@ -1,0 +1,279 @@
+"""Measured input-output curves as non-linearities: through the points, or smooth among them."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from abc import abstractmethod
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dendrocap.errors import InvalidParameter
+from dendrocap.model import table
+from dendrocap.model.nonlinearities import TABLE, Kernel, Nonlinearity
+from dendrocap.model.smoothing import monotone_curve
+from dendrocap.validation import choice, refuse
+
+__all__ = ["PiecewiseCubic", "Smooth", "Tabulated"]
+
+Floats = NDArray[np.float64]
+
+
+class Pieces(NamedTuple):
+    """Cubic pieces: their edges, and coefficients in the distance from the left edge, lowest power first."""
+
+    edges: Floats
+    coefficients: Floats
+
+    def at(self, x: Floats) -> Floats:
+        """Values at points between the first edge and the last."""
+        c, t = self._cells(x)
+        return c[..., 0] + t * (c[..., 1] + t * (c[..., 2] + t * c[..., 3]))
+
+    def slopes_at(self, x: Floats) -> Floats:
+        """Derivatives at points between the first edge and the last."""
+        c, t = self._cells(x)
+        return c[..., 1] + t * (2.0 * c[..., 2] + 3.0 * t * c[..., 3])
+
+    def _cells(self, x: Floats) -> tuple[Floats, Floats]:
+        cell = np.clip(np.searchsorted(self.edges, x, side="right") - 1, 0, len(self.coefficients) - 1)
+        return self.coefficients[cell], x - self.edges[cell]
+
+
+class PiecewiseCubic(Nonlinearity):
+    """A continuous curve of cubic pieces, flat or straight beyond its ends.
+
+    Examples
+    --------
+    >>> isinstance(Tabulated([0.0, 1.0], [0.0, 1.0]), PiecewiseCubic)
+    True
+    """
+
+    below: str
+    above: str
+
+    @property
+    @abstractmethod
+    def _pieces(self) -> Pieces: ...
+
+    @cached_property
+    def _ends(self) -> Floats:
+        return self._pieces.edges[[0, -1]]
+
+    @cached_property
+    def _inner_slopes(self) -> tuple[float, float]:
+        low, high = self._pieces.slopes_at(self._ends)
+        return float(low), float(high)
+
+    @cached_property
+    def _end_slopes(self) -> tuple[float, float]:
+        low, high = self._inner_slopes
+        return (low if self.below == "linear" else 0.0, high if self.above == "linear" else 0.0)
+
+    def _value(self, x: Floats) -> Floats:
+        (low, high), (first, last) = self._end_slopes, self._ends
+        inside = self._pieces.at(np.clip(x, first, last))
+        return np.asarray(inside + low * np.minimum(x - first, 0.0) + high * np.maximum(x - last, 0.0))
+
+    def _derivative(self, x: Floats) -> Floats:
+        (low, high), (first, last) = self._end_slopes, self._ends
+        inside = self._pieces.slopes_at(np.clip(x, first, last))
+        slope = np.where((x >= first) & (x < last), inside, np.where(x < first, low, high))
+        return np.where(np.isnan(x), np.nan, slope)
+
+    @cached_property
+    def breakpoints(self) -> tuple[float, ...]:
+        """Ends at which the slope jumps; inside, the curve is smooth (C1)."""
+        ends = zip(self._ends.tolist(), self._inner_slopes, self._end_slopes, strict=True)
+        return tuple(end for end, inside, outside in ends if inside != outside)
+
+    @cached_property
+    def knots(self) -> tuple[float, ...]:
+        """Edges of the pieces: between two of them integrals of a cubic are exact."""
+        return tuple(self._pieces.edges.tolist())
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Infimum and supremum of g."""
+        low_slope, high_slope = self._end_slopes
+        rises, falls = low_slope < 0.0 or high_slope > 0.0, low_slope > 0.0 or high_slope < 0.0
+        at_edges = self._pieces.at(self._pieces.edges)
+        return (-math.inf if falls else float(at_edges.min()), math.inf if rises else float(at_edges.max()))
+
+    @property
+    def flat_ends(self) -> tuple[bool, bool]:
+        """Whether g is constant below its first knot, and above its last."""
+        low, high = self._end_slopes
+        return (low == 0.0, high == 0.0)
+
+    def kernel(self) -> Kernel:
+        """Code and parameters for compiled loops."""
+        return self._table
+
+    @cached_property
+    def _table(self) -> Kernel:
+        return Kernel(TABLE, table.packed(*self._pieces, *self._end_slopes))
+
+
+@dataclass(frozen=True)
+class Tabulated(PiecewiseCubic):
+    """A measured input-output curve, through shape-preserving cubic interpolation (PCHIP).
+
+    The interpolant passes through every point, never overshoots, and is monotone wherever the data are. It takes the
+    points at their word: noise in them makes slopes, and slopes make capacity. For measured points use `Smooth`; a
+    warning says so where the slopes look like noise.
+
+    Parameters
+    ----------
+    x, y : sequence of float
+        The measured points, ``x`` strictly increasing.
+    below, above : {"flat", "linear"}
+        Beyond its ends the curve stays at its last value, or goes on with its last slope.
+
+    Examples
+    --------
+    >>> g = Tabulated([0.0, 0.5, 1.0], [0.0, 0.2, 1.0])
+    >>> g([-3.0, 0.5, 9.0]).tolist()
+    [0.0, 0.2, 1.0]
+    """
+
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    below: str = "flat"
+    above: str = "flat"
+    name: ClassVar[str] = "tabulated"
+
+    def __post_init__(self) -> None:
+        x, y = _curve(self.x, self.y)
+        steps = np.diff(x)
+        if not np.all(steps > 0.0):
+            at = int(np.argmax(steps <= 0.0))
+            raise refuse("x", f"..., {x[at]}, {x[at + 1]}, ...", "strictly increasing")
+        for side in ("below", "above"):
+            choice(side, getattr(self, side), ("flat", "linear"))
+        object.__setattr__(self, "x", tuple(x.tolist()))
+        object.__setattr__(self, "y", tuple(y.tolist()))
+        if _looks_noisy(np.diff(y) / steps):
+            warnings.warn(
+                f"the slopes between the {x.size} points of Tabulated go up and down like noise, which inflates every "
+                "capacity computed from them; Smooth(x, y) takes a smooth curve among the points",
+                stacklevel=3,
+            )
+
+    @cached_property
+    def _pieces(self) -> Pieces:
+        from scipy.interpolate import PchipInterpolator
+
+        # PCHIP stores the highest power first.
+        return Pieces(np.array(self.x), np.ascontiguousarray(PchipInterpolator(self.x, self.y).c[::-1].T))
+
+
+@dataclass(frozen=True)
+class Smooth(PiecewiseCubic):
+    """A smooth curve that never falls, among measured points with errors.
+
+    Capacity grows with the mean of g'^2, so that a curve through noisy points has far too much of it. This one leaves
+    the points as far as their errors allow: its slope is piecewise linear, never negative, and changes as little as the
+    data allow, relative to its own size [smooth-curve].
+
+    Parameters
+    ----------
+    x, y : sequence of float
+        The measured points in any order; repeated x are fine.
+    sem : sequence of float or float, optional
+        Standard error of each y, or of all, which then decides how smooth the curve is. Without it, prediction of
+        points left out decides (Akaike's criterion, corrected for few points).
+    below, above : {"flat", "linear"}
+        Beyond the measured x the curve stays at its last value, or goes on with its last slope.
+
+    Examples
+    --------
+    >>> from dendrocap import Polsky
+    >>> x = np.linspace(0.0, 1.5, 32)
+    >>> noise = 0.03 * np.random.default_rng(1).standard_normal(32)
+    >>> g = Smooth(x, Polsky()(x) + noise, sem=0.03)
+    >>> float(np.abs(g(x) - Polsky()(x)).max()) < 0.06
+    True
+    """
+
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    sem: tuple[float, ...] | None = None
+    below: str = "flat"
+    above: str = "flat"
+    name: ClassVar[str] = "smooth"
+    _found: Any = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        x, y = _curve(self.x, self.y)
+        for side in ("below", "above"):
+            choice(side, getattr(self, side), ("flat", "linear"))
+        sem = None
+        if self.sem is not None:
+            sem = _numbers("sem", np.full(x.shape, self.sem) if np.ndim(self.sem) == 0 else self.sem)
+            if sem.shape != x.shape or not np.all(sem > 0.0):
+                raise refuse("sem", self.sem, f"one number > 0, or as many as there are points, {x.size}")
+        order = np.argsort(x, kind="stable")
+        x, y, sem = x[order], y[order], None if sem is None else sem[order]
+        if x[0] == x[-1]:
+            raise InvalidParameter(f"x is not allowed: all {x.size} values are {x[0]:g}, a constant")
+        object.__setattr__(self, "x", tuple(x.tolist()))
+        object.__setattr__(self, "y", tuple(y.tolist()))
+        object.__setattr__(self, "sem", None if sem is None else tuple(sem.tolist()))
+        object.__setattr__(self, "_found", monotone_curve(x, y, sem))
+
+    def __repr__(self) -> str:
+        return f"Smooth({len(self.x)} points, {self.freedom:.1f} degrees of freedom)"
+
+    @property
+    def freedom(self) -> float:
+        """Effective number of parameters that the curve took from the points."""
+        return float(self._found.freedom)
+
+    @property
+    def noise(self) -> float:
+        """Standard deviation of the points about the curve, in units of their errors if these are known."""
+        return float(self._found.noise)
+
+    @cached_property
+    def _pieces(self) -> Pieces:
+        edges, values, slopes = self._found.edges, self._found.values, self._found.slopes
+        bend = 0.5 * np.diff(slopes) / np.diff(edges)
+        return Pieces(edges, np.stack([values[:-1], slopes[:-1], bend, np.zeros(bend.size)], axis=1))
+
+
+def _looks_noisy(slopes: Floats) -> bool:
+    """Whether a curve falls now and then, and its slopes go up and down more often than not; in noise two in three do.
+
+    A hump falls once and a staircase never: neither is noise. Changes too small to matter are not counted.
+    """
+    small = 0.02 * float(np.abs(slopes).max())
+    changes = np.diff(slopes)
+    changes = changes[np.abs(changes) > small]
+    if changes.size < 5 or not np.any(slopes < -small):
+        return False
+    return bool(np.sum(changes[1:] * changes[:-1] < 0.0) > 0.5 * (changes.size - 1))
+
+
+def _curve(x: Any, y: Any) -> tuple[Floats, Floats]:
+    """The points, after checking them."""
+    inputs, outputs = _numbers("x", x), _numbers("y", y)
+    if inputs.size < 2 or inputs.shape != outputs.shape:
+        raise InvalidParameter(
+            f"x and y of {inputs.size} and {outputs.size} points are not allowed: they must have the same length >= 2"
+        )
+    return inputs, outputs
+
+
+def _numbers(name: str, values: Any) -> Floats:
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise refuse(name, values, "a sequence of finite numbers") from None
+    if array.ndim != 1 or not np.all(np.isfinite(array)):
+        raise refuse(name, values, "a sequence of finite numbers")
+    return array

@@ -1,0 +1,127 @@
+"""The smoothest rising curve that measured points allow."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dendrocap.errors import InvalidParameter
+
+__all__ = ["MonotoneCurve", "monotone_curve"]
+
+Floats = NDArray[np.float64]
+
+FEWEST = 6  # points, without errors: fewer leave nothing from which to tell noise
+N_CELLS = 40
+N_ROUNDS = 3  # of weighing changes of slope by the slope itself; the curve hardly moves after two
+FLOOR = 0.15  # slopes below this share of the mean slope count as this: elsewhere the penalty would have no bound
+
+
+class MonotoneCurve(NamedTuple):
+    """A curve with piecewise linear slopes, by its values and slopes at the edges of its cells."""
+
+    edges: Floats
+    values: Floats
+    slopes: Floats
+    freedom: float  # effective number of parameters
+    noise: float  # deviation of the points per degree of freedom, in units of their errors if these are known
+
+
+def monotone_curve(x: Floats, y: Floats, sem: Floats | None) -> MonotoneCurve:
+    """The curve of smallest chi^2 + penalty whose slope is never negative [smooth-curve]; ``x`` ascends.
+
+    The penalty is the integral of (s' / s)^2 over the slope s of the previous round, so that a steep part may bend
+    as much, in proportion, as a flat one. How much it counts is chosen for the curve without the bound on its slope, by
+    Mallows' criterion if errors are known and by Akaike's, corrected for few points, if they are not.
+    """
+    from scipy.optimize import nnls
+
+    if sem is None and x.size < FEWEST:
+        raise InvalidParameter(
+            f"{x.size} points without standard errors are not allowed: give sem, or at least {FEWEST} points; "
+            "Tabulated goes through the points as they are"
+        )
+    # From here on both axes run from 0 to 1, so that units of the data change nothing, rounding included.
+    start, length, bottom, height = float(x[0]), float(x[-1] - x[0]), float(y.min()), float(np.ptp(y))
+    if height == 0.0:
+        raise InvalidParameter(f"y is not allowed: all {y.size} values are {y[0]:g}, a constant")
+    at, weight = (x - start) / length, np.ones(x.size) if sem is None else height / sem
+    edges = _edges(at)
+    widths = np.diff(edges)
+    A = np.column_stack([np.ones(x.size), _integrals(edges, at)]) * weight[:, None]
+    target = (y - bottom) / height * weight
+    n, unseen = x.size, 0.0
+    if n > A.shape[1]:  # as many rows as columns say the same; the rest of the sum of squares no curve can take away
+        Q, A = np.linalg.qr(A)
+        whole, target = float(np.sum(target**2)), Q.T @ target
+        unseen = max(whole - float(np.sum(target**2)), 0.0)
+    slopes, first, freedom = np.ones(edges.size), 0.0, 0.0
+    for _ in range(N_ROUNDS):
+        size = 0.5 * (slopes[1:] + slopes[:-1]) + FLOOR
+        L = np.diff(np.eye(edges.size), axis=0) / (size * np.sqrt(widths))[:, None]
+        L = np.column_stack([np.zeros(widths.size), L])
+        strength, freedom = _strength(A, target, L, n, unseen, known=sem is not None)
+        # The intercept may have either sign: it is the difference of two numbers that may not.
+        G = np.vstack([A, np.sqrt(strength) * L])
+        found, _ = nnls(np.column_stack([-G[:, 0], G]), np.concatenate([target, np.zeros(widths.size)]), maxiter=5000)
+        first, slopes = found[1] - found[0], found[2:]
+    if not np.any(slopes > 0.0):
+        raise InvalidParameter("y is not allowed: it does not rise with x, and a curve that never falls would be flat")
+    misfit = target - A @ np.concatenate([[first], slopes])
+    noise = float(np.sqrt((np.sum(misfit**2) + unseen) / max(x.size - freedom, 1.0))) * (height if sem is None else 1.0)
+    rise = np.concatenate([[0.0], np.cumsum(0.5 * widths * (slopes[1:] + slopes[:-1]))])
+    return MonotoneCurve(
+        start + length * edges, bottom + height * (first + rise), height / length * slopes, freedom, noise
+    )
+
+
+def _edges(x: Floats) -> Floats:
+    """Edges of the cells: half of them as dense as the points, half evenly spread."""
+    at = np.unique(x)
+    even = (at - at[0]) / (at[-1] - at[0])
+    return np.interp(np.linspace(0.0, 1.0, N_CELLS + 1), 0.5 * (even + np.linspace(0.0, 1.0, at.size)), at)
+
+
+def _integrals(edges: Floats, x: Floats) -> Floats:
+    """The matrix that makes of slopes at the edges the rise of the curve from the first edge to each x."""
+    widths = np.diff(edges)
+    cell = np.clip(np.searchsorted(edges, x, side="right") - 1, 0, widths.size - 1)
+    share = (x - edges[cell]) / widths[cell]
+    whole = np.arange(widths.size) < cell[:, None]  # cells that lie below x
+    rows = np.arange(x.size)
+    result = np.zeros((x.size, edges.size))
+    result[:, :-1] += 0.5 * widths * whole
+    result[:, 1:] += 0.5 * widths * whole
+    result[rows, cell] += widths[cell] * (share - 0.5 * share**2)
+    result[rows, cell + 1] += widths[cell] * 0.5 * share**2
+    return result
+
+
+def _strength(A: Floats, target: Floats, L: Floats, n: int, unseen: float, *, known: bool) -> tuple[float, float]:
+    """How much the penalty |L c|^2 counts beside |A c - target|^2, and the effective number of parameters then."""
+    from scipy.linalg import eigh
+
+    M, P = A.T @ A, L.T @ L
+    unit = np.trace(M) / np.trace(P)
+    # In the basis that makes both matrices diagonal, with M + unit P the identity, every strength is a sum.
+    penalty, basis = eigh(unit * P, M + unit * P + 1e-12 * np.trace(M) * np.eye(len(M)))
+    penalty = np.clip(penalty, 0.0, 1.0)
+    seen = A @ basis
+    along = seen.T @ target
+    floor = unseen + 1e-20 * float(np.sum(target**2))  # points that lie on a curve to the last digit
+    best = (np.inf, unit, 2.0)
+    for factor in 10.0 ** np.linspace(-7.0, 3.0, 61):
+        shrunk = 1.0 / (1.0 - penalty + factor * penalty)
+        freedom = float(np.sum((1.0 - penalty) * shrunk))
+        left = floor + float(np.sum((target - seen @ (along * shrunk)) ** 2))
+        if known:
+            criterion = left + 2.0 * freedom
+        elif n - freedom - 2.0 > 0.2:
+            criterion = n * np.log(left) + 2.0 * n * (freedom + 1.0) / (n - freedom - 2.0)
+        else:
+            continue
+        if criterion < best[0]:
+            best = (criterion, factor * unit, freedom)
+    return best[1], best[2]
