@@ -479,7 +479,6 @@ class DendriticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             patience=patience if held_out is not None or (schedule == "constant" and not online) else None,
             tol=real_number("tol", self.tol, 0.0),
             rewire=bool(self.rewire),
-            keep_last=online,
         )
         positives = range(1, 2) if len(self.classes_) == 2 else range(len(self.classes_))
         seeds = self._seeds.spawn(len(self.weights_))

@@ -50,8 +50,6 @@ class Lesson:
         Least improvement that counts.
     rewire : bool
         Move silent synapses.
-    keep_last : bool
-        Keep the last weights whatever they are worth, as online learning does.
     """
 
     neuron: DendriticNeuron
@@ -62,7 +60,6 @@ class Lesson:
     patience: int | None
     tol: float
     rewire: bool
-    keep_last: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +69,7 @@ class Learned:
     Parameters
     ----------
     weights, wiring : array, shape (n_branches, branch_size)
-        The best met, or the last.
+        The best after any epoch, which for a single epoch are those after it.
     n_iter : int
         Epochs run.
     by_itself : bool
@@ -135,13 +132,12 @@ def learn(
         if not due or run.stopped is not None:
             break
         silent = silent_for >= SILENT
-        wiring = rewired(wiring, silent, lesson.samples.inputs.encoder.n_inputs, rng)
-        pruned = np.where(silent, 0.0, neuron.shaped_weights(run.weights))
+        before, wiring = wiring, rewired(wiring, silent, lesson.samples.inputs.encoder.n_inputs, rng)
+        pruned = np.where(wiring != before, 0.0, neuron.shaped_weights(run.weights))
         state = replace(run.state(), weights=neuron.flat_weights(pruned))
         silent_for[silent] = 0
     by_itself = limit is None or run.epochs < limit
-    best = (neuron.shaped_weights(run.weights), wiring) if lesson.keep_last and not failure else watch.best
-    return Learned(*best, run.epochs, by_itself, tuple(watch.scores), failure)
+    return Learned(*watch.best, run.epochs, by_itself, tuple(watch.scores), failure)
 
 
 def _is_silent(weights: Floats) -> NDArray[np.bool_]:
