@@ -44,6 +44,9 @@ __all__ = ["DendriticClassifier"]
 
 Floats = NDArray[np.float64]
 
+# What features may be: of any number type, sparse, with gaps.
+ACCEPTED = {"accept_sparse": "csr", "dtype": "numeric", "ensure_all_finite": "allow-nan"}
+
 
 class DendriticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Neurons with non-linear dendrites and non-negative weights, trained on real data.
@@ -284,7 +287,7 @@ class DendriticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def decision_function(self, X: Any) -> Floats:
         """Mean somatic input of each class's neurons (two classes: positive means ``classes_[1]``), or their votes."""
-        decision = combined(self._readout().somatic_input(self._samples(X)), self.n_neurons, self.combine)
+        decision = combined(self._readout().somatic_input(self._samples(X)), self._per_class, self.combine)
         return decision[:, 0] if decision.shape[1] == 1 else decision
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -314,9 +317,9 @@ class DendriticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         threshold is NaN where features are compared with the median of their sample, or are binary.
         """
         readout = self._readout()
-        positives = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
+        positives = np.repeat(self.classes_[self._positives], self._per_class)
         plain = np.array([f"x{at}" for at in range(self.n_features_in_)], dtype=object)
-        return readout.synapses(np.repeat(positives, self.n_neurons), getattr(self, "feature_names_in_", plain))
+        return readout.synapses(positives, getattr(self, "feature_names_in_", plain))
 
     def receptive_fields(self, image_shape: tuple[int, ...]) -> Floats:
         """Weights of pixels minus those of their complements, shape (n_neurons, n_branches, *image_shape).
@@ -382,8 +385,7 @@ class DendriticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, *, first: bool
     ) -> tuple[Any, NDArray[Any], Floats | None]:
         """Samples, labels and weights, without those of weight zero."""
-        how = {"accept_sparse": "csr", "dtype": "numeric", "ensure_all_finite": "allow-nan"}
-        X, labels = validate_data(self, X, y, reset=first, **how)
+        X, labels = validate_data(self, X, y, reset=first, **ACCEPTED)
         check_classification_targets(labels)
         weight = checked_weights(sample_weight, X.shape[0])
         if weight is not None and not weight.all():
@@ -417,8 +419,7 @@ class DendriticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         activity = self._encoder(X).activity(used)
         choice("combine", self.combine, COMBINATIONS)
         g = nonlinearity_of(self.nonlinearity)
-        n_outputs = 1 if len(self.classes_) == 2 else len(self.classes_)
-        n_neurons = n_outputs * whole_number("n_neurons", self.n_neurons, 1)
+        n_neurons = len(self._positives) * whole_number("n_neurons", self.n_neurons, 1)
         common, *seeds = self._seeds.spawn(1 + n_neurons)
         similar = isinstance(self.wiring, str) and self.wiring == "correlated"
         order = correlated_order(X, np.random.default_rng(common)) if similar else None
@@ -436,6 +437,16 @@ class DendriticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             [first_weights(one, activity, self.theta_d_, rng) for one, rng in zip(self.wiring_, sources, strict=True)]
         )
 
+    @property
+    def _positives(self) -> list[int]:
+        """Numbers of the classes that neurons speak for: the second of two, or all."""
+        return [1] if len(self.classes_) == 2 else list(range(len(self.classes_)))
+
+    @property
+    def _per_class(self) -> int:
+        """Neurons that speak for each of them, also after ``n_neurons`` was changed for another fit."""
+        return len(self.weights_) // len(self._positives)
+
     def _number_or(self, name: str, usual: float) -> float:
         given = getattr(self, name)
         if isinstance(given, str) and given == "auto":
@@ -444,8 +455,7 @@ class DendriticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _samples(self, X: Any) -> Comparisons:
         check_is_fitted(self)
-        how = {"accept_sparse": "csr", "dtype": "numeric", "ensure_all_finite": "allow-nan"}
-        return self._encoder(validate_data(self, X, reset=False, **how))
+        return self._encoder(validate_data(self, X, reset=False, **ACCEPTED))
 
     def _readout(self) -> Readout:
         check_is_fitted(self)
@@ -480,11 +490,10 @@ class DendriticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             tol=real_number("tol", self.tol, 0.0),
             rewire=bool(self.rewire),
         )
-        positives = range(1, 2) if len(self.classes_) == 2 else range(len(self.classes_))
         seeds = self._seeds.spawn(len(self.weights_))
 
         def train_one(at: int, stop: Any) -> Learned:
-            positive = positives[at // self.n_neurons]
+            positive = self._positives[at // self._per_class]
 
             def report(record: EpochRecord) -> bool:
                 if self.verbose and record.epoch % self.verbose == 0:
