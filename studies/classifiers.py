@@ -291,7 +291,9 @@ def compute_wirings(path: Path = WIRED, sets: Mapping[str, int] = ON_WIRINGS) ->
 
 
 def _percent(values: list[float]) -> str:
-    return f"{100.0 * np.mean(values):.1f} ± {100.0 * standard_error(np.array(values)):.1f} %"
+    mean, error = 100.0 * np.mean(values), 100.0 * standard_error(np.array(values))
+    digits = 1 if error >= 0.1 else 2
+    return f"{mean:.{digits}f} ± {error:.{digits}f} %"
 
 
 def table(rows: list[dict[str, str]], name: str) -> list[str]:
@@ -304,7 +306,12 @@ def table(rows: list[dict[str, str]], name: str) -> list[str]:
         seconds = min(float(row["fit_s"]) for row in of_it)
         size = int(np.median([int(row["parameters"]) for row in of_it]))
         shown = f"**{which}**" if which.startswith("Dendritic") else which
-        found.append((np.mean(errors), [shown, _percent(errors), f"{seconds:.2g} s", f"{size:,}"]))
+        found.append(
+            (
+                np.mean(errors),
+                [shown, _percent(errors), f"{seconds:.0f} s" if seconds >= 10.0 else f"{seconds:.2g} s", f"{size:,}"],
+            )
+        )
     ordered = [cells for _, cells in sorted(found, key=lambda one: one[0])]
     return markdown(["classifier", "test error", "fit", "parameters"], ordered)
 
