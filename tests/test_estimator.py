@@ -288,6 +288,8 @@ def test_early_stopping_holds_out_samples():
     assert_allclose(scores * 114, np.round(scores * 114), atol=1e-9)
     with pytest.raises(InvalidParameter, match="validation_fraction"):
         quick(early_stopping=True, validation_fraction=1.5).fit(X, y)
+    with pytest.raises(InvalidParameter, match="early_stopping=False"):
+        quick(early_stopping=True).fit(*(part[::10] for part in IRIS))
 
 
 @pytest.mark.parametrize("parameters", [{"surrogate": Lorentzian()}, {"solver": "surrogate"}, {"solver": "auto"}])

@@ -408,7 +408,11 @@ class DendriticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return everything, everything[:0]
         fraction = real_number("validation_fraction", self.validation_fraction, 0.0, 1.0, low_open=True, high_open=True)
         seed = int(self._seeds.spawn(1)[0].generate_state(1)[0])
-        training, held_out = train_test_split(everything, test_size=fraction, stratify=labels, random_state=seed)
+        try:
+            training, held_out = train_test_split(everything, test_size=fraction, stratify=labels, random_state=seed)
+        except ValueError as error:
+            enough = "enough for a held-out sample of every class, of which there must be two; or early_stopping=False"
+            raise refuse("validation_fraction", fraction, f"{enough} ({error})") from None
         return np.sort(training), np.sort(held_out)
 
     def _prepare(self, X: Any, weight: Floats | None, training: NDArray[np.int64]) -> None:
