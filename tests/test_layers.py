@@ -27,7 +27,8 @@ MAY_IMPORT = {
     # Fits invert the theory and know nothing of data sets or sweeps; experiments bring both together.
     "fitting": MODEL | {"theory"},
     "experiments": SCIENCE,
-    "estimator": MODEL | {"encoding", "learning"},
+    # It draws its own branches; figures take its tables and know nothing of it.
+    "estimator": MODEL | {"encoding", "learning", "figures"},
     "figures": SCIENCE,
     # The public names of figures.
     "plot": {"figures"},
