@@ -82,10 +82,11 @@ SHOWING = {
 # Those that do not: they measure, draw g, or handle files. The explorer's page has tests of its own in tests/explorer.
 SILENT = {
     "nonlinearity", "train", "solve", "algorithmic-capacity", "robustness", "generalise", "explore", "datasets list",
-    "datasets verify", "datasets fetch", "sweep status",
+    "datasets verify", "datasets fetch", "sweep status", "sweep verify", "sweep salvage", "sweep merge",
+    "sweep crossings", "sweep jobs", "perturb",
 }  # fmt: skip
 # Those whose outputs are searched elsewhere: figures of the paper below, fits in tests/fitting and tests/cli.
-ELSEWHERE = {"reproduce", "fit nonlinearity", "fit weights", "fit song2005"}
+ELSEWHERE = {"reproduce", "fit nonlinearity", "fit weights", "fit song2005", "fit recovery", "cell", "report"}
 
 
 def commands(command=None, path=()):
@@ -232,10 +233,10 @@ PLOTS = {
     "solvers": [lambda: plot.solvers([{"solver": "sgd", "theta_d": 0.5, "alpha": 0.6}], LOADS)],
     "neuron_at_capacity": [at_capacity],
 }
-# Plots without a capacity of the theory, of measurements, or, in the last two, of fits, whose tests are elsewhere.
+# Plots without a capacity of the theory, of measurements, or, in the last three, of fits, whose tests are elsewhere.
 OTHER_PLOTS = {
     "averages", "error_curve", "generalisation", "nonlinearity", "robustness", "save", "solver_weights", "training",
-    "nonlinearity_fit", "weight_fit",
+    "perturbations", "branch_weights", "receptive_fields", "cell", "nonlinearity_fit", "weight_fit",
 }  # fmt: skip
 
 

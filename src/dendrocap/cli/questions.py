@@ -59,9 +59,9 @@ QUESTIONS = (
     ),
     Question(
         "What if inhibition is blocked?",
-        "capacity --theta-d 0.5,0.1 -N 999 -K 27",
-        "Units",
-        "how the capacity falls with the threshold, which is inhibition; `Units` has it in millivolts",
+        "perturb --theta-d-change -25",
+        "perturb",
+        "misses and false alarms of a trained neuron, also with failing synapses or a flatter g",
         "biology.md",
     ),
     Question(
@@ -132,6 +132,20 @@ QUESTIONS = (
         "fit weights epsp.csv --tested 8050",
         "fit_weights",
         "thresholds, silent fraction, and what such a neuron stores",
+        "learn/experimenters.md",
+    ),
+    Question(
+        "What can my reconstructed cell store?",
+        "cell cell.swc",
+        "cell_from_morphology",
+        "capacity, silent synapses, and what each group of branches adds",
+        "learn/experimenters.md",
+    ),
+    Question(
+        "Can I have all of it on one page?",
+        "report curve.csv epsp.csv -o report.html",
+        "fit_weights",
+        "fits with figures, intervals, validity lights and methods, for printing",
         "learn/experimenters.md",
     ),
     Question(
