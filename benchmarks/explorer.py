@@ -1,7 +1,7 @@
 """The explorer: from a slider's event to new figures at the server, ten tabs at once, and memory. Prints a table.
 
-The comparison is what one would do without it: solve the curve with the plain SciPy script and draw it anew with
-Matplotlib. Both sides solve 120 points and run in one process, taking turns.
+The comparison is what one would do without it: solve the paper's curve with the plain SciPy script and draw it again
+with Matplotlib. Both sides run in one process, and the time of the script is scaled to as many points as a move has.
 
 Usage: python -m benchmarks.explorer [--plain-points 12]
 """
@@ -23,9 +23,10 @@ from matplotlib.figure import Figure
 from benchmarks.plain_capacity import plain_capacity, polsky, polsky_slope
 from dendrocap.explorer.parameters import Parameters
 from dendrocap.explorer.session import Session
-from dendrocap.explorer.views import CURVE_POINTS
+from dendrocap.explorer.views import DETAILS
 
 TARGET_MS = 150.0
+CURVE_POINTS = DETAILS["draft"]  # of the paper's curve while a slider moves
 
 
 class Tab:
@@ -68,16 +69,25 @@ def moves(rng: np.random.Generator) -> list[tuple[str, Callable[[], dict[str, fl
         ("f_in (new curve, new line of one layer)", lambda: {"f_in": float(rng.uniform(0.2, 0.8))}),
         ("f_out (new curve, new line of one layer)", lambda: {"f_out": float(rng.uniform(0.2, 0.8))}),
         ("kappa (new curve, one layer solved at 40 points)", lambda: {"kappa": float(rng.uniform(0.1, 1.0))}),
+        ("K (the curve stays)", lambda: {"n_branches": int(rng.integers(5, 1000))}),
+        ("K along its own axis", lambda: {"axis": "n_branches", "n_branches": int(rng.integers(5, 1000))}),
+        (
+            "theta_d of the apical of two kinds of branches",
+            lambda: {"populations": "2", "theta_d_2": float(rng.uniform(0.02, 1.9))},
+        ),
     ]
 
 
 def one_tab(tab: Tab, rng: np.random.Generator, rounds: int = 25) -> float:
+    everything: list[tuple[float, float]] = []
     print(f"{'slider, ' + str(CURVE_POINTS) + ' points':<52}{'median':>12}{'95 %':>12}{'processor':>12}")
     medians = {}
     for name, changes in moves(rng):
         tab.session.parameters = Parameters()
         times = [tab.move(**changes()) for _ in range(rounds)]
         medians[name] = line(name, times)
+        everything += times
+    line("all of these", everything)
     return medians["gamma (new curve)"]
 
 
@@ -87,7 +97,7 @@ def uploaded(tab: Tab, rng: np.random.Generator) -> None:
         points = tuple((float(a), float(a**2)) for a in x)
         tab.session.parameters = Parameters(nonlinearity="tabulated", curve=points)
         times = [tab.move(theta_s=float(rng.uniform(0.2, 0.8))) for _ in range(8)]
-        drawn = len(tab.session.capacity["theta_d"].curve.data["x"])
+        drawn = len(tab.session.capacity["theta_d"].paper.data["x"])
         line(f"theta_s, uploaded curve of {n} points ({drawn} solved)", times)
 
 

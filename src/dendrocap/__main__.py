@@ -2,4 +2,5 @@
 
 from dendrocap.cli import app
 
-app(prog_name="dendrocap")
+if __name__ == "__main__":  # processes that the explorer starts import this module again
+    app(prog_name="dendrocap")

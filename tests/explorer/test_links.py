@@ -2,13 +2,14 @@
 
 from dataclasses import fields
 from itertools import accumulate
+from urllib.parse import parse_qs
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dendrocap.errors import InvalidParameter
-from dendrocap.explorer.links import from_arguments, from_query, to_query
+from dendrocap.explorer.links import from_arguments, from_query, pair_from_arguments, pair_query, to_query
 from dendrocap.explorer.parameters import AXES, MOST_POINTS, SLIDERS, SLOPES, Parameters
 
 NUMBERS = {
@@ -27,6 +28,9 @@ def any_parameters(draw):
     steps = draw(st.lists(st.floats(0.01, 5.0), min_size=2, max_size=6))
     values["curve"] = tuple((x, float(number)) for number, x in enumerate(accumulate(steps)))
     values["nonlinearity"] = draw(st.sampled_from(["polsky", "relu", "saturating_relu", "linear", "tabulated"]))
+    values["populations"] = draw(st.sampled_from(["1", "1", "2"]))
+    values["nonlinearity_2"] = draw(st.sampled_from(["polsky", "relu", "tabulated"]))
+    values["curve_unit"] = draw(st.sampled_from(["", "mV"]))
     return Parameters(**values)
 
 
@@ -38,7 +42,7 @@ def test_a_link_brings_back_every_parameter_to_the_last_bit(parameters):
 
 
 def test_a_link_names_every_parameter():
-    query = to_query(Parameters(curve=((0.0, 0.0), (1.0, 1.0))))
+    query = to_query(Parameters(curve=((0.0, 0.0), (1.0, 1.0)), curve_unit="mV"))
     assert {part.split("=")[0] for part in query.split("&")} == {parameter.name for parameter in fields(Parameters)}
 
 
@@ -75,17 +79,39 @@ def test_no_value_of_a_known_parameter_breaks_the_page(values):
         ("curve=0_0~1e-9_1", "points at a distance of 1e-09 in x"),
         ("curve=0_0~1_0", "flat or never positive"),
         ("curve=0_0~1_1e9", "numbers up to 1000"),
+        ("curve=0_0_1~1_1", "only some points have an error"),
+        ("curve=0_0_1~1_1_0", "a positive and finite standard error"),
+        ("curve=0_0~1_1&curve_unit=pA", "curve_unit = 'pA' is not allowed"),
+        ("populations=3", "populations = '3' is not allowed"),
+        ("fraction_2=1", "fraction_2 = 1.0 is not allowed"),
         ("curve=" + "~".join(f"{i}_{i}" for i in range(MOST_POINTS + 1)), "65 points"),
-        ("theta_d=" + "1" * 9000, "longer than 8000 characters"),
+        ("theta_d=" + "1" * 17_000, "longer than 16000 characters"),
     ],
 )
 def test_bad_links_say_what_is_wrong_and_keep_the_rest(query, words):
-    parameters, problems = from_query(query + ("" if len(query) > 8000 else "&f_in=0.25"))
+    parameters, problems = from_query(query + ("" if len(query) > 16_000 else "&f_in=0.25"))
     assert len(problems) == 1
     assert words in problems[0]
-    assert parameters == Parameters(f_in=0.5 if len(query) > 8000 else 0.25)
+    expected = Parameters(f_in=0.5 if len(query) > 16_000 else 0.25)
+    assert parameters.changed({"curve": (), "curve_unit": ""}) == expected
 
 
 def test_parameters_refuse_names_they_do_not_have():
     with pytest.raises(InvalidParameter, match="parameter = 'speed' is not allowed"):
         Parameters().changed({"speed": 1.0})
+
+
+@given(any_parameters(), any_parameters())
+def test_a_link_to_two_neurons_brings_back_both(first, second):
+    found = parse_qs(pair_query(first, second), keep_blank_values=True)
+    arguments = {name: [value.encode() for value in values] for name, values in found.items()}
+    again, other, problems = pair_from_arguments(arguments)
+    assert problems == []
+    assert (again, other) == (first, second)
+
+
+def test_a_link_to_one_neuron_has_no_second():
+    assert pair_query(Parameters(), None) == to_query(Parameters())
+    assert pair_from_arguments({"theta_d": [b"0.3"]})[1] is None
+    _, same, _ = pair_from_arguments({"b.theta_d": [b"0.5"]})
+    assert same == Parameters()

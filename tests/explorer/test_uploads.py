@@ -9,22 +9,39 @@ from hypothesis import strategies as st
 
 from dendrocap.errors import CorruptData
 from dendrocap.explorer.parameters import MOST_POINTS, Parameters
-from dendrocap.explorer.uploads import LARGEST_FILE, read_curve
+from dendrocap.explorer.uploads import LARGEST_FILE, read_amplitudes, read_curve
 
 
 def test_a_curve_of_the_laboratory_in_millivolts():
-    text = "# cell 7\nexpected (mV);recorded (mV)\n0;0\n5;4.5\n10;14\n15;15\n"
-    points = read_curve(text.encode(), "curve.csv", in_mv=True)
-    assert points == ((0.0, 0.0), (0.333333, 0.3), (0.666667, 0.933333), (1.0, 1.0))
-    g = Parameters(nonlinearity="tabulated", curve=points).g
-    np.testing.assert_allclose(g([0.333333, 1.0]), [0.3, 1.0])
+    text = "# cell 7\nexpected (mV);recorded (mV);SEM (mV)\n0;0;0.2\n5;4.5;0.3\n10;14;0.4\n15;15;0.5\n"
+    uploaded = read_curve(text.encode(), "curve.csv")
+    assert uploaded.changes["curve"] == ((0.0, 0.0, 0.2), (5.0, 4.5, 0.3), (10.0, 14.0, 0.4), (15.0, 15.0, 0.5))
+    assert "in mV, with standard errors" in uploaded.said
+    parameters = Parameters().changed(uploaded.changes)
+    assert parameters.units.scale_mv == 15.0  # its largest value is what the model calls 1
+    np.testing.assert_allclose(parameters.g([1.0 / 3.0, 1.0]), [0.3, 1.0])
 
 
 def test_the_header_decides_the_unit():
     in_mv = read_curve(b"expected (mV),recorded (uV)\n0,0\n15,15000\n", "curve.csv")
-    assert in_mv == ((0.0, 0.0), (1.0, 1.0))
+    assert in_mv.changes["curve"] == ((0.0, 0.0), (15.0, 15.0))
+    assert in_mv.changes["curve_unit"] == "mV"
     with pytest.raises(CorruptData, match="'pA' is a current"):
         read_curve(b"in (pA),out (pA)\n0,0\n15,15\n", "curve.csv")
+
+
+def test_standard_deviations_are_no_standard_errors():
+    uploaded = read_curve(b"x (mV),y (mV),SD (mV)\n0,0,1\n5,3,1\n15,15,1\n", "curve.csv")
+    assert {len(point) for point in uploaded.changes["curve"]} == {2}
+    assert "no standard errors without a column n" in uploaded.said
+
+
+def test_amplitudes_and_what_is_not():
+    assert read_amplitudes(b"cell;epsp (mV)\na;0,8\nb;1,2\n", "epsp.csv").tolist() == [0.8, 1.2]
+    with pytest.raises(CorruptData, match=r"epsp\.csv.*pA"):
+        read_amplitudes(b"EPSC (pA)\n10\n20\n", "epsp.csv")
+    with pytest.raises(CorruptData, match="which column is meant"):
+        read_amplitudes(b"a,b\n1,2\n3,4\n", "epsp.csv")
 
 
 class Trap:
@@ -65,7 +82,7 @@ def test_bad_files_are_refused_with_a_reason(content, words):
 @given(st.binary(max_size=60) | st.text(alphabet="0123456789.,;-+eE \n\t#nainfxy\"'", max_size=60).map(str.encode))
 def test_no_file_breaks_the_page(content):
     try:
-        points = read_curve(content, "f")
+        uploaded = read_curve(content, "f")
     except CorruptData:
         return
-    assert Parameters(nonlinearity="tabulated", curve=points).curve == points
+    assert Parameters().changed(uploaded.changes).curve == uploaded.changes["curve"]

@@ -4,60 +4,74 @@ from __future__ import annotations
 
 import csv
 import io
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from dendrocap.errors import NoSolution
+from dendrocap.explorer.background import Best, Desk
 from dendrocap.explorer.links import to_query
 from dendrocap.explorer.parameters import Parameters
 from dendrocap.explorer.trainer import MOST_EPOCHS
-from dendrocap.explorer.views import View, capacity_axis, key_numbers, view
+from dendrocap.explorer.views import View, along_question, curve_axis, key_numbers, view
+from dendrocap.theory.estimates import SHORT_ONE, SYMMETRIC
 
 __all__ = ["EXPORTS", "Export", "neuron_script", "training_script"]
+
+DRAWING = threading.Lock()  # Matplotlib's settings are global
 
 
 @dataclass(frozen=True)
 class Export:
-    """A file that can be made from parameters alone."""
+    """A file that follows from parameters; best estimates are asked for at the desk, which may take a while."""
 
     content_type: str
-    make: Callable[[Parameters], bytes]
+    make: Callable[[Parameters, Desk], bytes]
 
 
-def figure_file(parameters: Parameters, suffix: str) -> bytes:
+def best_view(parameters: Parameters, desk: Desk) -> View:
+    """The neuron with its best estimate and full curves."""
+    broken = desk.wait(along_question(parameters)).answer
+    status = desk.wait(Best(parameters.cell, parameters.task))
+    if status.problem:
+        raise NoSolution(status.problem)
+    return view(parameters, best=status.answer, broken=broken)
+
+
+def figure_file(parameters: Parameters, desk: Desk, suffix: str) -> bytes:
     """The neuron as a figure in the look of the house: "png" or "svg"."""
     from dendrocap import plot
 
-    shown = view(parameters)
-    if shown.solution is None:
-        raise NoSolution(shown.problem)
+    shown = best_view(parameters, desk)
+    assert shown.answer is not None
     curve = shown.curve
-    figure = plot.neuron_at_capacity(
-        shown.solution,
-        shown.dendrite_x,
-        curve.axis,
-        (curve.x, curve.alpha_c),
-        (curve.linear_x, curve.linear),
-        shown.weight_mv,
-        parameters.units,
-    )
+    lines = {
+        SYMMETRIC: (curve.paper_x, curve.paper),
+        SHORT_ONE: (curve.broken_x, curve.broken),
+        "linear": (curve.linear_x, curve.linear),
+    }
     target = io.BytesIO()
-    plot.save(figure, target, suffix)
+    with DRAWING:
+        plot.save(plot.neuron_at_capacity(shown.answer, lines, curve.axis, parameters.units), target, suffix)
     return target.getvalue()
 
 
-def curves_table(parameters: Parameters) -> bytes:
+def curves_table(parameters: Parameters, desk: Desk) -> bytes:
     """All curves of the page in one table of four columns: figure, quantity, x, y.
 
-    Lines that begin with ``#`` hold the link and the numbers. Points without an answer are left out.
+    Lines that begin with ``#`` hold the link, the answer and its validity. Points without an answer are left out.
     """
-    shown = view(parameters)
+    shown = best_view(parameters, desk)
+    answer = shown.answer
+    assert answer is not None
     target = io.StringIO()
-    target.write(f"# dendrocap explore, /?{to_query(parameters)}\n")
+    target.write(f"# dendrocap explore, /?{to_query(parameters)}\n# {answer.in_words}\n")
     for name, text in key_numbers(shown).items():
         target.write(f"# {name} = {text}\n")
+    for name, flag in answer.validity.items():
+        target.write(f"# validity, {name}: {flag}\n")
     rows = csv.writer(target, lineterminator="\n")
     rows.writerow(("figure", "quantity", "x", "y"))
     for figure, quantity, x, y in _curves(shown):
@@ -68,19 +82,31 @@ def curves_table(parameters: Parameters) -> bytes:
 
 
 def _curves(shown: View) -> list[tuple[str, str, np.ndarray, np.ndarray]]:
-    curve = shown.curve
-    curves = [
-        ("dendrite", "g", shown.dendrite_x, shown.dendrite_y),
-        ("capacity", "alpha_c", curve.x, curve.alpha_c),
-        ("capacity", "silent_fraction", curve.x, curve.silent_fraction),
+    """Every line of the page; those of the paper's estimate say so in their name."""
+    curve, answer = shown.curve, shown.answer
+    assert answer is not None
+    here = np.array([getattr(shown.parameters, curve.axis)])
+    lines = [
+        ("dendrite", "g", shown.dendrite_x, shown.dendrite_y[0]),
+        ("dendrite", "branch_input_density", shown.dendrite_x, shown.density),
+        ("capacity", "best_alpha_c", here, np.array([answer.alpha_c])),
+        ("capacity", "best_error", here, np.array([answer.error])),
+        ("capacity", "broken_symmetry_alpha_c", curve.broken_x, curve.broken),
+        ("capacity", "broken_symmetry_silent_fraction", curve.broken_x, curve.broken_silent),
+        ("capacity", "replica_symmetric_alpha_c", curve.paper_x, curve.paper),
+        ("capacity", "replica_symmetric_silent_fraction", curve.paper_x, curve.paper_silent),
         ("capacity", "linear_alpha_c", curve.linear_x, curve.linear),
+        ("weights_mv", "density", shown.weight_mv, shown.weight_density),
+        ("weights_mv", "silent_fraction", np.zeros(1), np.array([answer.silent_fraction])),
     ]
-    if shown.solution is not None:
-        curves.insert(1, ("dendrite", "branch_input_density", shown.dendrite_x, shown.density))
-        curves.append(("weights_mv", "density", shown.weight_mv, shown.weight_density))
-        silent = np.array([shown.solution.silent_fraction])
-        curves.append(("weights_mv", "silent_fraction", np.zeros(1), silent))
-    return curves
+    if shown.paper_density.size:
+        lines += [
+            ("dendrite", "replica_symmetric_branch_input_density", shown.dendrite_x, shown.paper_density),
+            ("weights_mv", "replica_symmetric_density", shown.weight_mv, shown.paper_weight_density),
+        ]
+    if len(shown.dendrite_y) > 1:
+        lines.append(("dendrite", "g_apical", shown.dendrite_x, shown.dendrite_y[1]))
+    return lines
 
 
 def neuron_script(parameters: Parameters) -> str:
@@ -91,30 +117,40 @@ def neuron_script(parameters: Parameters) -> str:
     >>> print(neuron_script(Parameters()).splitlines()[4])
     neuron = dc.NeuronSpec(dc.Polsky(x_min=0.33, gamma=15.0), theta_d=0.5, theta_s=0.5)
     """
-    low, high, n = capacity_axis(parameters)
-    axis = parameters.axis
-    grid = f"np.{'geomspace' if axis == 'theta_d' else 'linspace'}({low!r}, {high!r}, {n})"
+    units = parameters.units
     return f"""import numpy as np
 
-{_head(parameters)}units = dc.Units(n_inputs={parameters.n_inputs}, n_branches={parameters.n_branches})
+{_head(parameters)}cell = dc.DendriticNeuron(neuron, n_inputs={parameters.n_inputs}, n_branches={parameters.n_branches})
+units = dc.Units(cell.n_inputs, cell.n_branches, scale_mv={units.scale_mv!r})
 
-solution = dc.critical_capacity(neuron, task)
-print(f"capacity            {{solution.alpha_c:.4f}} patterns per synapse")
-print(f"patterns stored     {{solution.alpha_c * units.n_inputs:,.0f}}")
-print(f"silent fraction     {{solution.silent_fraction:.2%}}")
-print(f"dendritic threshold {{units.theta_d_mv(neuron.theta_d):,.4g}} mV")
-print(f"somatic threshold   {{units.theta_s_mv(neuron.theta_s):,.4g}} mV")
+best = dc.capacity(cell, task)  # takes some ten seconds; accuracy="fast" is a quick look
+print(best)  # the answer, every step from the paper's number to it, and how far to trust it
+print(f"dendritic threshold {{units.theta_d_mv({parameters.theta_d!r}):,.4g}} mV, "
+      f"somatic threshold {{units.theta_s_mv(neuron.theta_s):,.4g}} mV, "
+      f"mean weight {{units.weight_mv(best.W_bar):,.4g}} mV, all at the soma")
+for branches in best.populations:  # their .weights and .preactivation are distributions with a pdf
+    print(f"{{branches.fraction:.0%}} of branches: mean output {{branches.mean_output:.2g}}, "
+          f"{{branches.silent_fraction:.0%}} silent")
+{_curve_lines(parameters)}"""
 
+
+def _curve_lines(parameters: Parameters) -> str:
+    """The lines of a script that compute the curve of the page; one for each of its axes."""
+    axis = parameters.axis
+    x = curve_axis(parameters, 2)
+    grid = f"np.{'linspace' if axis == 'theta_s' else 'geomspace'}({x[0]!r}, {x[1]!r}, 24)"
+    if parameters.populations == "2":
+        return ""
+    if axis == "n_branches":
+        return f"""
+n_branches = {grid}
+curve = dc.capacity_curve(neuron, task, branch_size=cell.n_inputs / n_branches, rsb=[1])  # equal branches
+"""
+    return f"""
 {axis} = {grid}
-curve = dc.capacity_curve(neuron, task, {axis}={axis})
-linear = dc.capacity_curve(dc.NeuronSpec(dc.Linear(), neuron.theta_d, neuron.theta_s), task, {axis}={axis})
-branch_input = solution.preactivation  # its density is branch_input.pdf(x), next to neuron.nonlinearity(x)
-weights = solution.weights  # weights.pdf(w) for w > 0, and weights.silent_fraction at zero
-
-limit = dc.stability_limit(neuron, task)
-ceiling = dc.theory.committee_ceiling(units.n_branches)
-print(f"replica symmetry is unstable above a load of {{limit.alpha:.3g}}")
-print(f"ceiling for K = {{units.n_branches}} branches: {{ceiling:.3g}}")
+size = cell.n_inputs / cell.n_branches
+curve = dc.capacity_curve(neuron, task, {axis}={axis}, rsb=[1], branch_size=[size])  # broken symmetry, equal branches
+paper = dc.capacity_curve(neuron, task, {axis}={axis})  # the paper's: replica symmetric, infinitely long branches
 """
 
 
@@ -143,18 +179,30 @@ print(f"{{statistics.near_zeros:.1%}} of the weights are below a thousandth of t
 
 
 def _head(parameters: Parameters) -> str:
-    g = parameters.g
+    """The lines that make neuron and task."""
+    neuron = f"dc.NeuronSpec(dc.{parameters.g!r}, theta_d={parameters.theta_d!r}, theta_s={parameters.theta_s!r})"
+    if parameters.populations == "2":
+        basal, apical = parameters.neuron.populations
+        neuron = f"""dc.NeuronSpec(
+    populations=(
+        dc.Branches(dc.{basal.nonlinearity!r}, {basal.theta_d!r}, {basal.fraction!r}),
+        dc.Branches(dc.{apical.nonlinearity!r}, {apical.theta_d!r}, {apical.fraction!r}, length={apical.length!r}),
+    ),
+    theta_s={parameters.theta_s!r},
+)"""
     return f"""import dendrocap as dc
 
-neuron = dc.NeuronSpec(dc.{g!r}, theta_d={parameters.theta_d!r}, theta_s={parameters.theta_s!r})
+neuron = {neuron}
 task = dc.TaskSpec(f_in={parameters.f_in!r}, f_out={parameters.f_out!r}, kappa={parameters.kappa!r})
 """
 
 
 EXPORTS = {
-    "neuron.png": Export("image/png", lambda parameters: figure_file(parameters, "png")),
-    "neuron.svg": Export("image/svg+xml", lambda parameters: figure_file(parameters, "svg")),
+    "neuron.png": Export("image/png", lambda parameters, desk: figure_file(parameters, desk, "png")),
+    "neuron.svg": Export("image/svg+xml", lambda parameters, desk: figure_file(parameters, desk, "svg")),
     "neuron.csv": Export("text/csv; charset=utf-8", curves_table),
-    "neuron.py": Export("text/x-python; charset=utf-8", lambda parameters: neuron_script(parameters).encode()),
-    "training.py": Export("text/x-python; charset=utf-8", lambda parameters: training_script(parameters).encode()),
+    "neuron.py": Export("text/x-python; charset=utf-8", lambda parameters, _: neuron_script(parameters).encode()),
+    "training.py": Export(
+        "text/x-python; charset=utf-8", lambda parameters, desk: training_script(parameters).encode()
+    ),
 }

@@ -1,7 +1,7 @@
 """Parameters as the query of a web address, and back.
 
 A link holds every parameter, those of an uploaded curve included. Numbers are written with all their digits, so that a
-shared page shows the same values.
+shared page shows the same values. Where two neurons are compared, the second follows with ``b.`` before each name.
 """
 
 from __future__ import annotations
@@ -9,17 +9,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields
-from urllib.parse import parse_qs, urlencode
+from urllib.parse import parse_qs, parse_qsl, urlencode
 
 from dendrocap.errors import DendrocapError, InvalidParameter
 from dendrocap.explorer.parameters import SLIDERS, Parameters
 from dendrocap.validation import refuse
 
-__all__ = ["from_arguments", "from_query", "to_query"]
+__all__ = ["from_arguments", "from_query", "pair_from_arguments", "pair_query", "to_query"]
 
-LONGEST = 8000  # characters; a link with the longest curve needs half of it
+LONGEST = 16_000  # characters; a link with two of the longest curves needs most of it
+SECOND_NEURON = "b."
 # Parameters that are checked against each other.
-TOGETHER = (("curve", "nonlinearity"), ("n_inputs", "n_branches"), ("train_inputs", "train_branches"))
+TOGETHER = (
+    ("curve", "curve_unit", "nonlinearity", "nonlinearity_2"),
+    ("n_inputs", "n_branches"),
+    ("train_inputs", "train_branches"),
+)
 
 
 def to_query(parameters: Parameters) -> str:
@@ -31,8 +36,36 @@ def to_query(parameters: Parameters) -> str:
     'nonlinearity=polsky&x_min=0.33&gamma=15.0&theta_d='
     """
     values = {parameter.name: getattr(parameters, parameter.name) for parameter in fields(parameters)}
-    values["curve"] = "~".join(f"{x!r}_{y!r}" for x, y in parameters.curve)
+    values["curve"] = "~".join("_".join(map(repr, point)) for point in parameters.curve)
     return urlencode({name: str(value) for name, value in values.items() if value != ""})
+
+
+def pair_query(first: Parameters, second: Parameters | None) -> str:
+    """The query of a link to two neurons; of the second, what differs."""
+    if second is None:
+        return to_query(first)
+    one, other = (dict(parse_qsl(to_query(neuron), keep_blank_values=True)) for neuron in (first, second))
+    differing = {name: other.get(name, "") for name in {**one, **other} if one.get(name) != other.get(name)}
+    marked = {f"{SECOND_NEURON}{name}": text for name, text in (differing or {"theta_d": other["theta_d"]}).items()}
+    return f"{to_query(first)}&{urlencode(marked)}"
+
+
+def pair_from_arguments(arguments: Mapping[str, Sequence[bytes]]) -> tuple[Parameters, Parameters | None, list[str]]:
+    """The two neurons of a link, the second if there is one, and what was wrong with it.
+
+    Examples
+    --------
+    >>> first, second, _ = pair_from_arguments({"theta_d": [b"0.05"], "gamma": [b"20"], "b.theta_d": [b"1"]})
+    >>> first.theta_d, second.theta_d, second.gamma
+    (0.05, 1.0, 20.0)
+    """
+    plain = {name: values for name, values in arguments.items() if not name.startswith(SECOND_NEURON)}
+    marked = {name[len(SECOND_NEURON) :]: values for name, values in arguments.items() if name not in plain}
+    first, problems = from_arguments(plain)
+    if not marked:
+        return first, None, problems
+    second, more = from_arguments({**plain, **marked})
+    return first, second, [*problems, *(problem for problem in more if problem not in problems)]
 
 
 def from_query(query: str) -> tuple[Parameters, list[str]]:
@@ -97,13 +130,16 @@ def _value(name: str, values: Sequence[bytes]) -> object:
     return _short(text)
 
 
-def _points(text: str) -> tuple[tuple[float, float], ...]:
+def _points(text: str) -> tuple[tuple[float, ...], ...]:
     try:
-        return tuple((float(x), float(y)) for x, y in (pair.split("_") for pair in text.split("~") if pair))
+        points = tuple(tuple(map(float, point.split("_"))) for point in text.split("~") if point)
     except ValueError:
-        raise refuse("curve", _short(text), "points like 0.0_0.0~1.0_1.0") from None
+        points = ((),)
+    if any(len(point) not in (2, 3) for point in points):
+        raise refuse("curve", _short(text), "points like 0.0_0.0~1.0_1.0, or with errors 0.0_0.0_0.1~1.0_1.0_0.1")
+    return points
 
 
 def _short(text: str) -> str:
-    """Nobody wants to read a page of a bad link back."""
+    """At most 40 letters of a text from outside, for a message."""
     return text if len(text) <= 40 else text[:40] + "…"

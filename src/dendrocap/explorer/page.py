@@ -11,8 +11,8 @@ import panel as pn
 from panel.custom import JSComponent
 
 from dendrocap import __version__
-from dendrocap.explorer.links import from_arguments
-from dendrocap.explorer.parameters import AXES, NONLINEARITIES, SLIDERS, SLOPES
+from dendrocap.explorer.links import pair_from_arguments
+from dendrocap.explorer.parameters import AXES, NONLINEARITIES, POPULATIONS, SLIDERS, SLOPES
 from dendrocap.explorer.presets import PRESETS
 from dendrocap.explorer.session import Session
 from dendrocap.explorer.theme import DARK, LIGHT
@@ -21,10 +21,22 @@ from dendrocap.explorer.uploads import LARGEST_FILE
 __all__ = ["page"]
 
 FOLDER = Path(__file__).parent / "page"
-SHAPE = ("x_min", "gamma")
-NEURON = ("theta_d", "theta_s")
+BASAL = ("x_min", "gamma", "theta_d")
+APICAL = ("x_min_2", "gamma_2", "theta_d_2", "fraction_2", "length_2")
+SOMA = ("theta_s",)
 TASK = ("f_in", "f_out", "kappa")
 SIZE = ("n_inputs", "n_branches")
+# Numbers in large type, with the paper's beneath, and small ones: label and one line for those who ask.
+NUMBERS = {
+    "capacity": ("capacity α<sub>c</sub>", "Patterns per synapse that the neuron can store: the best estimate."),
+    "patterns": ("patterns stored", "Patterns that all synapses store together: capacity times N."),
+    "silent": ("silent synapses", "Share of synapses whose weight is exactly zero at capacity."),
+    "theta_d_mv": ("θ<sub>d</sub>", "Dendritic threshold as it arrives at the soma."),
+    "theta_s_mv": ("θ<sub>s</sub>", "Somatic threshold."),
+    "W_bar_mv": ("mean EPSP", "Mean weight of a synapse at capacity, silent ones included, as seen at the soma."),
+    "bits_per_synapse": ("bits per synapse", "Information in the labels that the neuron stores."),
+    "gain": ("over linear", "Capacity over that of the same neuron without dendritic non-linearity, which is exact."),
+}
 TRAINING = ("load", "train_inputs", "train_branches", "rate", "decay", "pace", "seed")
 
 
@@ -49,17 +61,17 @@ def page(arguments: Mapping[str, Sequence[bytes]] | None = None) -> pn.Template:
     """A new session and its page; ``arguments`` are those of the link, by default of the present request."""
     if arguments is None:
         arguments = pn.state.session_args
-    session = Session(*from_arguments(arguments))
+    session = Session(*pair_from_arguments(arguments))
     if pn.state.curdoc is not None:
         pn.state.on_session_destroyed(lambda context: session.close())
-    template = pn.Template(_template())
+    template = pn.Template(_template({name: plot.titles for name, plot in session.plots.items()}))
     for name, plot in session.plots.items():
-        template.add_panel(name, pn.pane.Bokeh(plot.figure, sizing_mode="stretch_width", margin=0))
+        template.add_panel(name, pn.pane.Bokeh(plot.figure, sizing_mode="stretch_both", margin=0))
     template.add_panel("bridge", Bridge(session))
     return template
 
 
-def _template() -> jinja2.Template:
+def _template(titles: Mapping[str, Mapping[str, str]]) -> jinja2.Template:
     """The page as a template of Panel's: our own variables are filled in here, Panel's later.
 
     All that is filled in are constants of the package; what users type reaches the page as text, through the bridge.
@@ -73,7 +85,18 @@ def _template() -> jinja2.Template:
         style=(FOLDER / "page.css").read_text(encoding="utf-8"),
         version=__version__,
         sliders=SLIDERS,
-        groups={"shape": SHAPE, "neuron": NEURON, "task": TASK, "size": SIZE, "training": TRAINING},
+        groups={
+            "basal": BASAL,
+            "apical": APICAL,
+            "soma": SOMA,
+            "task": TASK,
+            "size": SIZE,
+            "training": TRAINING,
+        },
+        in_mv=("theta_d", "theta_s"),
+        numbers=NUMBERS,
+        titles=titles,
+        populations=POPULATIONS,
         nonlinearities=NONLINEARITIES,
         axes=AXES,
         slopes=SLOPES,

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from dendrocap.errors import InvalidParameter
+from dendrocap.fitting import fit_nonlinearity
 from dendrocap.model import (
+    Branches,
     DendriticNeuron,
     Linear,
     LinearNeuron,
@@ -24,21 +27,32 @@ from dendrocap.model import (
 )
 from dendrocap.validation import choice, real_number, refuse, whole_number
 
-__all__ = ["AXES", "MOST_POINTS", "NONLINEARITIES", "SLIDERS", "SLOPES", "Parameters", "Slider"]
+__all__ = ["AXES", "MOST_POINTS", "NONLINEARITIES", "OF_CURVE", "SECOND", "SLIDERS", "SLOPES", "Parameters", "Slider"]
 
 NONLINEARITIES = {
     "polsky": "Polsky",
     "relu": "ReLU",
     "saturating_relu": "saturating ReLU",
     "linear": "linear",
-    "tabulated": "uploaded curve",
+    "smooth": "my curve, smoothed",
+    "fitted": "my curve, Polsky fit",
+    "tabulated": "my curve, its points",
 }
-AXES = {"theta_d": "dendritic threshold", "theta_s": "somatic threshold"}
+OF_CURVE = ("smooth", "fitted", "tabulated")  # need an uploaded curve
+AXES = {
+    "theta_d": "the dendritic threshold",
+    "theta_s": "the somatic threshold",
+    "n_branches": "the number of branches",
+}
 SLOPES = {"true": "the slope g'", "surrogate": "a surrogate slope"}
+POPULATIONS = {"1": "all branches alike", "2": "two kinds of branches"}
+UNITS = {"": "model units", "mV": "millivolts"}
 # The time of a solution grows with the number of points of an uploaded curve, and a link holds them all.
 MOST_POINTS = 64
-LARGEST_VALUE = 1000.0  # of an uploaded curve; millivolts taken for the model's units are caught before they overflow
+LARGEST_VALUE = 1000.0  # of a curve in model units; millivolts taken for them are caught before they overflow
 SMALLEST_GAP = 1e-6  # between two points of it; closer ones are jumps, which have no capacity
+
+Point = tuple[float, ...]  # x, y and, if known, the standard error of y
 
 
 @dataclass(frozen=True)
@@ -47,8 +61,8 @@ class Slider:
 
     Parameters
     ----------
-    symbol, meaning : str
-        As on the page; ``symbol`` may hold <sub>.
+    symbol, meaning, help : str
+        As on the page; ``symbol`` may hold <sub>, ``help`` is one line for those who ask.
     low, high, step : float
         Range and resolution of the slider; typed numbers may lie anywhere between.
     log : bool
@@ -64,6 +78,7 @@ class Slider:
     step: float
     log: bool = False
     whole: bool = False
+    help: str = ""
 
     def checked(self, name: str, value: Any) -> Any:
         """The value, if it is in the range."""
@@ -74,24 +89,58 @@ class Slider:
         return whole_number(name, value, int(self.low), int(self.high))
 
 
-SLIDERS = {
-    "x_min": Slider("x<sub>min</sub>", "onset of the sigmoid", 0.0, 1.0, 0.01),
-    "gamma": Slider("γ", "steepness", 0.5, 200.0, 0.02, log=True),
-    "theta_d": Slider("θ<sub>d</sub>", "dendritic threshold", 0.001, 10.0, 0.02, log=True),
-    "theta_s": Slider("θ<sub>s</sub>", "somatic threshold", 0.001, 2.0, 0.005),
-    "f_in": Slider("f<sub>in</sub>", "active inputs", 0.01, 0.99, 0.01),
-    "f_out": Slider("f<sub>out</sub>", "active labels", 0.01, 0.99, 0.01),
-    "kappa": Slider("κ", "margin", 0.0, 5.0, 0.05),
-    "n_inputs": Slider("N", "synapses", 10, 100_000, 0.05, log=True, whole=True),
-    "n_branches": Slider("K", "branches", 1, 10_000, 0.05, log=True, whole=True),
-    "load": Slider("α", "load P / N", 0.05, 5.0, 0.05),
-    "train_inputs": Slider("N", "synapses", 20, 2000, 0.02, log=True, whole=True),
-    "train_branches": Slider("K", "branches", 1, 200, 0.05, log=True, whole=True),
-    "rate": Slider("ζ", "first learning rate", 0.001, 10.0, 0.05, log=True),
-    "decay": Slider("dζ", "its decay per epoch", 0.0, 0.1, 0.001),
-    "pace": Slider("pace", "epochs per second, at most", 1, 1000, 0.05, log=True, whole=True),
-    "seed": Slider("seed", "of patterns and run", 0, 9999, 1, whole=True),
+SHAPE_HELP = {
+    "x_min": "Input at which the dendritic spike sets in; 1 is where the branch saturates.",
+    "gamma": "How steeply the spike rises; 15 is near the recordings, 200 nearly a step.",
+    "theta_d": "Inhibition onto each branch. It sets the mean weight: the larger, the stronger the synapses.",
 }
+SLIDERS = {
+    "x_min": Slider("x<sub>min</sub>", "onset of the spike", 0.0, 1.0, 0.01, help=SHAPE_HELP["x_min"]),
+    "gamma": Slider("γ", "steepness", 0.5, 200.0, 0.02, log=True, help=SHAPE_HELP["gamma"]),
+    "theta_d": Slider(
+        "θ<sub>d</sub>", "dendritic threshold", 0.001, 10.0, 0.02, log=True, help=SHAPE_HELP["theta_d"]
+    ),
+    "x_min_2": Slider("x<sub>min</sub>", "onset, apical", 0.0, 1.0, 0.01, help=SHAPE_HELP["x_min"]),
+    "gamma_2": Slider("γ", "steepness, apical", 0.5, 200.0, 0.02, log=True, help=SHAPE_HELP["gamma"]),
+    "theta_d_2": Slider(
+        "θ<sub>d</sub>", "threshold, apical", 0.001, 10.0, 0.02, log=True, help=SHAPE_HELP["theta_d"]
+    ),
+    "fraction_2": Slider(
+        "share", "of apical branches", 0.05, 0.95, 0.01, help="Apical branches among all branches of the neuron."
+    ),
+    "length_2": Slider(
+        "length", "apical, relative", 0.1, 10.0, 0.05, log=True, help="Synapses of an apical branch over a basal one's."
+    ),
+    "theta_s": Slider(
+        "θ<sub>s</sub>", "somatic threshold", 0.001, 2.0, 0.005,
+        help="Inhibition onto the soma: the mean output that all branches must have together.",
+    ),
+    "f_in": Slider("f<sub>in</sub>", "active inputs", 0.01, 0.99, 0.01, help="Share of inputs active in a pattern."),
+    "f_out": Slider(
+        "f<sub>out</sub>", "active labels", 0.01, 0.99, 0.01, help="Share of patterns for which the neuron must fire."
+    ),
+    "kappa": Slider(
+        "κ", "margin", 0.0, 5.0, 0.05, help="How far from its threshold the soma must stay; makes answers robust."
+    ),
+    "n_inputs": Slider("N", "synapses", 10, 100_000, 0.05, log=True, whole=True, help="Synapses of the whole neuron."),
+    "n_branches": Slider(
+        "K", "branches", 1, 10_000, 0.05, log=True, whole=True, help="Dendritic branches that share the N synapses."
+    ),
+    "load": Slider("α", "load P / N", 0.05, 5.0, 0.05, help="Patterns to learn per synapse."),
+    "train_inputs": Slider(
+        "N", "synapses", 20, 2000, 0.02, log=True, whole=True, help="Synapses of the neuron that is trained."
+    ),
+    "train_branches": Slider(
+        "K", "branches", 1, 200, 0.05, log=True, whole=True, help="Branches of the neuron that is trained."
+    ),
+    "rate": Slider("ζ", "first learning rate", 0.001, 10.0, 0.05, log=True, help="Step of gradient descent."),
+    "decay": Slider("dζ", "its decay per epoch", 0.0, 0.1, 0.001, help="The rate shrinks by this share per epoch."),
+    "pace": Slider(
+        "pace", "epochs per second, at most", 1, 1000, 0.05, log=True, whole=True, help="How fast the run may go."
+    ),
+    "seed": Slider("seed", "of patterns and run", 0, 9999, 1, whole=True, help="Another seed, other patterns."),
+}  # fmt: skip
+SECOND = ("nonlinearity_2", "x_min_2", "gamma_2", "theta_d_2", "fraction_2", "length_2")
 
 
 @dataclass(frozen=True)
@@ -107,11 +156,17 @@ class Parameters:
     theta_d, theta_s, f_in, f_out, kappa : float
         Thresholds, coding levels and margin.
     n_inputs, n_branches : int
-        N and K, for millivolts, the number of patterns and the ceiling at finite K.
-    axis : {"theta_d", "theta_s"}
+        N and K.
+    populations : {"1", "2"}
+        Whether there are apical branches that differ from the basal ones.
+    nonlinearity_2, x_min_2, gamma_2, theta_d_2, fraction_2, length_2
+        Of the apical branches: g, threshold, share of all branches, and synapses per branch relative to basal ones.
+    axis : {"theta_d", "theta_s", "n_branches"}
         What the capacity is drawn against.
-    curve : tuple of (x, y)
-        The points of an uploaded curve, in the model's units.
+    curve : tuple of (x, y) or (x, y, standard error)
+        The points of an uploaded curve.
+    curve_unit : {"", "mV"}
+        Their unit; points without one are in the model's, where a branch saturates at 1.
     load, train_inputs, train_branches, rate, decay, slope, pace, seed
         Of the training run: alpha, N, K, learning rate and its decay, what stands for g' in learning, most epochs per
         second, and the seed of patterns and run.
@@ -132,8 +187,16 @@ class Parameters:
     kappa: float = 0.0
     n_inputs: int = 10_000
     n_branches: int = 100
+    populations: str = "1"
+    nonlinearity_2: str = "polsky"
+    x_min_2: float = 0.33
+    gamma_2: float = 15.0
+    theta_d_2: float = 0.2
+    fraction_2: float = 0.4
+    length_2: float = 1.0
     axis: str = "theta_d"
-    curve: tuple[tuple[float, float], ...] = field(default=(), repr=False)
+    curve: tuple[Point, ...] = field(default=(), repr=False)
+    curve_unit: str = ""
     load: float = 0.8
     train_inputs: int = 999
     train_branches: int = 27
@@ -145,6 +208,9 @@ class Parameters:
 
     def __post_init__(self) -> None:
         choice("nonlinearity", self.nonlinearity, tuple(NONLINEARITIES))
+        choice("nonlinearity_2", self.nonlinearity_2, tuple(NONLINEARITIES))
+        choice("populations", self.populations, tuple(POPULATIONS))
+        choice("curve_unit", self.curve_unit, tuple(UNITS))
         choice("axis", self.axis, tuple(AXES))
         choice("slope", self.slope, tuple(SLOPES))
         for name, slider in SLIDERS.items():
@@ -155,22 +221,28 @@ class Parameters:
             raise refuse("train_branches", self.train_branches, f"at most train_inputs = {self.train_inputs}")
         if self.curve:
             self._check_curve()
-        elif self.nonlinearity == "tabulated":
+        elif self.nonlinearity in OF_CURVE or self.nonlinearity_2 in OF_CURVE:
             raise InvalidParameter("there is no curve yet: upload one first")
 
     def _check_curve(self) -> None:
         if not 2 <= len(self.curve) <= MOST_POINTS:
             raise InvalidParameter(f"a curve of {len(self.curve)} points is not allowed: 2 to {MOST_POINTS} are")
-        x, y = zip(*self.curve, strict=True)
+        if {len(point) for point in self.curve} not in ({2}, {3}):
+            raise InvalidParameter("a curve is not allowed in which only some points have an error: give all or none")
+        x, y, *errors = zip(*self.curve, strict=True)
         largest = max(map(abs, (*x, *y)))
-        if largest > LARGEST_VALUE:
+        if largest > LARGEST_VALUE and not self.curve_unit:
             raise refuse("curve", largest, f"numbers up to {LARGEST_VALUE:g}: what the model calls 1 is a saturation")
         gap = min(after - before for before, after in pairwise(x))
         if 0.0 < gap < SMALLEST_GAP:
             raise InvalidParameter(f"points at a distance of {gap:g} in x are not allowed: at least {SMALLEST_GAP:g}")
-        self._tabulated()
+        if errors and not all(0.0 < error < float("inf") for error in errors[0]):
+            raise refuse("curve", min(errors[0]), "a positive and finite standard error for each point")
+        fitted_curve(self.curve, self.curve_unit, "tabulated")
         if max(y) - min(y) < SMALLEST_GAP or max(y) <= 0.0:
             raise InvalidParameter("a curve that is flat or never positive is not allowed: no neuron can learn with it")
+        for kind in {self.nonlinearity, self.nonlinearity_2} & set(OF_CURVE):
+            fitted_curve(self.curve, self.curve_unit, kind)
 
     def changed(self, changes: Mapping[str, Any]) -> Parameters:
         """These parameters with some of them replaced; unknown names are refused."""
@@ -182,21 +254,51 @@ class Parameters:
 
     @cached_property
     def g(self) -> Nonlinearity:
-        """The dendritic non-linearity."""
-        if self.nonlinearity == "polsky":
-            return Polsky(self.x_min, self.gamma)
-        if self.nonlinearity == "tabulated":
-            return self._tabulated()
-        return {"relu": ReLU(), "saturating_relu": SaturatingReLU(), "linear": Linear()}[self.nonlinearity]
+        """The dendritic non-linearity, of the basal branches if there are two kinds."""
+        return self._g(self.nonlinearity, self.x_min, self.gamma)
 
-    def _tabulated(self) -> Tabulated:
-        x, y = zip(*self.curve, strict=True)
-        return Tabulated(x, y)
+    @cached_property
+    def g_2(self) -> Nonlinearity:
+        """The non-linearity of the apical branches."""
+        return self._g(self.nonlinearity_2, self.x_min_2, self.gamma_2)
+
+    def _g(self, kind: str, x_min: float, gamma: float) -> Nonlinearity:
+        if kind == "polsky":
+            return Polsky(x_min, gamma)
+        if kind in OF_CURVE:
+            return fitted_curve(self.curve, self.curve_unit, kind).nonlinearity
+        return {"relu": ReLU(), "saturating_relu": SaturatingReLU(), "linear": Linear()}[kind]
+
+    @property
+    def kinds(self) -> tuple[Nonlinearity, ...]:
+        """The non-linearities of all kinds of branches."""
+        return (self.g, self.g_2) if self.populations == "2" else (self.g,)
+
+    @property
+    def reach(self) -> tuple[float, float]:
+        """Between which values theta_s can lie: what the branches can put out."""
+        slider = SLIDERS["theta_s"]
+        low, high = max(g.range[0] for g in self.kinds), min(g.range[1] for g in self.kinds)
+        return max(low, slider.low), min(high, slider.high)
 
     @property
     def neuron(self) -> NeuronSpec:
         """The neuron of the theory."""
-        return NeuronSpec(self.g, self.theta_d, self.theta_s)
+        if self.populations == "1":
+            return NeuronSpec(self.g, self.theta_d, self.theta_s)
+        basal = Branches(self.g, self.theta_d, fraction=1.0 - self.fraction_2)
+        apical = Branches(self.g_2, self.theta_d_2, fraction=self.fraction_2, length=self.length_2)
+        return NeuronSpec(populations=(basal, apical), theta_s=self.theta_s)
+
+    @property
+    def cell(self) -> DendriticNeuron:
+        """The neuron with its size, whose capacity is asked for."""
+        return DendriticNeuron(self.neuron, self.n_inputs, self.n_branches)
+
+    @property
+    def branch_size(self) -> float:
+        """Synapses per branch."""
+        return self.n_inputs / self.n_branches
 
     @property
     def task(self) -> TaskSpec:
@@ -205,12 +307,24 @@ class Parameters:
 
     @property
     def units(self) -> Units:
-        """Conversion to millivolts."""
+        """Conversion to millivolts; a curve in millivolts brings the depolarisation at which it saturates."""
+        kind = self.nonlinearity
+        if kind in OF_CURVE and self.curve_unit:
+            return Units(self.n_inputs, self.n_branches, scale_mv=fitted_curve(self.curve, self.curve_unit, kind).scale)
         return Units(self.n_inputs, self.n_branches)
+
+    @property
+    def warning(self) -> str:
+        """What is to be said about the curve as it is used."""
+        if self.nonlinearity not in OF_CURVE:
+            return ""
+        return fitted_curve(self.curve, self.curve_unit, self.nonlinearity).warning
 
     @property
     def finite_neuron(self) -> DendriticNeuron:
         """The neuron that is trained."""
+        if self.populations != "1":
+            raise InvalidParameter("two kinds of branches cannot be trained: choose all branches alike")
         if self.nonlinearity == "linear":
             return LinearNeuron(self.theta_d, self.train_inputs)
         return DendriticNeuron(self.neuron, self.train_inputs, self.train_branches)
@@ -219,3 +333,35 @@ class Parameters:
     def uses_surrogate(self) -> bool:
         """Whether something stands for g' in learning; a linear neuron has no need of it."""
         return self.slope == "surrogate" and self.nonlinearity != "linear"
+
+
+class FittedCurve(NamedTuple):
+    """A measured curve as a non-linearity, what the model calls 1 in the unit of the data, and a word of warning."""
+
+    nonlinearity: Nonlinearity
+    scale: float
+    warning: str = ""
+
+
+@lru_cache(maxsize=64)
+def fitted_curve(curve: tuple[Point, ...], unit: str, kind: str) -> FittedCurve:
+    """A measured curve as points, smoothed, or fitted by Polsky's function.
+
+    Examples
+    --------
+    >>> fitted_curve(((0.0, 0.0), (10.0, 3.0), (20.0, 12.0)), "mV", "tabulated").scale
+    12.0
+    """
+    x, y, *errors = (list(column) for column in zip(*curve, strict=True))
+    scale = None if unit else 1.0
+    if kind == "tabulated":
+        top = max(y) if unit and max(y) > 0.0 else 1.0
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            table = Tabulated(tuple(a / top for a in x), tuple(b / top for b in y))
+        return FittedCurve(table, top, "; ".join(str(one.message) for one in caught))
+    if kind == "fitted":
+        found = fit_nonlinearity(x, y, "polsky", scale=scale)
+    else:
+        found = fit_nonlinearity(x, y, "smooth", scale=scale, sem=errors[0] if errors else None)
+    return FittedCurve(found.nonlinearity, found.scale)

@@ -1,53 +1,55 @@
-"""The figures of the page, in Bokeh: made once per session, then fed with new data.
-
-The first tab has the dendrite, the capacity and the weights at capacity, the second error and learned weights.
-"""
+"""The figures of the first tab, in Bokeh: made once per session, then fed with new data."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from bokeh.models import ColumnDataSource, FixedTicker, Label, LinearAxis, NumeralTickFormatter, Range1d, Span
+from bokeh.models import ColumnDataSource, FixedTicker, LinearAxis, NumeralTickFormatter, Range1d, Span, Whisker
 from bokeh.plotting import figure
 from numpy.typing import NDArray
 
+from dendrocap.explorer.parameters import AXES, OF_CURVE, Parameters
 from dendrocap.explorer.theme import LIGHT, Theme
-from dendrocap.explorer.trainer import Progress, WeightTheory
 from dendrocap.explorer.views import View
 from dendrocap.figures.style import LABELS
+from dendrocap.theory import Capacity
 
 __all__ = [
-    "AxisTitles",
+    "AXIS_TITLES",
     "CapacityPlot",
     "DendritePlot",
-    "ErrorPlot",
-    "LearnedWeightPlot",
+    "BINS",
     "Plot",
     "WeightPlot",
-    "bin_edges",
     "plain",
 ]
 
 Floats = NDArray[np.float64]
-BINS = 40  # of the learned weights
+BINS = 40  # of a histogram of weights
 
 FONT = "DejaVu Sans, Verdana, sans-serif"
-AxisTitles = {"theta_d": "dendritic threshold θ_d", "theta_s": "somatic threshold θ_s"}
+AXIS_TITLES = {
+    "theta_d": "dendritic threshold θ<sub>d</sub>",
+    "theta_s": "somatic threshold θ<sub>s</sub>",
+    "n_branches": "number of branches K, with the same N synapses",
+}
 
 
 class Plot:
     """A figure in the look of the house: no frame, no grid, and the colours of the theme."""
 
-    def __init__(self, x_title: str, y_title: str, *, description: str, **options: Any) -> None:
+    def __init__(self, x_title: str, y_title: str, *, right_title: str = "", description: str, **options: Any) -> None:
+        # The page writes the titles of the axes itself, in HTML, which has real subscripts.
+        self.titles = {"x": x_title, "y": y_title, "right": right_title}
         self.figure = figure(
             height=248,
-            sizing_mode="stretch_width",
+            min_height=190,
+            sizing_mode="stretch_both",
             toolbar_location="above",
             tools="pan,wheel_zoom,box_zoom,reset",
-            x_axis_label=x_title,
-            y_axis_label=y_title,
             name=description,
             **options,
         )
@@ -86,241 +88,248 @@ class Plot:
 
 
 class DendritePlot(Plot):
-    """g(x) with the density of branch inputs behind it."""
+    """g(x) of each kind of branches, with the density of branch inputs behind and measured points in front."""
 
     def __init__(self) -> None:
         super().__init__(
-            "summed branch input x (units of 15 mV)",
-            "branch output g(x)",
+            "branch input <i>x</i> (1 = saturation)",
+            "branch output <i>g</i>(<i>x</i>)",
             description="Dendritic non-linearity and distribution of branch inputs",
             x_range=Range1d(-0.3, 1.3),
             y_range=Range1d(0.0, 1.2),
         )
         plot = self.figure
         plot.extra_y_ranges = {"density": Range1d(0.0, 1.0)}
-        self.curve = ColumnDataSource({"x": [], "g": []})
-        self.density = ColumnDataSource({"x": [], "density": []})
+        self.curve, self.second, self.other = (ColumnDataSource({"x": [], "g": []}) for _ in range(3))
+        self.density, self.paper = (ColumnDataSource({"x": [], "density": []}) for _ in range(2))
+        self.measured = ColumnDataSource({"x": [], "y": [], "low": [], "high": []})
         area = plot.varea(
             "x", 0, "density", source=self.density, y_range_name="density", fill_alpha=0.3, legend_label="branch inputs"
         )
+        thin = plot.line(
+            "x", "density", source=self.paper, y_range_name="density", line_width=1.2, line_alpha=0.9,
+            legend_label="replica symmetric",
+        )  # fmt: skip
+        ghost = plot.line("x", "g", source=self.other, line_width=1.5, line_dash="dotted")
         self.line = plot.line("x", "g", source=self.curve, line_width=2.5, legend_label="g").glyph
+        self.second_line = plot.line("x", "g", source=self.second, line_width=2.5, line_dash=[8, 4]).glyph
         self.threshold = Span(location=0.5, dimension="width", line_dash="dotted", line_width=1.2)
-        self.threshold_label = Label(
-            x=4, y=0.5, x_units="screen", text="θ_s, the mean output", text_font=FONT, text_font_size="11px"
-        )
         plot.add_layout(self.threshold)
-        plot.add_layout(self.threshold_label)
+        whiskers = Whisker(base="x", lower="low", upper="high", source=self.measured, upper_head=None, lower_head=None)
+        plot.add_layout(whiskers)
+        dots = plot.scatter("x", "y", source=self.measured, size=6, line_width=1.5, fill_color=None)
         plot.legend.update(location="top_left", orientation="horizontal")
         self.coloured(area.glyph, fill_color="inputs")
+        self.coloured(thin.glyph, line_color="faint")
+        self.coloured(ghost.glyph, line_color="text")
         self.coloured(self.threshold, line_color="faint")
-        self.coloured(self.threshold_label, text_color="faint")
+        self.coloured(whiskers, line_color="text")
+        self.coloured(dots.glyph, line_color="text")
         self.set_theme(LIGHT)
 
-    def show(self, view: View) -> None:
-        """Draw this neuron."""
+    def show(self, view: View, other: View | None = None) -> None:
+        """Draw this neuron, and the one it is compared with."""
         x, y = view.dendrite_x, view.dendrite_y
-        self.line.line_color = self.theme.curves[view.parameters.g.name]
-        self.curve.data = {"x": x, "g": y}
-        shown = x if view.density.size else x[:0]
-        self.density.data = {"x": shown, "density": view.density}
+        kinds = view.parameters.kinds
+        self.line.line_color = self.theme.curves[kinds[0].name]
+        self.second_line.line_color = self.theme.curves[kinds[-1].name]
+        self.curve.data = {"x": x, "g": y[0]}
+        self.second.data = {"x": x, "g": y[1]} if len(y) > 1 else {"x": [], "g": []}
+        self.other.data = {"x": [], "g": []} if other is None else {"x": x, "g": other.parameters.g(x)}
+        for source, density in ((self.density, view.density), (self.paper, view.paper_density)):
+            source.data = {"x": x if density.size else x[:0], "density": density}
+        points = _measured(view.parameters)
+        self.measured.data = dict(zip(("x", "y", "low", "high"), points.T, strict=True))
         self.figure.x_range.update(start=float(x[0]), end=float(x[-1]))
-        low, high = min(0.0, float(y.min())), max(float(y.max()), view.parameters.theta_s)
+        everything = np.concatenate([*y, points[:, 1:].ravel()])
+        low, high = min(0.0, float(everything.min())), max(float(everything.max()), view.parameters.theta_s)
         self.figure.y_range.update(start=low, end=low + 1.3 * (high - low))
-        peak = float(view.density.max()) if view.density.size else 1.0
+        peak = max(
+            (float(density.max()) for density in (view.density, view.paper_density) if density.size), default=1.0
+        )
         self.figure.extra_y_ranges["density"].update(start=0.0, end=1.6 * peak)
-        self.threshold.location = self.threshold_label.y = view.parameters.theta_s
+        self.threshold.location = view.parameters.theta_s
+
+
+def _measured(parameters: Parameters) -> Floats:
+    """The uploaded points in the model's units where they are in use: x, y and both ends of the error bar."""
+    if parameters.nonlinearity not in OF_CURVE:
+        return np.empty((0, 4))
+    scale = parameters.units.scale_mv if parameters.curve_unit else 1.0
+    points = np.array(parameters.curve) / scale
+    error = points[:, 2] if points.shape[1] > 2 else np.zeros(len(points))
+    return np.column_stack([points[:, 0], points[:, 1], points[:, 1] - error, points[:, 1] + error])
 
 
 class CapacityPlot(Plot):
-    """Capacity against a threshold, with the present neuron marked and the linear neuron dashed."""
+    """Capacity against a parameter: broken symmetry dashed, the paper's estimate solid, this neuron marked."""
 
     def __init__(self, axis: str) -> None:
         self.axis = axis
         super().__init__(
-            AxisTitles[axis],
-            "capacity α_c = P_c / N",
-            description=f"Critical capacity against the {AxisTitles[axis]}",
-            x_axis_type="log" if axis == "theta_d" else "linear",
+            AXIS_TITLES[axis],
+            "capacity α<sub>c</sub> = P<sub>c</sub> / N",
+            description=f"Capacity against {AXES[axis]}",
+            x_axis_type="linear" if axis == "theta_s" else "log",
             y_axis_type="log",
             x_range=Range1d(0.01, 2.0),
             y_range=Range1d(0.5, 10.0),
         )
         plot = self.figure
-        self.curve = ColumnDataSource({"x": [], "alpha_c": []})
-        self.linear = ColumnDataSource({"x": [], "alpha_c": []})
-        self.point = ColumnDataSource({"x": [], "alpha_c": []})
-        dashed = plot.line(
-            "x", "alpha_c", source=self.linear, line_dash="dashed", line_width=2, legend_label=LABELS["linear"]
+        self.paper, self.broken, self.linear, self.other = (
+            ColumnDataSource({"x": [], "alpha_c": []}) for _ in range(4)
+        )
+        self.point, self.best = (ColumnDataSource({"x": [], "alpha_c": [], "low": [], "high": []}) for _ in range(2))
+        self.broken_line = plot.line(
+            "x", "alpha_c", source=self.broken, line_dash="dashed", line_width=2.5,
+            legend_label="broken symmetry",
+        ).glyph  # fmt: skip
+        self.paper_line = plot.line(
+            "x", "alpha_c", source=self.paper, line_width=1.3, legend_label="replica symmetric (paper)"
         ).glyph
-        self.line = plot.line("x", "alpha_c", source=self.curve, line_width=2.5, legend_label="dendrites").glyph
+        ghost = plot.line("x", "alpha_c", source=self.other, line_dash="dotted", line_width=1.5)
+        dotted = plot.line(
+            "x", "alpha_c", source=self.linear, line_dash="dotdash", line_width=1.3, legend_label=LABELS["linear"]
+        )
+        for source in (self.point, self.best):
+            bars = Whisker(base="x", lower="low", upper="high", source=source, line_width=2)
+            bars.upper_head.size = bars.lower_head.size = 8
+            plot.add_layout(bars)
+            self.coloured(bars, line_color="text")
+            self.coloured(bars.upper_head, line_color="text")
+            self.coloured(bars.lower_head, line_color="text")
+        dots = plot.scatter("x", "alpha_c", source=self.best, size=8, line_width=1.5, fill_color=None)
         self.marker = plot.scatter("x", "alpha_c", source=self.point, size=12, line_width=2, legend_label="here").glyph
-        plot.legend.update(location="top_left", orientation="horizontal")
+        plot.legend.update(location="top_left", orientation="horizontal", ncols=2)
         plot.yaxis.formatter = NumeralTickFormatter(format="0.[00]a")
         # Kept and given new ticks: with new tickers Bokeh would walk through the whole document at every move.
         self.x_ticks, self.y_ticks = FixedTicker(), FixedTicker()
         plot.yaxis.ticker = self.y_ticks
-        if axis == "theta_d":
+        if axis != "theta_s":
             plot.xaxis.ticker = self.x_ticks
-            plot.xaxis.formatter = NumeralTickFormatter(format="0.[0000]")
-        self.coloured(dashed, line_color="linear")
+            plot.xaxis.formatter = NumeralTickFormatter(format="0.[0000]" if axis == "theta_d" else "0,0")
+        self.coloured(dotted.glyph, line_color="linear")
+        self.coloured(ghost.glyph, line_color="text")
         self.coloured(self.marker, line_color="text")
+        self.coloured(dots.glyph, line_color="text")
         self.set_theme(LIGHT)
 
-    def show(self, view: View) -> None:
-        """Draw the curve through this neuron."""
-        curve, parameters = view.curve, view.parameters
-        self.line.line_color = self.marker.fill_color = self.theme.curves[parameters.g.name]
-        self.curve.data = {"x": curve.x, "alpha_c": curve.alpha_c}
+    def show(self, view: View, other: View | None = None, best: Sequence[tuple[float, Capacity]] = ()) -> None:
+        """Draw the curves through this neuron, the one it is compared with, and best estimates along the axis."""
+        curve, parameters, answer = view.curve, view.parameters, view.answer
+        colour = self.theme.curves[parameters.g.name]
+        self.paper_line.line_color = self.broken_line.line_color = self.marker.fill_color = colour
+        self.paper.data = {"x": curve.paper_x, "alpha_c": curve.paper}
+        if curve.broken_x.size:
+            self.broken.data = {"x": curve.broken_x, "alpha_c": curve.broken}
+        # The curve of a moment ago stays, but fades, until the new one is there.
+        self.broken_line.line_alpha = 1.0 if curve.broken_x.size else 0.3
         self.linear.data = {"x": curve.linear_x, "alpha_c": curve.linear}
-        solved = view.solution is not None
-        at = [getattr(parameters, self.axis)] if solved else []
-        self.point.data = {"x": at, "alpha_c": [view.solution.alpha_c] if view.solution is not None else []}
-        known = np.concatenate([curve.alpha_c[np.isfinite(curve.alpha_c)], curve.linear])
+        compared = other is not None and other.curve.axis == curve.axis
+        self.other.data = (
+            {"x": other.curve.broken_x, "alpha_c": other.curve.broken}
+            if compared and other is not None
+            else {"x": [], "alpha_c": []}
+        )
+        self.point.data = _points([] if answer is None else [(getattr(parameters, self.axis), answer)])
+        self.best.data = _points(best)
+        known = np.concatenate(
+            [curve.paper, np.asarray(self.broken.data["alpha_c"]), curve.linear, *(
+                np.asarray(source.data[end]) for source in (self.point, self.best) for end in ("low", "high")
+            )]
+        )  # fmt: skip
+        known = known[np.isfinite(known) & (known > 0.0)]
         low, high = 0.8 * float(known.min()), 1.25 * float(known.max())
         # Room for the legend above.
-        self.figure.y_range.update(start=low, end=high * (high / low) ** 0.25)
-        self.figure.x_range.update(start=float(curve.x[0]), end=float(curve.x[-1]))
+        self.figure.y_range.update(start=low, end=high * (high / low) ** 0.4)
+        self.figure.x_range.update(start=float(curve.paper_x[0]), end=float(curve.paper_x[-1]))
         self.y_ticks.ticks = plain(low, 2.0 * high)
-        if self.axis == "theta_d":
-            self.x_ticks.ticks = plain(0.999 * float(curve.x[0]), 1.001 * float(curve.x[-1]))
+        if self.axis != "theta_s":
+            self.x_ticks.ticks = plain(0.999 * float(curve.paper_x[0]), 1.001 * float(curve.paper_x[-1]))
+
+
+def _points(at: Sequence[tuple[float, Capacity]]) -> dict[str, list[float]]:
+    """Estimates with their error bars; a quick look has none."""
+    errors = [0.0 if math.isnan(answer.error) else answer.error for _, answer in at]
+    values = [answer.alpha_c for _, answer in at]
+    return {
+        "x": [x for x, _ in at],
+        "alpha_c": values,
+        "low": [value - error for value, error in zip(values, errors, strict=True)],
+        "high": [value + error for value, error in zip(values, errors, strict=True)],
+    }
 
 
 class WeightPlot(Plot):
-    """Density of the weights at capacity, with the silent ones as a bar at zero."""
+    """Density of the weights at capacity, with the silent ones as bars at zero, and measured EPSPs behind."""
 
     def __init__(self) -> None:
         super().__init__(
-            "synaptic weight W (mV)",
+            "synaptic weight W at the soma (mV)",
             "density (1 / mV)",
+            right_title="silent fraction p<sub>0</sub>",
             description="Distribution of synaptic weights at capacity",
             x_range=Range1d(-0.05, 1.0),
             y_range=Range1d(0.0, 1.0),
         )
         plot = self.figure
         plot.extra_y_ranges = {"fraction": Range1d(0.0, 1.0)}
-        plot.add_layout(LinearAxis(y_range_name="fraction", axis_label="silent fraction p₀"), "right")
-        self.density = ColumnDataSource({"x": [], "density": []})
-        self.atom = ColumnDataSource({"x": [], "top": [], "width": []})
+        plot.add_layout(LinearAxis(y_range_name="fraction"), "right")
+        self.density, self.paper, self.other = (ColumnDataSource({"x": [], "density": []}) for _ in range(3))
+        self.atom, self.paper_atom = (ColumnDataSource({"x": [], "top": [], "width": []}) for _ in range(2))
+        self.measured = ColumnDataSource({"left": [], "right": [], "top": []})
+        histogram = plot.quad(
+            left="left", right="right", bottom=0, top="top", source=self.measured, fill_alpha=0.25, line_color=None,
+        )  # fmt: skip
         bar = plot.vbar(
             "x", "width", "top", source=self.atom, y_range_name="fraction", fill_alpha=0.85, line_color=None,
             legend_label="silent, right axis",
         ).glyph  # fmt: skip
+        hollow = plot.vbar(
+            "x", "width", "top", source=self.paper_atom, y_range_name="fraction", fill_color=None, line_width=1.3
+        ).glyph
         self.area = plot.varea("x", 0, "density", source=self.density, fill_alpha=0.25).glyph
         self.line = plot.line(
-            "x", "density", source=self.density, line_width=2.5, legend_label="positive weights"
+            "x", "density", source=self.density, line_width=2.5, line_dash="dashed", legend_label="positive weights"
         ).glyph
+        thin = plot.line("x", "density", source=self.paper, line_width=1.3, legend_label="replica symmetric (paper)")
+        ghost = plot.line("x", "density", source=self.other, line_width=1.5, line_dash="dotted")
         plot.legend.location = "top_right"
+        self.coloured(histogram.glyph, fill_color="text")
         self.coloured(bar, fill_color="silent")
+        self.coloured(hollow, line_color="faint")
+        self.coloured(thin.glyph, line_color="faint")
+        self.coloured(ghost.glyph, line_color="text")
         self.set_theme(LIGHT)
 
-    def show(self, view: View) -> None:
-        """Draw the weights of this neuron."""
-        solution = view.solution
+    def show(self, view: View, other: View | None = None, amplitudes_mv: Floats | None = None) -> None:
+        """Draw the weights of this neuron, of the one it is compared with, and measured ones."""
+        answer = view.answer
         self.line.line_color = self.area.fill_color = self.theme.curves[view.parameters.g.name]
         self.density.data = {"x": view.weight_mv, "density": view.weight_density}
-        if solution is None:
-            self.atom.data = {"x": [], "top": [], "width": []}
+        shown = view.weight_mv if view.paper_weight_density.size else view.weight_mv[:0]
+        self.paper.data = {"x": shown, "density": view.paper_weight_density}
+        self.other.data = (
+            {"x": [], "density": []} if other is None else {"x": other.weight_mv, "density": other.weight_density}
+        )
+        nothing: dict[str, Any] = {"x": [], "top": [], "width": []}
+        self.measured.data = {"left": [], "right": [], "top": []}
+        if answer is None:
+            self.atom.data = self.paper_atom.data = nothing
             return
         far = float(view.weight_mv[-1])
-        self.atom.data = {"x": [-0.02 * far], "top": [solution.silent_fraction], "width": [0.03 * far]}
+        top = float(view.weight_density.max())
+        if amplitudes_mv is not None:
+            # Only connections that exist have an amplitude; the rest of the mass is in the silent ones.
+            heights, edges = np.histogram(amplitudes_mv, bins=BINS, range=(0.0, far))
+            heights = heights / (amplitudes_mv.size * (edges[1] - edges[0])) * (1.0 - answer.silent_fraction)
+            self.measured.data = {"left": edges[:-1], "right": edges[1:], "top": heights}
+            top = max(top, float(heights.max()))
+        self.atom.data = {"x": [-0.02 * far], "top": [answer.silent_fraction], "width": [0.03 * far]}
+        paper = answer.paper_silent_fraction
+        self.paper_atom.data = nothing if paper is None else {"x": [-0.02 * far], "top": [paper], "width": [0.03 * far]}
         self.figure.x_range.update(start=-0.05 * far, end=far)
-        self.figure.y_range.update(start=0.0, end=1.15 * float(view.weight_density.max()))
-
-
-class ErrorPlot(Plot):
-    """Fraction of patterns wrong after each epoch."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "epoch",
-            "fraction of patterns wrong",
-            description="Training error against epoch",
-            x_range=Range1d(0, 50),
-            y_range=Range1d(0.0, 0.5),
-        )
-        self.error = ColumnDataSource({"epoch": [], "error": [], "best": []})
-        thin = self.figure.line("epoch", "error", source=self.error, line_alpha=0.7, legend_label="after each epoch")
-        thick = self.figure.line("epoch", "best", source=self.error, line_width=2.5, legend_label="best so far")
-        self.lines = (thin.glyph, thick.glyph)
-        self.figure.legend.location = "top_right"
-        self.set_theme(LIGHT)
-
-    def show(self, progress: Progress, name: str) -> None:
-        """Draw the run up to now."""
-        for line in self.lines:
-            line.line_color = self.theme.curves[name]
-        best = np.minimum.accumulate(progress.error) if progress.error.size else progress.error
-        self.error.data = {"epoch": progress.epochs, "error": progress.error, "best": best}
-        self.figure.x_range.update(start=0, end=max(50, 1.05 * progress.epoch))
-        top = float(progress.error.max()) if progress.error.size else 0.4
-        self.figure.y_range.update(start=0.0, end=max(0.05, 1.2 * top))
-
-
-class LearnedWeightPlot(Plot):
-    """Histogram of the weights, with what the theory expects in each bin."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "synaptic weight W / mean",
-            "density",
-            description="Histogram of the learned weights next to the theory",
-            x_range=Range1d(-0.05, 5.0),
-            y_range=Range1d(0.0, 2.0),
-        )
-        self.learned = ColumnDataSource({"left": [], "right": [], "top": []})
-        self.at_load = ColumnDataSource({"x": [], "y": []})
-        self.at_capacity = ColumnDataSource({"x": [], "y": []})
-        bars = self.figure.quad(
-            left="left", right="right", bottom=0, top="top", source=self.learned, fill_alpha=0.45, line_color=None,
-            legend_label="learned",
-        ).glyph  # fmt: skip
-        typical = self.figure.line("x", "y", source=self.at_load, line_width=2.2, legend_label="theory, this load")
-        capacity = self.figure.line(
-            "x", "y", source=self.at_capacity, line_width=2, line_dash="dashed", legend_label="theory, at capacity"
-        )
-        self.figure.legend.location = "top_right"
-        self.coloured(bars, fill_color="learned")
-        self.coloured(typical.glyph, line_color="polsky")
-        self.coloured(capacity.glyph, line_color="text")
-        self.set_theme(LIGHT)
-
-    def show_theory(self, theory: WeightTheory, mean: float) -> None:
-        """Draw what the theory expects, bin by bin: silent synapses fall into the first one."""
-        edges = bin_edges(mean)
-        for source, distribution in ((self.at_load, theory.at_load), (self.at_capacity, theory.at_capacity)):
-            if distribution is None:
-                source.data = {"x": [], "y": []}
-                continue
-            cumulative = np.asarray(distribution.cdf(edges))
-            cumulative[0] = 0.0  # the silent ones, all at zero, belong to the first bin
-            source.data = _outline(edges / mean, np.diff(cumulative) / np.diff(edges / mean))
-        self._fit_range()
-
-    def show(self, weights: Floats, mean: float) -> None:
-        """Draw the weights as they are now."""
-        edges = bin_edges(mean)
-        counts, _ = np.histogram(weights, edges)
-        width = np.diff(edges) / mean
-        density = counts / (max(weights.size, 1) * width)
-        self.learned.data = {"left": edges[:-1] / mean, "right": edges[1:] / mean, "top": density}
-        self._fit_range()
-
-    def _fit_range(self) -> None:
-        # The silent synapses at capacity may leave the picture at the top: their number stands above it.
-        columns: list[Any] = [self.learned.data["top"], self.at_load.data["y"], self.at_capacity.data["y"][2:], [1.0]]
-        highest = max(float(np.max(column)) for column in columns if len(column))
-        self.figure.y_range.update(start=0.0, end=1.1 * highest)
-
-
-def _outline(edges: Floats, heights: Floats) -> dict[str, Floats]:
-    """The steps of a histogram as one line."""
-    x = np.repeat(edges, 2)[1:-1]
-    return {"x": x, "y": np.repeat(heights, 2)}
-
-
-def bin_edges(mean: float) -> Floats:
-    """Bins of the histogram: up to five times the mean weight."""
-    return np.linspace(0.0, 5.0 * mean, BINS + 1)
+        self.figure.y_range.update(start=0.0, end=1.15 * top)
 
 
 def plain(low: float, high: float) -> list[float]:

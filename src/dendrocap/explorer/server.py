@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import signal
 import socket
@@ -24,12 +23,12 @@ from dendrocap.explorer.exports import EXPORTS
 from dendrocap.explorer.links import from_arguments
 from dendrocap.explorer.page import page
 from dendrocap.explorer.parameters import Parameters
-from dendrocap.explorer.validity import sentences
+from dendrocap.explorer.session import DESK
 
 __all__ = ["listening_server", "make_server", "run", "usable_port"]
 
-# One at a time: Matplotlib's settings are global, and the page's own events come first.
-SLOW = ThreadPoolExecutor(max_workers=1, thread_name_prefix="slow")
+# Most of them wait for a best estimate from the other process.
+SLOW = ThreadPoolExecutor(max_workers=4, thread_name_prefix="slow")
 ATTEMPTS = 5
 LARGEST_MESSAGE = 1_000_000  # bytes; an upload at its limit has a seventh of it
 
@@ -62,21 +61,10 @@ class ExportHandler(FromLink):
         """The file of this name."""
         if name not in EXPORTS:
             raise HTTPError(404)
-        content = await self.answer(EXPORTS[name].make)
+        content = await self.answer(lambda parameters: EXPORTS[name].make(parameters, DESK))
         self.set_header("Content-Type", EXPORTS[name].content_type)
         self.set_header("Cache-Control", "no-store")
         self.finish(content)
-
-
-class ValidityHandler(FromLink):
-    """The note on stability and finite K, as JSON."""
-
-    async def get(self) -> None:
-        """The sentences of the note."""
-        said = await self.answer(sentences)
-        self.set_header("Content-Type", "application/json")
-        self.set_header("Cache-Control", "no-store")
-        self.finish(json.dumps(said))
 
 
 def usable_port(port: int, address: str, *, fixed: bool) -> int:
@@ -125,7 +113,7 @@ def make_server(address: str = "127.0.0.1", port: int = 0) -> Any:
         start=False,
         show=False,
         verbose=False,
-        extra_patterns=[(r"/export/([a-z.]+)", ExportHandler), (r"/validity", ValidityHandler)],
+        extra_patterns=[(r"/export/([a-z.]+)", ExportHandler)],
         websocket_max_message_size=LARGEST_MESSAGE,
         check_unused_sessions_milliseconds=2000,
         unused_session_lifetime_milliseconds=10_000,
@@ -134,9 +122,13 @@ def make_server(address: str = "127.0.0.1", port: int = 0) -> Any:
 
 def _load_compiled_code() -> None:
     """The first solution loads compiled code, which takes seconds when it must be compiled: better now than later."""
-    from dendrocap.explorer.views import view
+    from dendrocap.explorer.background import Best
+    from dendrocap.explorer.views import along_question, view
 
-    view(Parameters())
+    parameters = Parameters()
+    view(parameters)
+    DESK.ask(along_question(parameters))  # the other process loads its own meanwhile
+    DESK.ask(Best(parameters.cell, parameters.task))
 
 
 def run(server: Any, open_page: str | None = None) -> None:
@@ -166,6 +158,7 @@ def run(server: Any, open_page: str | None = None) -> None:
         for session in server.get_sessions():
             session.destroy()
         server.stop()
+        DESK.close()
         for number, handler in before.items():
             signal.signal(number, handler)
 

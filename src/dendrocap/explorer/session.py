@@ -1,7 +1,8 @@
-"""What one browser tab asks, and what it is told: messages in, figures and messages out.
+"""What one browser tab asks, and what it is answered: messages in, figures and messages out.
 
 The page sends one message at a time and waits for the reply before it sends the next, so that a slider that moves
-faster than the equations are solved never leaves a queue behind.
+faster than the equations are solved never leaves a queue behind. While it moves, quick looks answer; when it rests, the
+page asks for the best estimate and the full curves, again and again until they are there.
 """
 
 from __future__ import annotations
@@ -12,28 +13,40 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from dendrocap.errors import DendrocapError, InvalidParameter
-from dendrocap.explorer.links import to_query
-from dendrocap.explorer.parameters import Parameters
-from dendrocap.explorer.plots import CapacityPlot, DendritePlot, ErrorPlot, LearnedWeightPlot, WeightPlot
+from dendrocap.explorer.background import Best, Desk, Status
+from dendrocap.explorer.links import pair_query, to_query
+from dendrocap.explorer.parameters import AXES, Parameters
+from dendrocap.explorer.plots import CapacityPlot, DendritePlot, WeightPlot
 from dendrocap.explorer.presets import PRESETS, preset
 from dendrocap.explorer.theme import DARK, LIGHT
 from dendrocap.explorer.trainer import ENDED, IDLE, Trainer, WeightTheory, weight_theory
-from dendrocap.explorer.uploads import LARGEST_FILE, read_curve
-from dendrocap.explorer.views import key_numbers, view
+from dendrocap.explorer.training_plots import ErrorPlot, LearnedWeightPlot
+from dendrocap.explorer.uploads import LARGEST_FILE, read_amplitudes, read_curve
+from dendrocap.explorer.views import NOTHING, View, along_question, difference, key_numbers, quick_look, view
+from dendrocap.explorer.words import branches_in_words, described, pending, written
+from dendrocap.fitting import fit_weights
 from dendrocap.learning import weight_statistics
-from dendrocap.validation import choice
+from dendrocap.validation import choice, whole_number
 
-__all__ = ["Session"]
+__all__ = ["DESK", "Session"]
 
 LOG = logging.getLogger(__name__)
 Message = dict[str, Any]
-# Parameters of the run alone; the others change what the first tab shows.
-# Where so many tabs move their sliders within so many seconds, curves are drafted first and refined at rest.
+DESK = Desk()  # one for all pages
+# Where so many tabs move their sliders within so many seconds, curves are only sketched until they rest.
 CROWD, MOMENT = 3, 2.0
 OF_TRAINING = ("load", "train_inputs", "train_branches", "rate", "decay", "slope", "pace", "seed")
+# Numbers of branches whose best estimates are compared: odd ones, since with an even number and theta_s = 1/2 saturated
+# branches can leave the soma on its threshold.
+BRANCHES = (5, 11, 21, 51, 101, 201)
+SHORTEST = 10  # synapses per branch in that comparison
+N_BOOTSTRAP = 200
 
 
 class Traffic:
@@ -43,7 +56,7 @@ class Traffic:
         self._last: dict[int, float] = {}
 
     def crowded(self, session: int) -> bool:
-        """Take note of a session, and tell whether it is one of many."""
+        """Take note of a session; True if it is one of many."""
         now = time.monotonic()
         self._last = {one: at for one, at in self._last.items() if now - at < MOMENT} | {session: now}
         return len(self._last) >= CROWD
@@ -52,34 +65,78 @@ class Traffic:
 TRAFFIC = Traffic()
 
 
+class Known(NamedTuple):
+    """What is known of the neurons of a page: curves, best estimates, and those for several numbers of branches."""
+
+    along: dict[str, Status]
+    best: dict[str, Status]
+    by_number: list[tuple[int, Status]]
+
+    @property
+    def statuses(self) -> list[Status]:
+        """Of all that is waited for."""
+        return [*self.along.values(), *self.best.values(), *(status for _, status in self.by_number)]
+
+    @property
+    def answered(self) -> tuple[bool, ...]:
+        """What of it is there."""
+        return tuple(status.done for status in self.statuses)
+
+
 class Session:
     """The state behind one browser tab.
 
     Parameters
     ----------
-    parameters : Parameters
-        From the link.
+    first, second : Parameters, Parameters or None
+        The neurons of the link: A, and B if two are compared.
     problems : sequence of str
         What was wrong with the link, to be shown on the page.
+    desk : Desk, optional
+        Where best estimates are asked for; by default the one that all pages share.
     """
 
-    def __init__(self, parameters: Parameters, problems: list[str] | None = None) -> None:
-        self.parameters = parameters
+    def __init__(
+        self,
+        first: Parameters,
+        second: Parameters | None = None,
+        problems: list[str] | None = None,
+        desk: Desk | None = None,
+    ) -> None:
+        self.neurons: dict[str, Parameters] = {"a": first} | ({} if second is None else {"b": second})
+        self.active = "a"
+        self.amplitudes_mv: dict[str, NDArray[np.float64]] = {}
+        self.counting = False  # whether best estimates for several numbers of branches were asked for
         self.problems = list(problems or ())
+        self.desk = DESK if desk is None else desk
         self.dendrite, self.weights = DendritePlot(), WeightPlot()
-        self.capacity = {axis: CapacityPlot(axis) for axis in ("theta_d", "theta_s")}
+        self.capacity = {axis: CapacityPlot(axis) for axis in AXES}
         self.error, self.learned = ErrorPlot(), LearnedWeightPlot()
         self.trainer = Trainer()
-        self.trained = parameters  # what the run on the second tab was started with
+        self.trained = first  # what the run on the second tab was started with
         self._theory_of: tuple[Parameters, WeightTheory] | None = None
+        self._drawn: object = None  # which answers to which neurons the figures show, if all that were known then
+
+    @property
+    def parameters(self) -> Parameters:
+        """Those of the neuron that the sliders move."""
+        return self.neurons[self.active]
+
+    @parameters.setter
+    def parameters(self, changed: Parameters) -> None:
+        self.neurons[self.active] = changed
+
+    @property
+    def other(self) -> str | None:
+        """The name of the neuron that this one is compared with."""
+        return next((name for name in self.neurons if name != self.active), None)
 
     @property
     def plots(self) -> dict[str, Any]:
         """All figures by the names that the page knows them by."""
         return {
             "dendrite": self.dendrite,
-            "capacity_theta_d": self.capacity["theta_d"],
-            "capacity_theta_s": self.capacity["theta_s"],
+            **{f"capacity_{axis}": plot for axis, plot in self.capacity.items()},
             "weights": self.weights,
             "error": self.error,
             "learned": self.learned,
@@ -104,6 +161,8 @@ class Session:
             reply = {"problem": "something went wrong; the server's log says what"} | self._settings()
         return reply
 
+    # Messages ---------------------------------------------------------------------------------------------------------
+
     def _hello(self, message: Mapping[str, Any]) -> Message:
         self._set_theme(message)
         problems, self.problems = self.problems, []
@@ -121,18 +180,40 @@ class Session:
     def _change(self, message: Mapping[str, Any]) -> Message:
         changes = message.get("changes")
         if not isinstance(changes, Mapping) or "curve" in changes:
-            raise InvalidParameter("the page sent changes that are none")
+            raise InvalidParameter("malformed change message")
         self.parameters = self.parameters.changed(changes)
         if set(changes) <= set(OF_TRAINING):
             return self._settings() | self._run_state()
-        return self._shown(message, draft=TRAFFIC.crowded(id(self)))
+        if not set(changes) <= {"n_branches", "axis"}:
+            self.counting = False
+        return self._shown(message, detail="sketch" if TRAFFIC.crowded(id(self)) else "draft")
 
-    def _refine(self, message: Mapping[str, Any]) -> Message:
+    def _rest(self, message: Mapping[str, Any]) -> Message:
+        known = self._known(self.desk.ask)
+        if self._drawn == (dict(self.neurons), self.active, known.answered):  # nothing to draw again
+            return {"pending": pending(known.statuses)}
+        return self._shown(message, known=known)
+
+    def _compare(self, message: Mapping[str, Any]) -> Message:
+        """Show one neuron or two, and choose the one that the sliders move."""
+        wanted = choice("neuron", str(message.get("neuron")), ("a", "b"))
+        if message.get("alone"):
+            self.neurons, self.active = {"a": self.parameters}, "a"
+        else:
+            self.neurons.setdefault(wanted, self.parameters)
+            self.active = wanted
         return self._shown(message)
+
+    def _count(self, message: Mapping[str, Any]) -> Message:
+        """Ask for the best estimates of several numbers of branches."""
+        self.parameters = self.parameters.changed({"axis": "n_branches"})
+        self.counting = True
+        return self._shown(message, known=self._known(self.desk.ask))
 
     def _preset(self, message: Mapping[str, Any]) -> Message:
         name = str(message.get("name"))
         self.parameters = self.parameters.changed(preset(name))
+        self.counting = False
         return self._shown(message) | {"said": f"{PRESETS[name].label}: {PRESETS[name].source}"}
 
     def _upload(self, message: Mapping[str, Any]) -> Message:
@@ -142,10 +223,36 @@ class Session:
         try:
             content = base64.b64decode(text, validate=True)
         except binascii.Error:
-            raise InvalidParameter("the file did not arrive as it should") from None
-        points = read_curve(content, name, in_mv=bool(message.get("in_mv")))
-        self.parameters = self.parameters.changed({"curve": points, "nonlinearity": "tabulated"})
-        return self._shown(message) | {"said": f"{len(points)} points read from {name[:60]}"}
+            raise InvalidParameter("the file did not arrive whole: choose it again") from None
+        if choice("holds", str(message.get("holds")), ("curve", "amplitudes")) == "curve":
+            curve = read_curve(content, name)
+            self.parameters = self.parameters.changed(curve.changes)
+            return self._shown(message) | {"said": curve.said}
+        tested = message.get("n_tested")
+        return self._fit(read_amplitudes(content, name), None if tested is None else whole_number("tested", tested, 1))
+
+    def _fit(self, amplitudes_mv: NDArray[np.float64], n_tested: int | None) -> Message:
+        """Set the thresholds with which a neuron at capacity has the measured weights."""
+        parameters = self.parameters
+        if parameters.populations != "1":
+            raise InvalidParameter("EPSPs are fitted with all branches alike: choose that first")
+        fit = fit_weights(
+            amplitudes_mv, n_tested, p0="free" if n_tested is None else "tested", nonlinearity=parameters.g,
+            task=parameters.task, units=parameters.units, n_bootstrap=N_BOOTSTRAP, rng=0,
+        )  # fmt: skip
+        # The mean weight gives theta_d in any case, the silent fraction gives theta_s if any theta_s has it.
+        found_s = {"theta_s": fit.dendrites.theta_s} if fit.dendrites.reachable else {}
+        self.parameters = parameters.changed({"theta_d": fit.dendrites.theta_d, **found_s})
+        self.amplitudes_mv[self.active] = amplitudes_mv
+        found = (
+            f"silent {fit.silent_fraction.value:.0%} [{fit.silent_fraction.low:.0%}, {fit.silent_fraction.high:.0%}]"
+        )
+        threshold = f"θ_d = {fit.theta_d_mv.value:.3g} [{fit.theta_d_mv.low:.3g}, {fit.theta_d_mv.high:.3g}] mV"
+        theta_s = f"θ_s = {fit.theta_s_mv.value:.3g} mV"
+        if not fit.dendrites.reachable:
+            theta_s = "no θ_s reaches that silent fraction, it stays as it was"
+        fitted = f"{amplitudes_mv.size} EPSPs fitted (the paper's replica-symmetric weights)"
+        return self._shown({}) | {"said": f"{fitted}: {found}, {threshold}; {theta_s}"}
 
     def _train(self, message: Mapping[str, Any]) -> Message:
         what = choice("action", str(message.get("action")), ("start", "pause", "resume", "stop"))
@@ -159,20 +266,76 @@ class Session:
     def _progress(self, message: Mapping[str, Any]) -> Message:
         return self._run_state()
 
-    def _settings(self) -> Message:
-        """What the controls should stand at, and the link to it."""
-        settings = asdict(self.parameters)
-        settings["curve"] = len(self.parameters.curve)
-        return {"settings": settings, "query": to_query(self.parameters)}
+    # Replies ----------------------------------------------------------------------------------------------------------
 
-    def _shown(self, message: Mapping[str, Any], *, draft: bool = False) -> Message:
-        """Draw the first tab, and the second if it is open, and give the numbers in large type."""
-        shown = view(self.parameters, draft=draft)
-        self.dendrite.show(shown)
-        self.capacity[self.parameters.axis].show(shown)
-        self.weights.show(shown)
-        said = self._settings() | {"numbers": key_numbers(shown), "no_solution": shown.problem, "draft": draft}
+    def _settings(self) -> Message:
+        """What the controls should stand at, and the links to it: to the page, and to what is exported."""
+        parameters = self.parameters
+        settings = asdict(parameters)
+        settings["curve"] = len(parameters.curve)
+        units = parameters.units
+        return {
+            "settings": settings,
+            "reach": {"theta_s": parameters.reach},
+            "millivolts": {"theta_d": units.mv_per_theta_d, "theta_s": units.mv_per_theta_s},
+            "neuron": self.active,
+            "neurons": sorted(self.neurons),
+            "query": to_query(parameters),
+            "link": pair_query(self.neurons["a"], self.neurons.get("b")),
+        }
+
+    def _shown(self, message: Mapping[str, Any], *, detail: str = "full", known: Known | None = None) -> Message:
+        """Draw the first tab, and the second if it is open, and give all that is written there."""
+        at_rest = known is not None
+        known = known or self._known(self.desk.known)
+        self._drawn = (dict(self.neurons), self.active, known.answered) if at_rest else None
+        views = {
+            name: view(parameters, detail=detail, best=known.best[name].answer, broken=known.along[name].answer)
+            for name, parameters in self.neurons.items()
+        }
+        shown = views[self.active]
+        other = views[self.other] if self.other else None
+        parameters = shown.parameters
+        self.dendrite.show(shown, other)
+        self.capacity[parameters.axis].show(
+            shown, other, [(k, status.answer) for k, status in known.by_number if status.answer is not None]
+        )
+        self.weights.show(shown, other, self.amplitudes_mv.get(self.active))
+        said = self._settings() | {
+            "numbers": key_numbers(shown),
+            "no_solution": shown.problem,
+            "answer": written(shown.answer),
+            "pending": pending(known.statuses) if at_rest else None,
+            "branches": branches_in_words(known.by_number, parameters.n_inputs),
+            "described": described(shown),
+        }
+        if not at_rest:  # what was said of the last change stays
+            said["said"] = parameters.warning
+        if other is not None:
+            said["compared"] = self._compared(views)
         return said | (self._run_state() if message.get("tab") == "train" else {})
+
+    def _known(self, ask: Callable[[Any], Status]) -> Known:
+        """What the desk knows of the neurons, or is asked to find out; curves first, which take less long."""
+        along = {name: ask(along_question(parameters)) for name, parameters in self.neurons.items()}
+        best = {}
+        for name, parameters in self.neurons.items():
+            _, problem = quick_look(parameters.cell, parameters.task)  # then there is nothing to wait for
+            best[name] = Status(problem=problem) if problem else ask(Best(parameters.cell, parameters.task))
+        of = self.parameters
+        numbers = [k for k in BRANCHES if self.counting and of.n_inputs >= SHORTEST * k]
+        by_number = [(k, ask(Best(of.changed({"n_branches": k}).cell, of.task))) for k in numbers]
+        return Known(along, best, by_number)
+
+    def _compared(self, views: Mapping[str, View]) -> Message:
+        rows = {name: key_numbers(shown) for name, shown in views.items()}
+        one, other = views["a"].answer, views["b"].answer
+        if one is None or other is None:
+            rows["difference"] = {}
+        else:
+            rows["difference"] = difference(one, other)
+        names = ("capacity", "patterns", "silent")
+        return {name: {key: numbers.get(key, NOTHING) for key in names} for name, numbers in rows.items()}
 
     def _run_state(self) -> Message:
         """Draw the second tab, and tell how the run stands."""
@@ -182,7 +345,7 @@ class Session:
         self.error.show(progress, of_run.g.name)
         self.learned.show(progress.weights, mean)
         said = {"state": progress.state, "epoch": f"{progress.epoch:,}", "text": progress.text, "stale": False}
-        said |= {"errors": "–", "silent": "–"}
+        said |= {"errors": NOTHING, "silent": NOTHING}
         if progress.state != IDLE:
             said["errors"] = f"{progress.errors:,} of {progress.n_patterns:,} (best {progress.best_errors:,})"
             said["silent"] = f"{100.0 * weight_statistics(progress.weights).near_zeros:.1f} %"
@@ -194,14 +357,23 @@ class Session:
             self._theory_of = (parameters, weight_theory(parameters))
             self.learned.show_theory(self._theory_of[1], mean)
         known = self._theory_of[1]
-        p0 = "–" if known.at_capacity is None else f"{100.0 * known.at_capacity.silent_fraction:.1f} %"
-        return {"theory": known.problem, "silent_theory": p0, "alpha_c": f"{known.alpha_c:.4f}"}
+        if known.answer is None:
+            return {"theory": known.problem, "silent_theory": NOTHING, "capacity": NOTHING, "paper": ""}
+        texts = known.answer.texts()
+        return {
+            "theory": known.problem,
+            "silent_theory": texts["silent"],
+            "capacity": texts["capacity"],
+            "paper": known.answer.paper,
+        }
 
     _answers: ClassVar[dict[str, Callable[[Session, Mapping[str, Any]], Message]]] = {
         "hello": _hello,
         "theme": _theme,
         "change": _change,
-        "refine": _refine,
+        "rest": _rest,
+        "compare": _compare,
+        "count": _count,
         "preset": _preset,
         "upload": _upload,
         "train": _train,

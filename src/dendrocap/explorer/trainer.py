@@ -14,7 +14,7 @@ from dendrocap.errors import DendrocapError, TrainingFailed
 from dendrocap.explorer.parameters import Parameters
 from dendrocap.learning import SGD, ExponentialAnnealing, Lorentzian, Recipe, Training, patterns_at_load
 from dendrocap.model import TaskSpec
-from dendrocap.theory import critical_capacity, saddle_point
+from dendrocap.theory import Capacity, capacity, saddle_point
 
 __all__ = ["MOST_EPOCHS", "Progress", "Trainer", "WeightTheory", "recipe", "weight_theory"]
 
@@ -195,18 +195,18 @@ class WeightTheory:
     Attributes
     ----------
     at_load : FiniteLoadWeights or None
-        Weights of a typical solution at the load of the run.
-    at_capacity : CapacityWeights or None
-        Weights at capacity.
-    alpha_c : float
-        The capacity.
+        Weights of a typical solution at the load of the run, replica symmetric.
+    at_capacity : CapacityWeights or BrokenWeights or None
+        Weights at capacity, with broken symmetry.
+    answer : Capacity or None
+        The quick look at what the neuron can store.
     problem : str
         Why the theory has no answer at this load.
     """
 
     at_load: Any
     at_capacity: Any
-    alpha_c: float
+    answer: Capacity | None
     problem: str = ""
 
 
@@ -216,16 +216,19 @@ def weight_theory(parameters: Parameters) -> WeightTheory:
     Examples
     --------
     >>> theory = weight_theory(Parameters(load=0.5))
-    >>> round(theory.alpha_c, 4), round(theory.at_load.mean(), 6)
-    (4.9513, 1.0)
+    >>> print(theory.answer.in_words)
+    about 2.2 patterns per synapse, about 25 % silent (the paper's replica-symmetric estimate: 4.95, 79 % silent)
+    >>> round(theory.at_load.mean(), 6)
+    1.0
     """
     task = TaskSpec(parameters.f_in, parameters.f_out)
     try:
-        capacity = critical_capacity(parameters.neuron, task)
+        answer = capacity(parameters.finite_neuron, task, accuracy="fast")
     except DendrocapError as error:
-        return WeightTheory(None, None, float("nan"), str(error))
+        return WeightTheory(None, None, None, str(error))
+    at_capacity = answer.populations[0].weights
     try:
         at_load = saddle_point(parameters.neuron, task, alpha=parameters.load, on_failure="return").weights
     except DendrocapError as error:
-        return WeightTheory(None, capacity.weights, capacity.alpha_c, str(error))
-    return WeightTheory(at_load, capacity.weights, capacity.alpha_c)
+        return WeightTheory(None, at_capacity, answer, str(error))
+    return WeightTheory(at_load, at_capacity, answer)

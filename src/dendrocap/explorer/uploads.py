@@ -1,22 +1,37 @@
-"""A measured curve from an uploaded file: checked, limited in size, never executed or unpickled."""
+"""Measurements from uploaded files: checked, limited in size, never executed or unpickled."""
 
 from __future__ import annotations
 
 from pathlib import Path, PurePath
+from typing import NamedTuple
 
-from dendrocap.datasets.columns import parse_table
+import numpy as np
+from numpy.typing import NDArray
+
+from dendrocap.datasets.columns import Table, parse_table
 from dendrocap.errors import CorruptData, InvalidParameter
 from dendrocap.explorer.parameters import MOST_POINTS, Parameters
-from dendrocap.model import Units
 
-__all__ = ["LARGEST_FILE", "read_curve"]
+__all__ = ["LARGEST_FILE", "UploadedCurve", "read_amplitudes", "read_curve"]
 
 LARGEST_FILE = 100_000  # bytes
 DIGITS = 6  # of the points that are kept, so that links stay short and show what the page shows
+AMPLITUDES = ("epsp", "amplitude", "mv")  # in the header of the column that is meant
+SMOOTHABLE = 6  # points from which a smooth curve is drawn through them
 
 
-def read_curve(content: bytes, name: str, *, in_mv: bool = False) -> tuple[tuple[float, float], ...]:
-    r"""The points of a curve in a text file with two columns: branch input and branch output.
+class UploadedCurve(NamedTuple):
+    """A measured curve: parameters that it sets, and a sentence about it."""
+
+    changes: dict[str, object]
+    said: str
+
+
+def read_curve(content: bytes, name: str) -> UploadedCurve:
+    r"""A curve in a text file: branch input, branch output and, if there is one, a column of standard errors.
+
+    A unit in the header (mV, uV, V) makes them millivolts; without one they are in the model's units, where a branch
+    saturates at 1.
 
     Parameters
     ----------
@@ -24,30 +39,67 @@ def read_curve(content: bytes, name: str, *, in_mv: bool = False) -> tuple[tuple
         The file.
     name : str
         Its name, for messages.
-    in_mv : bool
-        Whether the numbers are millivolts; they are then divided by 15 mV, the saturation that the model calls 1.
 
     Raises
     ------
     CorruptData
-        If it is too large, is not text, does not hold two columns of finite numbers, or x does not increase.
+        If it is too large, is not text, does not hold a curve, or x does not increase.
 
     Examples
     --------
-    >>> read_curve(b"x,y\n0,0\n0.5,0.2\n1,1\n", "curve.csv")
-    ((0.0, 0.0), (0.5, 0.2), (1.0, 1.0))
+    >>> uploaded = read_curve(b"x,y\n0,0\n0.5,0.2\n1,1\n", "curve.csv")
+    >>> uploaded.changes["curve"], uploaded.changes["nonlinearity"]
+    (((0.0, 0.0), (0.5, 0.2), (1.0, 1.0)), 'tabulated')
     """
+    name, table = _table(content, name)
+    try:
+        measured = table.curve()
+        if not 2 <= measured.x.size <= MOST_POINTS:
+            raise CorruptData(f"{name} has {measured.x.size} points; 2 to {MOST_POINTS} are allowed")
+        columns = [measured.x, measured.y] + ([] if measured.sem is None else [measured.sem])
+        points = tuple(tuple(map(_rounded, point)) for point in np.column_stack(columns).tolist())
+        unit = "mV" if measured.unit else ""
+        changes: dict[str, object] = {"curve": points, "curve_unit": unit, "nonlinearity": "tabulated"}
+        Parameters().changed(changes)
+        if len(points) >= SMOOTHABLE:  # interpolated noise looks like capacity
+            changes["nonlinearity"] = "smooth"
+            Parameters().changed(changes)
+    except InvalidParameter as error:
+        raise CorruptData(f"{name}: {str(error).removeprefix(f'{name}: ')}") from None
+    errors = ", with standard errors" if measured.sem is not None else ""
+    if measured.sd is not None:
+        errors = "; its standard deviations are no standard errors without a column n, and are left out"
+    said = f"{len(points)} points read from {name} in {measured.unit or 'model units'}{errors}"
+    return UploadedCurve(changes, said)
+
+
+def read_amplitudes(content: bytes, name: str) -> NDArray[np.float64]:
+    r"""EPSP amplitudes in millivolts from a text file, one per connection.
+
+    Raises
+    ------
+    CorruptData
+        If the file is too large, is not text, or holds no such column.
+
+    Examples
+    --------
+    >>> read_amplitudes(b"epsp (uV)\n800\n1200\n", "epsp.csv").tolist()
+    [0.8, 1.2]
+    """
+    name, table = _table(content, name)
+    try:
+        return table.column(hints=AMPLITUDES).values
+    except InvalidParameter as error:
+        raise CorruptData(f"{name}: {str(error).removeprefix(f'{name}: ')}") from None
+
+
+def _table(content: bytes, name: str) -> tuple[str, Table]:
+    """The name without its folders, and the cells of the file."""
     name = PurePath(name.replace("\\", "/")).name[:60] or "the file"
     if len(content) > LARGEST_FILE:
         raise CorruptData(f"{name} has {len(content):,} bytes; at most {LARGEST_FILE:,} are allowed")
     try:
-        measured = parse_table(content, Path(name)).curve()
-        x, y = measured.x, measured.y
-        if not 2 <= x.size <= MOST_POINTS:
-            raise CorruptData(f"{name} has {x.size} points; 2 to {MOST_POINTS} are allowed")
-        scale = Units().scale_mv if in_mv or measured.unit else 1.0
-        points = tuple((_rounded(a / scale), _rounded(b / scale)) for a, b in zip(x.tolist(), y.tolist(), strict=True))
-        return Parameters(curve=points).curve
+        return name, parse_table(content, Path(name))
     except InvalidParameter as error:
         raise CorruptData(f"{name}: {str(error).removeprefix(f'{name}: ')}") from None
 

@@ -3,119 +3,222 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dendrocap.display import with_error
 from dendrocap.errors import DendrocapError
-from dendrocap.explorer.parameters import Parameters
-from dendrocap.model import Linear, NeuronSpec, Nonlinearity, TaskSpec
-from dendrocap.theory import CapacitySolution, critical_capacity
-from dendrocap.theory.parameter_grids import capacity_points
+from dendrocap.explorer.parameters import SLIDERS, Parameters
+from dendrocap.model import DendriticNeuron, Linear, NeuronSpec, Nonlinearity, TaskSpec
+from dendrocap.theory import Capacity, capacity, critical_capacity
 
-__all__ = ["CURVE_POINTS", "Curve", "View", "capacity_axis", "key_numbers", "view"]
+__all__ = [
+    "DETAILS",
+    "NOTHING",
+    "Along",
+    "Curve",
+    "View",
+    "along",
+    "along_question",
+    "curve_axis",
+    "difference",
+    "key_numbers",
+    "linear_capacity",
+    "quick_look",
+    "view",
+]
 
 Floats = NDArray[np.float64]
 
-CURVE_POINTS = 120
-# An uploaded curve has a knot at every point, and the time of a solution grows with their number.
-KNOTS_AT_FULL_RESOLUTION, FEWEST_POINTS = 10, 30
+
+# Points of the paper's curve: at rest, while a slider moves, and while many pages move theirs at once.
+DETAILS = {"full": 120, "draft": 60, "sketch": 30}
+BROKEN_POINTS = 24
+# An uploaded curve has a knot at every point, and the time of a solution grows with their number; so it does with the
+# number of kinds of branches.
+KNOTS_AT_FULL_RESOLUTION, FEWEST_POINTS, OF_TWO_KINDS = 10, 6, 2
 LINEAR_POINTS = 40  # its dependence on the threshold is smooth and weak
 USUAL_THETA_D = (0.01, 2.0)
+SHORTEST = 4.0  # synapses per branch at the end of the axis of branches; shorter ones have no theory
+NOTHING = "–"
 
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """Capacity against a threshold, for the neuron and for one without dendrites.
+    """Capacity against a parameter: the paper's estimate, with broken symmetry, and of a neuron without dendrites.
 
-    Points without an answer are NaN.
+    Points without an answer are NaN; the curve with broken symmetry is empty until it is computed.
     """
 
     axis: str
-    x: Floats
-    alpha_c: Floats
-    silent_fraction: Floats
+    paper_x: Floats
+    paper: Floats
+    paper_silent: Floats
+    broken_x: Floats
+    broken: Floats
+    broken_silent: Floats
     linear_x: Floats
     linear: Floats
 
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """Everything that is drawn.
+    """Everything that is drawn of one neuron.
 
     Attributes
     ----------
-    solution : CapacitySolution or None
-        The neuron at capacity; None where there is none, and ``problem`` says why.
+    answer : Capacity or None
+        The best estimate if it is known, else the quick look; None where there is none, and ``problem`` says why.
     curve : Curve
         Of the capacity.
-    dendrite_x, dendrite_y, density : array
-        g, and the density of branch inputs on the same axis (empty without a solution).
-    weight_mv, weight_density : array
-        Density of the positive weights, in millivolts (empty without a solution).
+    dendrite_x : array
+        Branch inputs, for the densities and for ``dendrite_y``, the output of each kind of branches.
+    density, paper_density : array
+        Density of branch inputs at capacity, in the answer and in the paper's estimate; empty without a solution.
+    weight_mv, weight_density, paper_weight_density : array
+        Density of the positive weights, in millivolts at the soma; likewise.
     """
 
     parameters: Parameters
-    solution: CapacitySolution | None
+    answer: Capacity | None
     problem: str
     curve: Curve
     dendrite_x: Floats
-    dendrite_y: Floats
+    dendrite_y: tuple[Floats, ...]
     density: Floats
+    paper_density: Floats
     weight_mv: Floats
     weight_density: Floats
+    paper_weight_density: Floats
 
 
-def view(parameters: Parameters, *, draft: bool = False) -> View:
-    """What there is to see of a neuron with these parameters; a draft has a curve of a quarter of the points.
+class State(NamedTuple):
+    """One kind of branches at capacity: shares of branches and of synapses, inputs and weights."""
+
+    fraction: float
+    share: float
+    preactivation: Any
+    weights: Any
+
+
+class Along(NamedTuple):
+    """A question: capacity and silent fraction along an axis, with broken symmetry and branches of the real length.
+
+    ``size`` is the length of a branch or, along the number of branches, the number of synapses.
+    """
+
+    neuron: NeuronSpec
+    task: TaskSpec
+    axis: str
+    x: tuple[float, ...]
+    size: float
+
+
+def view(
+    parameters: Parameters,
+    *,
+    detail: str = "full",
+    best: Capacity | None = None,
+    broken: tuple[Floats, Floats] | None = None,
+) -> View:
+    """What there is to see of a neuron with these parameters.
+
+    Parameters
+    ----------
+    detail : {"full", "draft", "sketch"}
+        How many points the paper's curve has.
+    best : Capacity, optional
+        The best estimate, if it is known already; a quick look stands in for it.
+    broken : pair of arrays, optional
+        The answer to `along_question`, if it is known already.
 
     Examples
     --------
-    >>> shown = view(Parameters())
-    >>> round(shown.solution.alpha_c, 4), len(shown.curve.x)
-    (4.9513, 120)
+    >>> shown = view(Parameters(n_inputs=999, n_branches=27))
+    >>> print(shown.answer.in_words)
+    about 2.2 patterns per synapse, about 25 % silent (the paper's replica-symmetric estimate: 4.95, 79 % silent)
     >>> "strictly between 0 and 1" in view(Parameters(theta_s=1.5)).problem
     True
     """
-    solution, problem = _solution(parameters)
-    axis = parameters.axis
-    fixed = parameters.theta_s if axis == "theta_d" else parameters.theta_d
-    low, high, n = capacity_axis(parameters)
-    curve = _curve(parameters.g, parameters.task, axis, fixed, low, high, n // 4 if draft else n)
-    x = _dendrite_axis(parameters.g, solution)
+    answer, problem = (best, "") if best is not None else quick_look(parameters.cell, parameters.task)
+    states = [] if answer is None else [_of_population(one) for one in answer.populations]
+    paper = _paper_states(parameters.neuron, parameters.task)
+    x = _dendrite_axis(parameters.kinds, [*states, *paper])
     empty = np.empty(0)
-    density, w_mv, w_density = empty, empty, empty
-    if solution is not None:
-        density = solution.preactivation.pdf(x)
-        # Beyond five standard deviations of the Gaussian nothing is left to see.
-        far = max(3.5 - solution.B, 1.0) * solution.W_star
+    w_mv, w_density, w_paper = empty, empty, empty
+    if states:
+        # Beyond this nothing is left to see.
+        far = max(float(one.weights.ppf(0.998)) for one in states)
         w = np.linspace(1e-9, 1.0, 160) * far
         per_mv = parameters.units.mv_per_weight
-        w_mv, w_density = w * per_mv, solution.weights.pdf(w) / per_mv
-    return View(parameters, solution, problem, curve, x, parameters.g(x), density, w_mv, w_density)
+        w_mv = w * per_mv
+        w_density, w_paper = (
+            sum((one.share * one.weights.pdf(w) / per_mv for one in listed), np.zeros(w.size)) if listed else empty
+            for listed in (states, paper)
+        )
+    density, paper_density = (
+        sum((one.fraction * one.preactivation.pdf(x) for one in listed), np.zeros(x.size)) if listed else empty
+        for listed in (states, paper)
+    )
+    outputs = tuple(g(x) for g in parameters.kinds)
+    return View(
+        parameters, answer, problem, _curve(parameters, detail, broken), x, outputs, density, paper_density, w_mv,
+        w_density, w_paper,
+    )  # fmt: skip
 
 
 def key_numbers(shown: View) -> dict[str, str]:
     """The numbers in large type, as they are printed on the page."""
-    parameters, solution = shown.parameters, shown.solution
+    parameters, answer = shown.parameters, shown.answer
     units = parameters.units
     numbers = {
         "theta_d_mv": _millivolts(units.theta_d_mv(parameters.theta_d)),
         "theta_s_mv": _millivolts(units.theta_s_mv(parameters.theta_s)),
     }
-    if solution is None:
-        return numbers | dict.fromkeys(("alpha_c", "n_patterns", "silent_fraction", "w_star_mv", "gain"), "–")
+    if answer is None:
+        words = ("capacity", "patterns", "silent", "bits_per_synapse")
+        return numbers | dict.fromkeys((*words, *(f"paper_{name}" for name in words[:3]), "W_bar_mv", "gain"), NOTHING)
     linear = linear_capacity(parameters.task, parameters.theta_d)
-    return numbers | {
-        "alpha_c": f"{solution.alpha_c:.4f}",
-        "n_patterns": f"{round(solution.alpha_c * parameters.n_inputs):,}",
-        "silent_fraction": f"{100.0 * solution.silent_fraction:.2f} %",
-        "w_star_mv": _millivolts(units.weight_mv(solution.W_star)),
-        "gain": f"{solution.alpha_c / linear:.2f} ×",
-    }
+    texts = answer.texts()
+    del texts["bits"], texts["W_bar"]
+    return numbers | texts | {
+        "W_bar_mv": _millivolts(units.weight_mv(answer.W_bar)),
+        "gain": f"{with_error(answer.alpha_c / linear, answer.error / linear)} ×",
+    }  # fmt: skip
+
+
+def difference(one: Capacity, other: Capacity) -> dict[str, str]:
+    """By how much the second answer differs from the first, with the error of the difference.
+
+    Examples
+    --------
+    >>> a, b = (view(Parameters(nonlinearity="linear", n_inputs=n, n_branches=10)).answer for n in (100, 200))
+    >>> difference(a, b)["patterns"]
+    '+100'
+    """
+
+    def text(a: float, b: float, errors: tuple[float, float]) -> str:
+        error = math.hypot(*errors)
+        number = with_error(b - a, error)
+        return number if b < a else number.replace("about ", "about +", 1) if "about" in number else f"+{number}"
+
+    n_one, n_other = one.n_patterns or 0, other.n_patterns or 0
+    return {
+        "capacity": text(one.alpha_c, other.alpha_c, (one.error, other.error)),
+        "patterns": text(
+            n_one, n_other, (n_one * one.error / one.alpha_c, n_other * other.error / other.alpha_c)
+        ),
+        "silent": text(
+            100.0 * one.silent_fraction, 100.0 * other.silent_fraction,
+            (100.0 * one.silent_error, 100.0 * other.silent_error),
+        ) + " points",
+    }  # fmt: skip
 
 
 def _millivolts(value: float) -> str:
@@ -123,69 +226,139 @@ def _millivolts(value: float) -> str:
     return f"{value:.3g} mV" if value < 999.5 else f"{value:,.0f} mV"
 
 
-def capacity_axis(parameters: Parameters) -> tuple[float, float, int]:
-    """First and last threshold of the capacity curve, and how many there are."""
-    knots = len(parameters.g.knots)
-    n = CURVE_POINTS
-    if knots > KNOTS_AT_FULL_RESOLUTION:
-        n = max(FEWEST_POINTS, CURVE_POINTS * KNOTS_AT_FULL_RESOLUTION // knots)
+@lru_cache(maxsize=1024)
+def quick_look(cell: DendriticNeuron, task: TaskSpec) -> tuple[Capacity | None, str]:
+    """The quick look at a neuron, or why there is none."""
+    try:
+        return capacity(cell, task, accuracy="fast"), ""
+    except DendrocapError as error:
+        return None, str(error)
+
+
+@lru_cache(maxsize=256)
+def _paper_states(neuron: NeuronSpec, task: TaskSpec) -> list[State]:
+    """The paper's replica-symmetric solution; empty if there is none."""
+    try:
+        found: Any = critical_capacity(neuron, task)
+    except DendrocapError:
+        return []
+    if neuron.populations:
+        return [_of_population(one) for one in found.populations]
+    return [State(1.0, 1.0, found.preactivation, found.weights)]
+
+
+def _of_population(one: Any) -> State:
+    return State(one.fraction, one.fraction * one.length, one.preactivation, one.weights)
+
+
+# Curves ---------------------------------------------------------------------------------------------------------------
+
+
+def curve_axis(parameters: Parameters, points: int) -> Floats:
+    """The values of the parameter that the capacity is drawn against."""
     if parameters.axis == "theta_d":
         low, high = USUAL_THETA_D
         # The range jumps by decades, so that the curve stays the same while a slider moves.
         while parameters.theta_d < low:
             low /= 10.0
-        return low, high if parameters.theta_d <= high else 10.0, n
-    low, high = parameters.g.range
-    low, high = max(low, 0.0), high if math.isfinite(high) else 2.0
+        return np.geomspace(low, high if parameters.theta_d <= high else 10.0, points)
+    if parameters.axis == "n_branches":
+        most = min(max(parameters.n_inputs / SHORTEST, 2.0), SLIDERS["n_branches"].high)
+        return np.geomspace(1.0, most, points)
+    low, high = parameters.reach
     margin = 0.005 * (high - low)
-    return low + margin, high - margin, n
+    return np.linspace(low + margin, high - margin, points)
 
 
-def thresholds(axis: str, low: float, high: float, n: int) -> Floats:
-    """The thresholds of a curve: dendritic ones evenly in the logarithm, somatic ones evenly."""
-    return np.geomspace(low, high, n) if axis == "theta_d" else np.linspace(low, high, n)
+def _curve(parameters: Parameters, detail: str, broken: tuple[Floats, Floats] | None) -> Curve:
+    axis, task = parameters.axis, parameters.task
+    x = linear_x = curve_axis(parameters, 2)
+    if axis != "n_branches":  # the paper's limit has infinitely many branches: its line is flat
+        x = curve_axis(parameters, _fewer(parameters, DETAILS[detail]))
+    paper = _paper_along(_at(parameters.neuron, axis, 0.5), task, axis, tuple(x.tolist()))
+    if axis == "theta_d" and task.kappa > 0.0:
+        linear_x = curve_axis(parameters, LINEAR_POINTS)
+    linear = np.array(
+        [linear_capacity(task, at if axis == "theta_d" else parameters.theta_d) for at in linear_x.tolist()]
+    )
+    empty = np.empty(0)
+    broken_x = empty if broken is None else np.array(along_question(parameters).x)
+    return Curve(axis, x, *paper, broken_x, *(broken or (empty, empty)), linear_x, linear)
 
 
-@lru_cache(maxsize=256)
-def linear_capacity(task: TaskSpec, theta_d: float) -> float:
-    """Capacity of the neuron without dendrites; without a margin the threshold does not matter."""
-    theta_d = 0.5 if task.kappa == 0.0 else theta_d
-    return critical_capacity(NeuronSpec(Linear(), theta_d, 0.5), task).alpha_c
+def along_question(parameters: Parameters) -> Along:
+    """What to ask for the curve with broken symmetry; the same wherever on its axis the neuron is."""
+    axis = parameters.axis
+    x = curve_axis(parameters, _fewer(parameters, BROKEN_POINTS))
+    size = float(parameters.n_inputs) if axis == "n_branches" else parameters.branch_size
+    return Along(_at(parameters.neuron, axis, 0.5), parameters.task, axis, tuple(x.tolist()), size)
 
 
-def _solution(parameters: Parameters) -> tuple[CapacitySolution | None, str]:
-    try:
-        return critical_capacity(parameters.neuron, parameters.task), ""
-    except DendrocapError as error:
-        return None, str(error)
+def _fewer(parameters: Parameters, points: int) -> int:
+    knots = max(len(g.knots) for g in parameters.kinds)
+    cost = max(1.0, knots / KNOTS_AT_FULL_RESOLUTION) * (OF_TWO_KINDS if parameters.populations == "2" else 1)
+    return max(FEWEST_POINTS, round(points / cost))
+
+
+def along(question: Along, tell: Callable[[float, str], object] = lambda share, words: None) -> tuple[Floats, Floats]:
+    """Capacity and silent fraction with one step of symmetry breaking, point by point along an axis."""
+    found: Any = None
+    alpha, silent = np.full(len(question.x), math.nan), np.full(len(question.x), math.nan)
+    rsb = 0 if all(isinstance(g, Linear) for g in _kinds(question.neuron)) else 1  # where solutions are convex
+    for place, value in enumerate(question.x):
+        tell(place / len(question.x), "the curve with broken symmetry")
+        length = question.size / value if question.axis == "n_branches" else question.size
+        try:
+            neuron = _at(question.neuron, question.axis, value)
+            found = critical_capacity(neuron, question.task, rsb=rsb, branch_size=length, start=found if rsb else None)
+        except DendrocapError:
+            found = None
+            continue
+        alpha[place], silent[place] = found.alpha_c, found.silent_fraction
+    return alpha, silent
+
+
+def _kinds(neuron: NeuronSpec) -> list[Nonlinearity]:
+    return [one.nonlinearity for one in neuron.populations] or [neuron.nonlinearity]
 
 
 # Shared by all sessions: a class that looks at the same preset solves it once.
-@lru_cache(maxsize=128)
-def _curve(g: Nonlinearity, task: TaskSpec, axis: str, fixed: float, low: float, high: float, n: int) -> Curve:
-    x = thresholds(axis, low, high, n)
-    neuron = NeuronSpec(g, 0.5, fixed) if axis == "theta_d" else NeuronSpec(g, fixed, 0.5)
-    solved: list[Any] = [point.solution for point in capacity_points(neuron, task, **{axis: x})]
-    alpha, silent = (
-        np.array([math.nan if one is None else getattr(one, name) for one in solved])
-        for name in ("alpha_c", "silent_fraction")
-    )
-    ends = x[[0, -1]]
-    if axis == "theta_s":
-        linear = np.full(2, linear_capacity(task, fixed))
-    elif task.kappa == 0.0:
-        linear = np.full(2, linear_capacity(task, 0.5))
-    else:
-        ends = thresholds(axis, low, high, LINEAR_POINTS)
-        linear = np.array([linear_capacity(task, theta) for theta in ends.tolist()])
-    return Curve(axis, x, alpha, silent, ends, linear)
+@lru_cache(maxsize=256)
+def _paper_along(neuron: NeuronSpec, task: TaskSpec, axis: str, x: tuple[float, ...]) -> tuple[Floats, Floats]:
+    """Capacity and silent fraction in the paper's estimate along an axis."""
+    alpha, silent = np.full(len(x), math.nan), np.full(len(x), math.nan)
+    for place, value in enumerate(x):
+        with suppress(DendrocapError):
+            found = critical_capacity(_at(neuron, axis, value), task)
+            alpha[place], silent[place] = found.alpha_c, found.silent_fraction
+    return alpha, silent
 
 
-def _dendrite_axis(g: Nonlinearity, solution: CapacitySolution | None) -> Floats:
+def _at(neuron: NeuronSpec, axis: str, value: float) -> NeuronSpec:
+    """The neuron with another value of the parameter on the axis; of the basal branches, if there are two kinds."""
+    if axis == "n_branches":
+        return neuron
+    if axis == "theta_d" and neuron.populations:
+        basal, *others = neuron.populations
+        return replace(neuron, populations=(replace(basal, theta_d=value), *others))
+    return replace(neuron, theta_d=value) if axis == "theta_d" else replace(neuron, theta_s=value)
+
+
+@lru_cache(maxsize=256)
+def _linear_capacity(task: TaskSpec, theta_d: float) -> float:
+    return critical_capacity(NeuronSpec(Linear(), theta_d, 0.5), task).alpha_c
+
+
+def linear_capacity(task: TaskSpec, theta_d: float) -> float:
+    """Capacity of the neuron without dendrites, which is exact; without a margin the threshold does not matter."""
+    return _linear_capacity(task, 0.5 if task.kappa == 0.0 else theta_d)
+
+
+def _dendrite_axis(kinds: Iterable[Nonlinearity], states: list[State]) -> Floats:
     """Branch inputs that show both the shape of g and the density of inputs."""
-    low, high = min((-0.3, *g.knots)), max((1.3, *g.knots))
-    if solution is not None:
-        mean, sd = solution.preactivation_mean, solution.preactivation_sd
+    knots = [knot for g in kinds for knot in g.knots]
+    low, high = min((-0.3, *knots)), max((1.3, *knots))
+    for one in states:
+        mean, sd = one.preactivation.mean(), one.preactivation.std()
         low, high = min(low, mean - 3.5 * sd), max(high, mean + 3.5 * sd)
-    kinks = np.clip(g.knots, low, high)
-    return np.unique(np.concatenate([np.linspace(low, high, 240), kinks]))
+    return np.unique(np.concatenate([np.linspace(low, high, 240), np.clip(knots, low, high)]))

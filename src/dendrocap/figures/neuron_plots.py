@@ -53,8 +53,8 @@ def neuron_at_capacity(
     curve : mapping of str to (array, array)
         Thresholds and capacities by the name of the estimate, as in ``answer.estimates``: "replica symmetric" is drawn
         solid, every other one dashed. "linear" is the neuron without dendrites. NaN leaves a gap.
-    axis : {"theta_d", "theta_s"}
-        The threshold of the second panel.
+    axis : {"theta_d", "theta_s", "n_branches"}
+        What the second panel's capacity is drawn against; ``n_branches`` for an answer with a size.
     units : Units
         Millivolts of a weight.
     figure : Figure, optional
@@ -76,7 +76,7 @@ def neuron_at_capacity(
     >>> figure.get_suptitle()
     '$\\alpha_c$ = about 2.2 (replica symmetric, as in the paper: 4.95)'
     """
-    choice("axis", axis, ("theta_d", "theta_s"))
+    choice("axis", axis, ("theta_d", "theta_s", "n_branches"))
     with drawing(2.9, 3.1, figure) as figure:
         dendrite, capacity, weights = figure.subplots(1, 3)
         _draw_dendrite(dendrite, answer, units)
@@ -157,11 +157,16 @@ def _draw_capacity(axes: Any, answer: Capacity, curve: Mapping[str, Curve], axis
     for name in broken:
         axes.plot(*curve[name], color=colour, ls=ONE_STEP["ls"], lw=1.8, label=name)
     at = (spec.populations or spec.tree)[0]
-    place = spec.theta_s if axis == "theta_s" else getattr(at, "theta_d", getattr(at, "theta", None))
+    places = {
+        "theta_s": spec.theta_s,
+        "theta_d": getattr(at, "theta_d", getattr(at, "theta", None)),
+        "n_branches": getattr(answer.neuron, "n_branches", None),
+    }
+    place = places[axis]
     size = answer.error if math.isfinite(answer.error) else None
     label = "this neuron, " + ("quick estimate" if answer.accuracy == "fast" else "best estimate")
     axes.errorbar([place], [answer.alpha_c], yerr=size, fmt="o", color=colour, mec="0.1", ms=6, capsize=3, label=label)
-    if axis == "theta_d":
+    if axis != "theta_s":
         axes.set_xscale("log")
     axes.set(yscale="log", xlabel=AXIS_LABELS[axis], ylabel=r"capacity $\alpha_c = P_c / N$")
     low, high = axes.get_ylim()

@@ -5,7 +5,9 @@ const el = (id) => document.getElementById(id)
 const all = (selector) => [...document.querySelectorAll(selector)]
 const POLL = 200 // ms between two looks at a run
 const PATIENCE = 15000 // ms after which a reply counts as lost
-const IDLE = 250 // ms of rest before slower things are asked for
+const IDLE = 250 // ms of rest before the best estimate is asked for
+const AGAIN = 600 // ms between two looks at how far it is
+const MARKS = {good: "✓", caution: "!", bad: "✗"}
 
 export function render({model}) {
   let serial = 0
@@ -14,8 +16,10 @@ export function render({model}) {
   let changes = {}
   const queue = []
   let query = ""
-  let draft = false
+  let link = ""
   let resting = null
+  let millivolts = {}
+  let spoken = ""
   let polling = null
   let running = false
   const open = () => (el("training").hidden ? "explore" : "train")
@@ -63,54 +67,160 @@ export function render({model}) {
   }
 
   function show(data) {
-    note("problem", data.problem)
-    note("said", data.said)
-    if (data.settings) settings(data.settings)
-    if (data.numbers) {
-      draft = data.draft
-      for (const [name, text] of Object.entries(data.numbers)) el(name).textContent = text
-      note("no-solution", data.no_solution)
+    if (data.problem || data.said !== undefined) { // else it is a look at what is computed: messages stay
+      note("problem", data.problem)
+      note("said", data.said)
     }
+    if (data.settings) settings(data)
+    if (data.numbers) numbers(data)
+    else if (data.pending) waitingFor(data.pending)
     if (data.query !== undefined && data.query !== query) {
       query = data.query
-      for (const link of all("[data-export]")) {
-        link.href = `export/${link.dataset.export}?${query}`
-        link.download = link.dataset.export
+      for (const anchor of all("[data-export]")) {
+        anchor.href = `export/${anchor.dataset.export}?${query}`
+        anchor.download = anchor.dataset.export
       }
-      clearTimeout(resting)
-      resting = setTimeout(rested, IDLE)
+    }
+    if (data.link !== undefined && data.link !== link) {
+      link = data.link
+      rest(IDLE)
+    } else if (data.pending) {
+      rest(AGAIN)
     }
     if (data.run) run(data.run)
   }
 
-  function settings(values) {
+  function numbers(data) {
+    for (const [name, text] of Object.entries(data.numbers)) if (el(name)) el(name).textContent = text
+    note("no-solution", data.no_solution)
+    note("branches", data.branches)
+    note("remark", data.answer?.remark)
+    const lights = data.answer?.lights ?? []
+    el("lights").replaceChildren(...lights.map((one) => {
+      const item = made("li", one.light, `${MARKS[one.light]} ${one.name}`)
+      item.title = `${one.light}: ${one.words}`
+      item.append(made("span", "unseen", `: ${one.light}, ${one.words}`))
+      return item
+    }))
+    const strained = lights.filter((one) => one.light !== "good")
+    el("trust").replaceChildren(...strained.map((one) => made("li", one.light, `${one.name}: ${one.words}`)))
+    ladder(data.answer)
+    waitingFor(data.pending ?? (data.answer?.accuracy === "fast" ? {share: 0, words: ""} : null))
+    document.body.dataset.accuracy = data.pending ? "pending" : data.answer?.accuracy ?? "none"
+    el("figure-dendrite").setAttribute("aria-label", data.described.dendrite)
+    el(`capacity-${data.settings.axis}`).setAttribute("aria-label", data.described.capacity)
+    el("figure-weights").setAttribute("aria-label", data.described.weights)
+    compared(data.compared, data.neuron)
+    // Heard at rest, not at every step of a slider.
+    const words = data.answer && data.answer.accuracy === "best" ? data.answer.in_words : ""
+    if (words && words !== spoken) el("spoken").textContent = spoken = words
+  }
+
+  function waitingFor(pending) {
+    el("pending").hidden = !pending
+    if (!pending) return
+    el("pending").firstElementChild.value = pending.share
+    el("pending").lastElementChild.textContent = pending.words
+      ? `the best estimate is on its way: ${Math.round(100 * pending.share)} %, ${pending.words}`
+      : "a quick look with equal branches; rest for the best estimate"
+  }
+
+  function made(tag, kind, text) {
+    const element = document.createElement(tag)
+    element.className = kind
+    element.textContent = text
+    return element
+  }
+
+  function ladder(answer) {
+    const steps = answer?.ladder ?? []
+    const most = Math.max(...steps.map((step) => step.value), 0)
+    el("ladder").replaceChildren(...steps.map((step) => {
+      const item = made("li", step.best ? "best" : "", "")
+      item.title = step.assumes
+      const bar = made("span", "bar", "")
+      bar.style.width = `${(100 * step.value) / most}%`
+      const value = step.best ? el("capacity").textContent : Number(step.value.toPrecision(3))
+      const name = step.name === "replica symmetric" ? "replica symmetric (paper)" : step.name
+      item.append(made("span", "", step.best ? `${name}, the best` : name), bar, made("span", "value", `${value}`))
+      item.append(made("span", "unseen", `, assumes ${step.assumes}`))
+      return item
+    }))
+  }
+
+  function compared(rows, active) {
+    el("compared").hidden = !rows
+    for (const [name, row] of Object.entries(rows ?? {})) {
+      const cells = el(`compared-${name}`).querySelectorAll("td")
+      for (const [place, key] of ["capacity", "patterns", "silent"].entries()) cells[place].textContent = row[key]
+      el(`compared-${name}`).classList.toggle("chosen", name === active)
+    }
+  }
+
+  function settings(data) {
+    const values = data.settings
+    millivolts = data.millivolts
+    for (const [name, [low, high]] of Object.entries(data.reach)) limit(name, low, high)
     for (const [name, value] of Object.entries(values)) {
       if (name in changes) continue // the user is ahead of the server
       const range = el(`${name}-range`)
       if (range) {
         if (document.activeElement !== range) range.value = position(range, value)
-        range.setAttribute("aria-valuetext", value)
         const number = el(`${name}-number`)
         if (document.activeElement !== number || Number(number.value) !== value) number.value = shown(value)
+        const inMv = el(`${name}-mv`)
+        const mv = inMv ? Number((value * millivolts[name]).toPrecision(4)) : null
+        if (inMv && document.activeElement !== inMv) inMv.value = mv
+        range.setAttribute("aria-valuetext", inMv ? `${shown(value)}, ${mv} millivolts at the soma` : shown(value))
       }
       const choice = document.querySelector(`[data-choice="${name}"]`)
       if (choice) choice.value = value
+      const plot = name === "axis" ? all("[id^=capacity-]") : []
+      for (const one of plot) one.hidden = one.id !== `capacity-${value}`
     }
-    const curve = document.querySelector('#nonlinearity option[value="tabulated"]')
-    curve.disabled = values.curve === 0
-    for (const name of ["x_min", "gamma"]) {
-      document.querySelector(`[data-row="${name}"]`).classList.toggle("unused", values.nonlinearity !== "polsky")
+    for (const option of all("#nonlinearity option, #nonlinearity_2 option")) {
+      if (["smooth", "fitted", "tabulated"].includes(option.value)) option.disabled = values.curve === 0
     }
-    el("capacity-theta_d").hidden = values.axis !== "theta_d"
-    el("capacity-theta_s").hidden = values.axis !== "theta_s"
+    for (const [suffix, kind] of [["", values.nonlinearity], ["_2", values.nonlinearity_2]]) {
+      for (const name of ["x_min", "gamma"]) {
+        document.querySelector(`[data-row="${name}${suffix}"]`).classList.toggle("unused", kind !== "polsky")
+      }
+    }
+    const two = values.populations === "2"
+    el("kind-basal").textContent = two ? "Basal" : "All branches"
+    el("kind-apical").textContent = two ? "Apical" : "+ Apical"
+    if (!two) kind("basal")
+    const both = data.neurons.length > 1
+    for (const name of ["a", "b"]) el(`neuron-${name}`).setAttribute("aria-pressed", data.neuron === name)
+    el("neuron-b").textContent = both ? "B" : "+ B"
+    el("alone").hidden = !both
+  }
+
+  // What g can reach ends the slider, so that it cannot leave the reach of the neuron.
+  function limit(name, low, high) {
+    const range = el(`${name}-range`), number = el(`${name}-number`)
+    if (Number(range.min) !== low || Number(range.max) !== high) {
+      range.min = range.dataset.low = number.min = low
+      range.max = range.dataset.high = number.max = high
+      number.title = `${shown(low)} to ${shown(high)}, what the branches can put out`
+    }
+  }
+
+  function rest(after) {
+    clearTimeout(resting)
+    resting = setTimeout(rested, after)
   }
 
   function rested() {
-    history.replaceState(null, "", `?${query}${location.hash}`)
-    if (draft) send({kind: "refine"})
-    validity()
-    for (const details of all("details[data-script][open]")) script(details)
+    if (document.hidden) return // asked again when somebody looks
+    if (Object.keys(changes).length || waiting) return rest(AGAIN)
+    history.replaceState(null, "", `?${link}${location.hash}`)
+    send({kind: "rest"})
+    for (const details of all("details[data-script][open]")) {
+      if (details.dataset.shown !== query) script(details)
+    }
   }
+  document.addEventListener("visibilitychange", () => { if (!document.hidden) rest(IDLE) })
 
   async function ask(path) {
     const asked = query
@@ -118,25 +228,15 @@ export function render({model}) {
     return asked === query ? answer : null
   }
 
-  async function validity() {
-    const answer = await ask("validity").catch(() => null)
-    if (answer === null || !answer.ok) return
-    const sentences = await answer.json()
-    el("validity").replaceChildren(...sentences.map((sentence) => {
-      const item = document.createElement("li")
-      item.className = sentence.kind
-      item.textContent = sentence.text
-      return item
-    }))
-  }
-
   async function script(details) {
     const answer = await ask(`export/${details.dataset.script}`).catch(() => null)
-    if (answer !== null) details.querySelector("code").textContent = await answer.text()
+    if (answer === null) return
+    details.querySelector("code").textContent = await answer.text()
+    details.dataset.shown = query
   }
 
   function run(state) {
-    for (const name of ["epoch", "errors", "silent", "silent_theory", "alpha_c"]) el(`run-${name}`).textContent = state[name]
+    for (const name of ["epoch", "errors", "silent", "silent_theory", "capacity", "paper"]) el(`run-${name}`).textContent = state[name]
     const words = {idle: "not started", running: "running", paused: "paused", ended: state.text}
     const failed = state.state === "ended" && state.text.length > 40
     el("run-text").textContent = failed ? "failed" : words[state.state]
@@ -188,6 +288,14 @@ export function render({model}) {
       }
     })
   }
+  for (const number of all("[data-mv]")) {
+    number.addEventListener("change", () => {
+      const name = number.dataset.mv
+      const value = Number(number.value) / millivolts[name]
+      if (number.value.trim() === "" || !Number.isFinite(value)) note("problem", `${name}: a number of millivolts is needed`)
+      else change(name, value)
+    })
+  }
   for (const choice of all("[data-choice]")) {
     choice.addEventListener("change", () => change(choice.dataset.choice, choice.value))
   }
@@ -195,19 +303,45 @@ export function render({model}) {
     button.addEventListener("click", () => send({kind: "preset", name: button.dataset.preset}))
   }
 
-  // --- upload -------------------------------------------------------------------------------------------------------
-  el("file").addEventListener("change", async () => {
-    const [file] = el("file").files
-    if (!file) return
-    if (file.size > Number(el("file").dataset.largest)) {
-      note("problem", `${file.name} has ${file.size} bytes; at most ${el("file").dataset.largest} are allowed`)
-    } else {
-      const bytes = new Uint8Array(await file.arrayBuffer())
-      const content = btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""))
-      send({kind: "upload", name: file.name, content, in_mv: el("in-mv").checked})
+  el("count").addEventListener("click", () => send({kind: "count"}))
+  for (const name of ["a", "b"]) {
+    el(`neuron-${name}`).addEventListener("click", () => send({kind: "compare", neuron: name}))
+  }
+  el("alone").addEventListener("click", () => send({kind: "compare", neuron: "a", alone: true}))
+
+  // --- kinds of branches --------------------------------------------------------------------------------------------
+  function kind(wanted) {
+    for (const name of ["basal", "apical"]) {
+      el(`kind-${name}`).setAttribute("aria-selected", name === wanted)
+      el(name).hidden = name !== wanted
     }
-    el("file").value = "" // the same file again, mended, is a change too
+  }
+  el("kind-basal").addEventListener("click", () => kind("basal"))
+  el("kind-apical").addEventListener("click", () => {
+    change("populations", "2")
+    kind("apical")
   })
+  el("no-apical").addEventListener("click", () => {
+    change("populations", "1")
+    kind("basal")
+  })
+
+  // --- upload -------------------------------------------------------------------------------------------------------
+  for (const input of all("input[type=file]")) {
+    input.addEventListener("change", async () => {
+      const [file] = input.files
+      if (!file) return
+      if (file.size > Number(input.dataset.largest)) {
+        note("problem", `${file.name} has ${file.size} bytes; at most ${input.dataset.largest} are allowed`)
+      } else {
+        const bytes = new Uint8Array(await file.arrayBuffer())
+        const content = btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""))
+        const tested = el("n-tested").value.trim() === "" ? null : Number(el("n-tested").value)
+        send({kind: "upload", holds: input.dataset.holds, name: file.name, content, n_tested: tested})
+      }
+      input.value = "" // the same file again, mended, is a change too
+    })
+  }
 
   // --- tabs, theme, copying -----------------------------------------------------------------------------------------
   const tabs = {explore: ["tab-explore", "figures"], train: ["tab-train", "training"]}
@@ -247,6 +381,12 @@ export function render({model}) {
     send({kind: "theme"})
   })
 
+  el("explain").addEventListener("click", () => {
+    const wanted = el("explain").getAttribute("aria-pressed") !== "true"
+    el("explain").setAttribute("aria-pressed", wanted)
+    document.documentElement.toggleAttribute("data-explain", wanted)
+  })
+
   async function copy(button, text) {
     const label = button.textContent
     try {
@@ -257,7 +397,7 @@ export function render({model}) {
     }
     setTimeout(() => { button.textContent = label }, 1500)
   }
-  el("copy-link").addEventListener("click", () => copy(el("copy-link"), `${location.origin}${location.pathname}?${query}`))
+  el("copy-link").addEventListener("click", () => copy(el("copy-link"), `${location.origin}${location.pathname}?${link}`))
   for (const details of all("details[data-script]")) {
     details.addEventListener("toggle", () => { if (details.open) script(details) })
     const button = details.querySelector(".copy-script")

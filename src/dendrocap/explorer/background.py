@@ -1,0 +1,250 @@
+"""Answers that take long, computed in a process of their own so that sliders never wait for them.
+
+A best estimate takes some ten seconds. Pages ask for it again and again while they show its neuron; a question that no
+page asks any more is dropped, also in the middle of its computation. One process answers all pages in turn.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from multiprocessing.connection import Connection
+from typing import Any, NamedTuple
+
+from dendrocap.errors import DendrocapError
+from dendrocap.explorer.views import Along, along
+from dendrocap.model import DendriticNeuron, TaskSpec
+from dendrocap.theory import capacity
+
+__all__ = ["Best", "Desk", "Question", "Status", "answer_to"]
+
+MOST_ANSWERS = 512  # kept
+PATIENCE = 5.0  # seconds after which a question that nobody repeats is dropped
+GLANCE = 0.2  # seconds between two looks at whether it was
+CANCEL = "cancel"
+
+
+class Best(NamedTuple):
+    """A question: the best estimate of what this neuron can store."""
+
+    cell: DendriticNeuron
+    task: TaskSpec
+
+
+Question = Best | Along
+Tell = Callable[[float, str], object]
+
+
+@dataclass(frozen=True)
+class Status:
+    """How far an answer is.
+
+    Attributes
+    ----------
+    answer : Capacity, or pair of arrays, or None
+        The best estimate or the curve, once it is there.
+    share, words : float, str
+        How much of the work is done, and what is being done.
+    problem : str
+        Why there is no answer, if there is none.
+    """
+
+    answer: Any = None
+    share: float = 0.0
+    words: str = "waiting"
+    problem: str = ""
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing more will come."""
+        return self.answer is not None or bool(self.problem)
+
+
+class Desk:
+    """Where questions are asked whose answers take long.
+
+    Parameters
+    ----------
+    compute : callable
+        Answers a question; called in the other process with the question and a callback for its progress.
+
+    Examples
+    --------
+    >>> from dendrocap import Linear, NeuronSpec
+    >>> desk = Desk()
+    >>> question = Best(DendriticNeuron(NeuronSpec(Linear(), 0.5, 0.5), 100, 10), TaskSpec())
+    >>> print(desk.wait(question).answer.answer)
+    1 pattern per synapse
+    >>> desk.close()
+    """
+
+    def __init__(self, compute: Callable[[Question, Tell], object] | None = None) -> None:
+        self._compute = compute or answer_to
+        self._lock = threading.Condition()
+        self._status: OrderedDict[Question, Status] = OrderedDict()
+        self._asked: dict[Question, float] = {}
+        self._thread: threading.Thread | None = None
+        self._closed = False
+
+    def ask(self, question: Question) -> Status:
+        """How far the answer is; to be asked again within seconds until it is there."""
+        with self._lock:
+            status = self._status.setdefault(question, Status())
+            self._status.move_to_end(question)
+            if not status.done:
+                self._asked[question] = time.monotonic()
+                if self._thread is None or not self._thread.is_alive():
+                    self._thread = threading.Thread(target=self._work, name="best estimates", daemon=True)
+                    self._thread.start()
+                self._lock.notify_all()
+            return status
+
+    def known(self, question: Question) -> Status:
+        """The answer if it is there already; nothing is asked."""
+        with self._lock:
+            return self._status.get(question, Status())
+
+    def wait(self, question: Question) -> Status:
+        """The status with the answer, or with the reason why there is none."""
+        while not (status := self.ask(question)).done:
+            with self._lock:
+                self._lock.wait(GLANCE)
+        return status
+
+    def close(self) -> None:
+        """End the process and forget what was not answered."""
+        with self._lock:
+            self._closed = True
+            self._lock.notify_all()
+        if self._thread is not None:
+            self._thread.join(10.0)
+
+    def _work(self) -> None:
+        """Answer one question after the other, in a process that is started for the first and kept."""
+        worker: _Worker | None = None
+        while (question := self._next()) is not None:
+            if worker is None or not worker.alive:
+                worker = _Worker(self._compute)
+            try:
+                self._answer(worker, question)
+            except (EOFError, OSError):  # the process died
+                self._set(
+                    question,
+                    Status(problem="the process that computes best estimates died; move a slider to try again"),
+                )
+                worker.end()
+        if worker is not None:
+            worker.end()
+
+    def _next(self) -> Question | None:
+        """The question that has waited longest among those that somebody still asks; None at the end."""
+        with self._lock:
+            while not self._closed:
+                self._forget()
+                if self._asked:
+                    return next(iter(self._asked))
+                self._lock.wait()
+            return None
+
+    def _forget(self) -> None:
+        """Drop what nobody asks for any more, and the oldest of too many answers."""
+        now = time.monotonic()
+        for question in [one for one, at in self._asked.items() if now - at > PATIENCE]:
+            del self._asked[question]
+            self._status.pop(question, None)
+        while len(self._status) > MOST_ANSWERS:
+            self._status.popitem(last=False)
+
+    def _answer(self, worker: _Worker, question: Question) -> None:
+        worker.connection.send(question)
+        cancelled = False
+        while True:
+            if worker.connection.poll(GLANCE):
+                status: Status | None = worker.connection.recv()
+                if status is None:  # it has noticed that it was cancelled
+                    return
+                self._set(question, status)
+                if status.done:
+                    return
+            elif not worker.alive:
+                raise EOFError
+            with self._lock:
+                self._forget()
+                wanted = question in self._asked and not self._closed
+            if not wanted and not cancelled:
+                worker.connection.send(CANCEL)
+                cancelled = True
+            if self._closed:
+                return
+
+    def _set(self, question: Question, status: Status) -> None:
+        with self._lock:
+            if question in self._asked:
+                self._status[question] = status
+                if status.done:
+                    del self._asked[question]
+            self._lock.notify_all()
+
+
+class _Worker:
+    """The process and the line to it."""
+
+    def __init__(self, compute: Callable[[Question, Tell], object]) -> None:
+        context = multiprocessing.get_context("spawn")  # the server has threads, which a fork would break
+        self.connection, theirs = context.Pipe()
+        self._process = context.Process(target=_serve, args=(theirs, compute), name="best estimates", daemon=True)
+        self._process.start()
+        theirs.close()
+
+    @property
+    def alive(self) -> bool:
+        return self._process.is_alive()
+
+    def end(self) -> None:
+        self.connection.close()
+        self._process.terminate()
+        self._process.join(5.0)
+
+
+class _Cancelled(Exception):
+    """Nobody asks any more."""
+
+
+def _serve(connection: Connection, compute: Callable[[Question, Tell], object]) -> None:
+    """Answer questions until the other side hangs up."""
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which ends this process
+    with suppress(OSError, AttributeError):
+        os.nice(5)  # the page's own events come first
+
+    def tell(share: float, words: str) -> None:
+        if connection.poll():
+            connection.recv()
+            raise _Cancelled
+        connection.send(Status(share=share, words=words))
+
+    with suppress(EOFError, OSError):
+        while True:
+            question = connection.recv()
+            if isinstance(question, str):  # it came when the answer was already on its way
+                continue
+            try:
+                connection.send(Status(answer=compute(question, tell), share=1.0, words="done"))
+            except _Cancelled:
+                connection.send(None)
+            except DendrocapError as error:
+                connection.send(replace(Status(), problem=str(error)))
+
+
+def answer_to(question: Question, tell: Tell) -> object:
+    """What the desk computes: a best estimate, or a curve with broken symmetry."""
+    if isinstance(question, Along):
+        return along(question, tell)
+    return capacity(question.cell, question.task, callback=tell)
