@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import logging
+import math
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -187,8 +188,13 @@ def validity_footer(figure: Figure, validities: Sequence[Mapping[str, Flag]]) ->
         where = f" at {count} of {len(validities)} points" if count < len(validities) else ""
         label = f"{name}: {flag.light}{where}".replace("theta_s", r"$\theta_s$")
         marks.append(Line2D([], [], marker=shape, color=colour, ls="none", ms=5.0, label=label))
-    widest = 0.18 + LETTER * max(len(str(mark.get_label())) for mark in marks)
-    columns = max(1, min(len(marks), int(figure.get_figwidth() / widest)))
+    sizes = [0.22 + LETTER * len(str(mark.get_label())) for mark in marks]
+
+    def width(columns: int) -> float:  # a legend is filled column by column
+        rows = math.ceil(len(sizes) / columns)
+        return sum(max(sizes[at : at + rows]) for at in range(0, len(sizes), rows))
+
+    columns = next((n for n in range(len(marks), 1, -1) if width(n) <= figure.get_figwidth()), 1)
     legend = figure.legend(
         handles=marks, loc="outside lower left", ncols=columns, fontsize=6.5, handletextpad=0.1, columnspacing=1.2
     )
