@@ -96,7 +96,7 @@ def error_curve():
 SWEEP = dc.Sweep("capacity", grid={"theta_d": np.linspace(0.1, 1.0, 50)}, parameters={"nonlinearity": "relu"}, seeds=99)
 COUNTS = experiments.Counts(cells=4950, done=4000, failed=1)
 RECORD = experiments.Record("k", "capacity", {"theta_d": 0.5}, 3, "done", {"alpha_c": 1.25, "history": [1.0] * 999},
-                            "", "", 0.25, "host", "0.1.0", "2026-01-01")  # fmt: skip
+                            "", "", 0.25, "host", experiments.Environment("0.1.0"), "2026-01-01")  # fmt: skip
 CLAIM = reproduction.paper_claims()[0]
 GROUP = fitting.BranchGroup("basal", 20, 2400.0, 2400, dc.Polsky(), 0.05, None)
 
@@ -155,6 +155,9 @@ EXAMPLES = [
     (a_curve, "x_min=0.33, gamma=15, scale=15"),
     (lambda: SWEEP, "grid={theta_d: <50>}, seeds=<99>"),
     (lambda: COUNTS, "cells=4950, done=4000"),
+    (lambda: experiments.Environment("0.1.0", "2.4.6"), "dendrocap='0.1.0', numpy='2.4.6'"),
+    (lambda: experiments.Search("alpha", "solved", 0.5, 0.1, 2.0, 0.1), "axis='alpha', metric='solved', level=0.5"),
+    (lambda: experiments.Crossing({"theta_d": 0.1}, 0.93, 0.9, 0.95, 27), "value=0.93, low=0.9, high=0.95"),
     (lambda: experiments.SweepReport(SWEEP, COUNTS, 17, 2.5, False), "Counts(cells=4950, done=4000, failed=1), ran=17"),
     (lambda: experiments.Progress(10, 4, 1, 2, 3, 1.5), "done=4"),
     (lambda: RECORD, "status='done', metrics={alpha_c: 1.25"),

@@ -237,7 +237,7 @@ def test_a_store_with_other_texts_in_it_is_corrupt_data(tmp_path, table):
     with sqlite3.connect(path) as database:
         database.execute(f"UPDATE {table} SET {column} = '{{'")
     database.close()
-    with Store(path) as store, pytest.raises(CorruptData, match=r"results\.db is not a sound store"):
+    with Store(path) as store, pytest.raises(CorruptData, match=r"results\.db: .*damaged.*salvage"):
         store.records()
 
 

@@ -27,7 +27,8 @@ MAY_IMPORT = {
     # Fits invert the theory and know nothing of data sets or sweeps; experiments bring both together.
     "fitting": MODEL | {"theory"},
     "experiments": SCIENCE,
-    "estimator": MODEL | {"encoding", "learning"},
+    # It draws its own branches; figures take its tables and know nothing of it.
+    "estimator": MODEL | {"encoding", "learning", "figures"},
     "figures": SCIENCE,
     # The public names of figures.
     "plot": {"figures"},
@@ -40,8 +41,8 @@ MAY_IMPORT = {
 FOR_ALL = {"display", "files", "numerics"}
 ONLY_IN = {
     "numba": ("_compiled.py", "_kernels.py", "learning/_simd.py"),
-    "dask": ("experiments/executors.py",),
-    "distributed": ("experiments/executors.py",),
+    "dask": ("experiments/dask_executor.py",),
+    "distributed": ("experiments/dask_executor.py", "experiments/dask_dealing.py", "experiments/dask_worker.py"),
     "matplotlib": ("figures/", "reproduction/"),
     "typer": ("cli/",),
     "panel": ("explorer/",),

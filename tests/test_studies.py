@@ -8,12 +8,14 @@ from numpy.testing import assert_allclose
 from dendrocap.theory.finite import best_split
 from studies import branches_of_solutions as solutions
 from studies import capacity_of_a_real_neuron as real_neuron
+from studies import classifiers
 from studies import free_entropy_of_unequal_branches as entropy
 from studies import how_many_branches as branches
 from studies.tables import ROOT, append, fill, loads_reached, stored
 
 RESULTS = ROOT / "docs" / "results" / "real_neuron.md"
 BRANCHES = ROOT / "docs" / "theory" / "how_many_branches.md"
+CLASSIFIERS = ROOT / "docs" / "results" / "classifiers.md"
 
 
 def numbers(row):
@@ -37,6 +39,35 @@ def test_pages_hold_the_stored_tables(name):
     assert len(lines) > 5
     text = page.read_text(encoding="utf-8").splitlines()
     assert not [line for line in lines if line not in text]
+
+
+@pytest.mark.parametrize("name", [*classifiers.DATA, "neurons", "wirings"])
+def test_the_page_of_classifiers_holds_the_stored_tables(name):
+    rows = stored(classifiers.TABLE)
+    if name == "neurons":
+        lines = classifiers.neurons_table(stored(classifiers.NEURONS))
+    elif name == "wirings":
+        lines = classifiers.wirings_table(stored(classifiers.WIRED))
+    else:
+        lines = classifiers.table(rows, name)
+        seeds = {(row["classifier"], row["seed"]) for row in rows if row["data"] == name}
+        assert len(seeds) == classifiers.DATA[name][0] * len(classifiers.models(0))
+    pages = [CLASSIFIERS, ROOT / "docs" / "compare.md"] if name == "mnist" else [CLASSIFIERS]
+    for page in pages:
+        text = page.read_text(encoding="utf-8")
+        assert "\n".join(lines) in text
+
+
+def test_a_comparison_of_classifiers_on_a_tiny_setting(tmp_path, monkeypatch, capsys):
+    few = {name: classifiers.models(0)[name] for name in ("Dendritic", "positive LogisticRegression", "kNN")}
+    monkeypatch.setattr(classifiers, "models", lambda seed: few)
+    monkeypatch.setitem(classifiers.DATA, "wine", (1, "wine"))
+    classifiers.compute(["wine"], tmp_path / "t.csv")
+    rows = stored(tmp_path / "t.csv")
+    classifiers.compute(["wine"], tmp_path / "t.csv")  # nothing is missing any more
+    assert stored(tmp_path / "t.csv") == rows
+    assert [float(row["error"]) < 0.15 for row in rows] == [True] * 3
+    assert len(classifiers.table(rows, "wine")) == 2 + 3
 
 
 def test_best_estimates_lie_between_learning_and_the_bounds_they_must_keep():

@@ -4,6 +4,7 @@ Plots with one pair of axes draw into ``ax``, those with several panels into ``f
 loaded when the first is drawn.
 """
 
+from dendrocap.figures.branch_plots import branch_weights, receptive_fields
 from dendrocap.figures.capacity_plots import breaking, curves, solvers
 from dendrocap.figures.cell_plots import cell
 from dendrocap.figures.learning_plots import averages, error_curve, generalisation, perturbations, robustness, training
@@ -14,6 +15,7 @@ from dendrocap.figures.weight_plots import solver_weights, weight_fit
 
 __all__ = [
     "averages",
+    "branch_weights",
     "breaking",
     "cell",
     "curves",
@@ -23,6 +25,7 @@ __all__ = [
     "nonlinearity",
     "nonlinearity_fit",
     "perturbations",
+    "receptive_fields",
     "robustness",
     "save",
     "solver_weights",

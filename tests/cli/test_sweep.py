@@ -2,13 +2,22 @@
 
 import csv
 import json
+import re
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
-from dendrocap.cli import app
+from dendrocap.cli import app, workers
+from dendrocap.cli.sweep import _command
 from dendrocap.cli.workers import described
-from dendrocap.experiments import Progress, Store
+from dendrocap.experiments import Environment, Progress, Store, Sweep, run_sweep
+from dendrocap.experiments.jobs import job_named
+from dendrocap.experiments.store import decoded
+from dendrocap.experiments.sweep import canonical
 
 runner = CliRunner()
 
@@ -49,7 +58,10 @@ def test_run_status_export_and_plot(here):
     assert (row["name"], row["job"], row["cells"], row["done"], row["missing"]) == ("theory", "capacity", 4, 4, 0)
     assert "4 cells run" in outcome.stderr
     assert "0 cells run" in run("run", "theory.toml", "--workers", 1).stderr
-    assert json.loads(run("status", "--json").stdout) == [row]
+    (told,) = json.loads(run("status", "--json").stdout)
+    assert list(told.pop("versions").values()) == [4]
+    assert told == row
+    assert "4 cells with dendrocap " in run("status").stderr
     assert "capacity" in run("status").stdout
     outcome = run("export", "out.csv")
     assert (outcome.stdout, outcome.exit_code) == ("", 0)
@@ -62,7 +74,10 @@ def test_run_status_export_and_plot(here):
     assert [point["alpha_c"] for point in json.loads(outcome.stdout)] == [
         float(line["alpha_c"]) for line in sorted(exported, key=lambda line: float(line["kappa"]))
     ]
-    assert run("plot", "out.svg", "--x", "theta_d", "--y", "alpha_c", "--at", "kappa=0.1").exit_code == 0
+    drawn = run("plot", "out.svg", "--x", "theta_d", "--y", "alpha_c", "--at", "kappa=0.1")
+    assert drawn.exit_code == 0
+    assert "replica symmetric" in drawn.stdout
+    assert "replica symmetric" in (here / "out.svg").read_text()
 
 
 def test_a_job_beside_the_file_and_failed_cells(here):
@@ -72,7 +87,11 @@ def test_a_job_beside_the_file_and_failed_cells(here):
     assert outcome.exit_code == 1
     assert "2 cells failed" in outcome.stderr
     failed = json.loads(run("status", "--store", "own.db", "--failed", "--json").stdout)
-    assert failed == [{"number": 3, "seed": seed, "reason": "ValueError: three"} for seed in (0, 1)]
+    assert [(group["cells"], group["reason"]) for group in failed] == [(2, "ValueError: three")]
+    told = run("status", "--store", "own.db", "--traceback", failed[0]["first"])
+    assert "'number': 3" in told.stdout
+    assert "own_jobs_of_a_test.py" in told.stdout
+    assert run("status", "--store", "own.db", "--traceback", "zzz").exit_code == 2
     (here / "own_jobs_of_a_test.py").write_text(OWN.replace("number == 3", "number == 4"))
     outcome = run("run", here / "own.toml", "--store", "own.db", "--workers", 2)
     assert (outcome.exit_code, "0 cells run" in outcome.stderr) == (1, True)
@@ -90,6 +109,15 @@ def test_a_job_beside_the_file_and_failed_cells(here):
         (["run", "unknown.toml"], 2, "theta_x is not a parameter of the job capacity"),
         (["run", "theory.toml", "--workers", "0"], 2, "workers = 0"),
         (["run", "theory.toml", "--dask", "host"], 2, "tcp://host:8786"),
+        (["run", "theory.toml", "--dask", "foo://host:1"], 2, "'foo'"),
+        (["run", "theory.toml", "--dask", "local", "--scheduler-file", "s.json"], 2, "exclude each other"),
+        (["run", "theory.toml", "--wait-workers", "3"], 2, "--dask or --scheduler-file only"),
+        (["run", "theory.toml", "--shard", "3/2"], 2, "shard = '3/2'"),
+        (["run", "theory.toml", "--timeout", "0"], 2, "timeout = 0"),
+        (["run", "theory.toml", "--max-failures", "some"], 2, "max_failures = 'some'"),
+        (["verify"], 1, "there is no store"),
+        (["salvage", "text.db", "-o", "new.db"], 2, "nothing in it could be read"),
+        (["merge", "none.db", "-o", "new.db"], 1, "there is no store"),
         (["run", "theory.toml", "--dask", "tcp://h:1", "--workers", "2"], 2, "local Dask cluster only"),
         (["run", "theory.toml", "--store", "no/results.db"], 1, "does not exist"),
         (["run", "theory.toml", "--store", "text.db"], 2, "not a SQLite database"),
@@ -122,4 +150,100 @@ def test_places_are_checked(here):
 
 def test_the_progress_line_tells_done_failed_running_and_rate():
     assert described(Progress(100, 10, 1, 0, 0, 0.0)) == "10 done, 1 failed, 0 running"
-    assert described(Progress(100, 30, 2, 4, ran=20, seconds=10.0)) == "30 done, 2 failed, 4 running, 2/s"
+    now = Progress(100, 30, 2, 4, ran=20, seconds=10.0)
+    assert described(now) == "30 done, 2 failed, 4 running, 2/s"
+    assert described(now, since=10.0) == "30 done, 2 failed, 4 running, 1/s, 0:01:08 left"
+
+
+def test_a_log_gets_a_line_now_and_then_also_while_nothing_happens(monkeypatch, capsys):
+    monkeypatch.setattr(workers, "FIRST_LINE", 0.05)
+    monkeypatch.setattr(workers, "HEARTBEAT", 0.05)
+    with workers.progress_bar("fig3") as tell:
+        tell(Progress(100, 30, 2, 4, ran=20, seconds=10.0))
+        seen = ""
+        while seen.count("\n") < 3:
+            time.sleep(0.01)
+            seen += capsys.readouterr().err
+    assert all(re.fullmatch(LINE, line) for line in seen.splitlines())
+    assert capsys.readouterr().out == ""
+
+
+LINE = r"fig3 32/100, 30 done, 2 failed, 4 running, [\d.]+/s, 0:00:3\d left"
+
+
+def test_short_sweeps_and_beginnings_say_nothing(capsys):
+    with workers.progress_bar("fig3") as tell:
+        tell(Progress(100, 30, 2, 4, ran=20, seconds=10.0))
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_cell_in_the_client_s_own_process_counts_as_running(tmp_path):
+    seen = []
+    sweep = Sweep("capacity", {"theta_d": [0.1, 0.2, 0.3]}, {"nonlinearity": "linear", "theta_s": 0.5})
+    run_sweep(sweep, tmp_path / "r.db", workers=1, callback=lambda now: seen.append(now.running))
+    assert seen == [0, 1, 1, 0]
+
+
+def test_failures_are_grouped_by_reason_whatever_their_numbers(here):
+    (here / "own_jobs_of_a_test.py").write_text(
+        "def picky(number):\n    raise (ValueError if number % 3 else TypeError)(f'{number / 7} is bad')\n"
+    )
+    (here / "own.toml").write_text("job = 'own_jobs_of_a_test:picky'\n[grid]\nnumber = {from=1, to=300, points=300}")
+    sys.modules.pop("own_jobs_of_a_test", None)
+    job_named.cache_clear()
+    assert run("run", "own.toml", "--workers", 1).exit_code == 1
+    groups = json.loads(run("status", "--failed", "--json").stdout)
+    assert [(group["cells"], group["reason"].split(":")[0]) for group in groups] == [
+        (200, "ValueError"),
+        (100, "TypeError"),
+    ]
+
+
+def test_the_command_to_go_on_is_the_one_that_was_given():
+    options = {"store": Path("r.db"), "dask": "tcp://h:1", "timeout": 2.5, "mixed": True, "shard": "", "workers": None}
+    assert _command("run", Path("a b.toml"), **options) == (
+        "dendrocap sweep run 'a b.toml' --store r.db --dask tcp://h:1 --timeout 2.5 --mixed"
+    )
+
+
+def test_an_adaptive_sweep_from_file_to_crossings(here):
+    (here / "relu.toml").write_text(
+        "job = 'capacity'\n[parameters]\nnonlinearity = 'relu'\n[grid]\ntheta_s = [0.5, 0.6]\n"
+        "theta_d = { find = 'alpha_c', level = 1.2, from = 0.1, to = 1.0, resolution = 0.02 }\n"
+    )
+    outcome = run("run", "relu.toml", "--workers", 1)
+    assert outcome.exit_code == 0, outcome.stderr
+    assert re.search(r"(\d+) cells in place of 92, \d.\d times fewer than the full grid", outcome.stderr)
+    rows = json.loads(run("crossings", "--json").stdout)
+    assert [row["theta_s"] for row in rows] == [0.5, 0.6]
+    assert all(row["between"] <= row["theta_d"] <= row["and"] for row in rows)
+    (status,) = json.loads(run("status", "--json").stdout)
+    assert (status["missing"], status["cells"]) == (0, sum(row["cells"] for row in rows))
+    assert run("run", "theory.toml", "--workers", 1).exit_code == 0
+    assert run("crossings").exit_code == 2  # of the last sweep, which searches nothing
+
+
+def test_jobs_are_listed_with_their_parameters(here):
+    assert {"train", "capacity"} <= {row["job"] for row in json.loads(run("jobs", "--json").stdout)}
+    rows = {row["parameter"]: row for row in json.loads(run("jobs", "train", "--json").stdout)}
+    assert (rows["alpha"]["type"], rows["alpha"]["default"]) == ("float", "needed")
+    assert rows["n_inputs"]["type"] == "int"
+    assert "seed" not in rows
+    assert run("jobs", "nothing").exit_code == 2
+
+
+def test_versions_that_changed_are_told_and_have_their_options(here):
+    (here / "small.toml").write_text(TOML.replace("[0.5, 0.25]", "[0.5]"))
+    assert run("run", "small.toml", "--workers", 1).exit_code == 0
+    older = canonical(replace(Environment.here(), numpy="1.0").plain)
+    with Store("results.db", write=True) as store:
+        for _, row in list(store.rows()):
+            values = decoded(row[:-1])
+            store.save_row((*values[:10], older, values[11]), replace=True)
+    outcome = run("run", "theory.toml", "--workers", 1)
+    assert (outcome.exit_code, "2 cells of this sweep that were run with numpy" in outcome.stderr) == (1, True)
+    assert run("run", "theory.toml", "--workers", 1, "--mixed").exit_code == 0
+    assert len(json.loads(run("status", "--json").stdout)[0]["versions"]) == 2
+    assert "4 cells run" not in run("run", "theory.toml", "--workers", 1).stderr
+    outcome = run("run", "theory.toml", "--workers", 1, "--rerun-older")
+    assert "2 cells run" in outcome.stderr

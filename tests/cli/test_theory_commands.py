@@ -42,13 +42,54 @@ def test_bad_ranges_name_the_option(text):
         values("--theta-d", text)
 
 
+def test_without_a_size_the_best_estimate_comes_first_and_the_paper_s_is_named():
+    outcome = run("capacity", "-g", "relu", "--theta-d", 1.0, "--json")
+    (row,) = json.loads(outcome.stdout)  # progress and messages are elsewhere
+    spec = NeuronSpec(ReLU(), 1.0, 0.5)
+    best, paper = capacity(spec), critical_capacity(spec)
+    assert (row["alpha_c"], row["error"]) == (best.alpha_c, best.error)
+    assert (row["silent_fraction"], row["silent_error"]) == (best.silent_fraction, best.silent_error)
+    assert (row["paper_alpha_c"], row["paper_silent_fraction"]) == (paper.alpha_c, paper.silent_fraction)
+    assert row["validity"]["branch size"]["light"] == "caution"
+    assert list(row).index("alpha_c") < list(row).index("paper_alpha_c")
+    table = run("capacity", "-g", "relu", "--theta-d", 1.0).stdout
+    shown = best.texts()
+    assert table.index(shown["capacity"]) < table.index(shown["silent"]) < table.index(shown["paper_capacity"])
+    assert "the paper's replica-symmetric estimate" in table
+    assert str(paper.alpha_c)[:6] not in table
+    assert max(map(len, table.splitlines()[:6])) <= 80
+
+
+def test_lights_that_are_not_good_are_words_each_once_with_how_many_points():
+    outcome = run("capacity", "-N", 100, "-K", "4,10,50", "--accuracy", "fast")
+    lines = outcome.stdout.splitlines()
+    (short,) = [line for line in lines if line.startswith("branch size: bad")]
+    assert (
+        short == "branch size: bad: 2 synapses per branch; corrections of order 1/n are not included (at 1 of 3 points)"
+    )
+    (few,) = [line for line in lines if line.startswith("number of branches")]
+    assert few.endswith("(at 3 of 3 points, for instance)")
+    assert not [line for line in lines if ": good" in line]
+
+
+def test_progress_of_long_points_goes_to_stderr(monkeypatch):
+    from dendrocap.cli import output
+
+    clock = iter(range(0, 10_000_000, 100))
+    monkeypatch.setattr(output.time, "monotonic", lambda: float(next(clock)))
+    outcome = run("capacity", "-g", "relu", "--theta-d", "1", "--json")
+    assert json.loads(outcome.stdout)[0]["alpha_c"] > 1.0
+    assert "solving" in outcome.stderr
+
+
 def test_json_has_inputs_results_and_non_linearity():
-    outcome = run("capacity", "--theta-d", "0.1,0.5", "-g", "polsky,relu", "--json")
+    outcome = run("capacity", "--theta-d", "0.1,0.5", "-g", "polsky,relu", "--rsb", 0, "--json")
     rows = json.loads(outcome.stdout)
     assert len(rows) == 4
     solution = critical_capacity(NeuronSpec(Polsky(), 0.5, 0.5))
     row = next(row for row in rows if row["nonlinearity"] == "polsky" and row["theta_d"] == 0.5)
-    for name in ("alpha_c", "silent_fraction", "B", "W_star", "Q", "M_bar", "mean_shift", "residual", "iterations"):
+    assert row["estimate"] == "replica symmetric"
+    for name in ("alpha_c", "silent_fraction", "W_bar", "Q", "M_bar", "mean_shift", "residual", "iterations"):
         assert row[name] == getattr(solution, name)
     assert row["f_in"] == 0.5
     assert row["gamma"] == 15.0
@@ -57,24 +98,26 @@ def test_json_has_inputs_results_and_non_linearity():
 
 
 def test_csv_holds_the_same_numbers():
-    arguments = ["capacity", "--theta-s", "0.2:0.8:3"]
+    arguments = ["capacity", "--theta-s", "0.2:0.8:3", "--accuracy", "fast"]
     rows = list(csv.DictReader(io.StringIO(run(*arguments, "--csv").stdout)))
     expected = json.loads(run(*arguments, "--json").stdout)
     assert [float(row["alpha_c"]) for row in rows] == [row["alpha_c"] for row in expected]
 
 
 def test_some_failures_are_null_with_a_reason_and_a_message():
-    outcome = run("capacity", "--theta-s", "0.5,2", "--json")
+    outcome = run("capacity", "--theta-s", "0.5,2", "--accuracy", "fast", "--json")
     rows = json.loads(outcome.stdout)
     assert outcome.exit_code == 0
     assert rows[1]["alpha_c"] is None
     assert "strictly between" in rows[1]["reason"]
     assert "1 of 2 points" in outcome.stderr
+    assert rows[0].keys() == rows[1].keys()
 
 
 def test_plot_of_one_parameter(tmp_path):
     target = tmp_path / "c.png"
-    outcome = run("capacity", "-g", "polsky,linear", "--theta-d", "0.01:1:5", "--log", "--plot", target)
+    arguments = ["capacity", "-g", "polsky,linear", "--theta-d", "0.01:1:5", "--log", "--accuracy", "fast"]
+    outcome = run(*arguments, "--plot", target)
     assert outcome.exit_code == 0
     assert target.stat().st_size > 5000
 
@@ -90,7 +133,9 @@ def test_saddle_points_along_the_load(tmp_path):
     assert target.stat().st_size > 5000
     beyond = run("saddle-point", "--alpha", 9, "--theta-d", 0.1)
     assert beyond.exit_code == 1
-    assert "alpha_c = 1.5714" in beyond.stderr
+    assert "replica-symmetric capacity alpha_c = 1.5714" in beyond.stderr
+    assert {row["estimate"] for row in rows} == {"replica symmetric"}
+    assert "Replica symmetric" in run("saddle-point", "--theta-d", 0.1).stdout
     assert run("saddle-point", "--alpha", -1).exit_code == 2
     assert run("saddle-point", "--quantity", "M").exit_code == 2
 
@@ -121,6 +166,7 @@ def test_steps_of_breaking_are_a_column():
     assert [(row["theta_d"], row["rsb"]) for row in rows] == [(0.5, 0), (0.5, 1), (1.0, 0), (1.0, 1)]
     solution = critical_capacity(NeuronSpec(ReLU(), 1.0, 0.5), rsb=1)
     np.testing.assert_allclose(rows[-1]["alpha_c"], solution.alpha_c, rtol=1e-10)
+    assert [row["estimate"] for row in rows[:2]] == ["replica symmetric", "broken symmetry k = 1"]
     assert rows[-1]["effective_levels"] == 1
     assert rows[0]["effective_levels"] is None
     assert rows[1]["steps_error"] is None  # one step does not tell how far the limit is
@@ -130,7 +176,10 @@ def test_steps_of_breaking_are_lines_of_a_figure(tmp_path):
     target = tmp_path / "figure.svg"
     outcome = run("capacity", "-g", "relu", "--theta-d", "0.5,1", "--rsb", "0,1", "--plot", target)
     assert outcome.exit_code == 0
-    assert "1 RSB" in target.read_text()
+    assert "broken symmetry k = 1" in target.read_text()
+    assert "replica symmetric (the paper's estimate)" in target.read_text()
+    assert "replica symmetric" in outcome.stdout
+    assert "broken symmetry k = 1" in outcome.stdout
 
 
 @pytest.mark.parametrize("text", ["-1", "1.5", "many", "", "1,,2"])
@@ -152,14 +201,15 @@ def test_a_size_asks_for_the_best_estimate():
     assert row["validity"]["branch size"]["light"] == "good"
     table = run("capacity", "--theta-d", 0.5, "-N", 999, "-K", 27, "--accuracy", "fast").stdout
     assert "about 2.2" in table
-    assert "paper_alpha_c" in table
+    assert table.index("about 2.2") < table.index("4.95")
+    assert "the paper's replica-symmetric estimate" in table
     assert "quick look" in table
 
 
 def test_estimates_are_listed_with_what_they_assume():
     outcome = run("capacity", "-g", "linear", "--theta-d", 0.5, "-N", 100, "-K", 4, "--estimates")
     assert outcome.exit_code == 0
-    assert "1 patterns per synapse (the solutions form a convex set" in outcome.stdout
+    assert "1 pattern per synapse (the solutions form a convex set" in outcome.stdout
     assert "the paper's: infinitely many long, equal branches" in outcome.stdout
     assert "branch size: caution" in outcome.stdout
 
@@ -190,6 +240,7 @@ def test_branches_of_finite_length_are_a_parameter():
         (["-N", "100"], "belong together"),
         (["-N", "100", "-K", "200"], "n_branches = 200"),
         (["-N", "100", "-K", "4", "--rsb", "1"], "--estimates"),
+        (["--rsb", "1", "--estimates"], "--estimates"),
         (["-N", "100", "-K", "4", "--accuracy", "high"], "accuracy = 'high'"),
         (["--branch-size", "0.1"], "branch_size"),
     ],

@@ -30,9 +30,9 @@ def environment(pause=0.01):
     return {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "src"))), PAUSE: str(pause)}
 
 
-def client(*arguments, pause=0.01, **options):
+def client(*arguments, pause=0.01, command="run", **options):
     """``dendrocap sweep run`` as a process of its own."""
-    command = [sys.executable, "-m", "dendrocap", "sweep", "run", *map(str, arguments)]
+    command = [sys.executable, "-m", "dendrocap", "sweep", command, *map(str, arguments)]
     return subprocess.Popen(
         command, cwd=ROOT, env=environment(pause), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options
     )

@@ -2,7 +2,10 @@
 
 import os
 import signal
+import subprocess
+import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -95,5 +98,32 @@ def sleeps(log):
     time.sleep(600)
 
 
-def cannot_run(cell):
+def hangs_at_two(number, rng, log="", at=2):
+    """The cell of number 2 never ends, and leaves no time to other threads of its process; the log has its process."""
+    if number == at:
+        if log:
+            Path(log).write_text(f"{os.getpid()}\n", encoding="utf-8")
+        while True:
+            pass
+    return rng.random()
+
+
+def starts_a_child_and_hangs(log):
+    """What it starts has to end with it."""
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    Path(log).write_text(f"{child.pid}\n", encoding="utf-8")
+    time.sleep(600)
+
+
+def step(load, place, rng, width=0.0):
+    """Solved up to a place, with noise if there is a width: what a search looks for."""
+    return {"solved": bool(load < place + width * rng.normal()), "margin": place - load}
+
+
+def typed(count: int, level: float = 0.5, names: str = "", flag: bool = False, levels: Sequence[float] = ()):
+    """Tells the types that it is given."""
+    return {"types": " ".join(type(value).__name__ for value in (count, level, names, flag, *levels)), "count": count}
+
+
+def cannot_run(*batch):
     raise ModuleNotFoundError("No module named 'dendrocap'")

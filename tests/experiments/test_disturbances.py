@@ -88,7 +88,7 @@ def test_ctrl_c_writes_what_is_done_and_says_how_to_go_on(tmp_path, undisturbed)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["results.db", "results.db.lock", "sweep.toml"]
     (line,) = errors.strip().splitlines()
     assert line.startswith(f"interrupted: {stored(store)} of 200 cells are stored; go on with: ")
-    assert line.endswith(f"dendrocap sweep run {file} --store {store}")
+    assert line.endswith(f"dendrocap sweep run {file} --store {store} --workers 2")
     assert 5 <= stored(store) < 200
     run_sweep(sweep, store, workers=2)
     assert contents(store, sweep) == undisturbed(sweep)

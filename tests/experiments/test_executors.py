@@ -10,7 +10,7 @@ import pytest
 
 from dendrocap.errors import InvalidParameter, MissingExtra, WorkersLost
 from dendrocap.experiments import DaskExecutor, ProcessExecutor, SerialExecutor, Store, Sweep, run_sweep
-from dendrocap.experiments import processes as processes_module
+from dendrocap.experiments import child as child_module
 from dendrocap.experiments.cells import run_cell
 from tests.experiments.clients import wait_until
 from tests.experiments.comparing import JOBS, contents, draws
@@ -152,7 +152,7 @@ def test_what_arrived_before_the_stop_is_not_thrown_away():
 
 
 def test_workers_that_cannot_start_are_an_error_and_not_failed_cells(tmp_path, monkeypatch):
-    monkeypatch.setattr(processes_module, "worker_environment", lambda: {"PYTHONHOME": str(tmp_path)})
+    monkeypatch.setattr(child_module, "worker_environment", lambda: {"PYTHONHOME": str(tmp_path)})
     with pytest.raises(WorkersLost, match="could not start"):
         run_sweep(draws(4), tmp_path / "results.db", executor=ProcessExecutor(1))
     assert records(tmp_path / "results.db") == []

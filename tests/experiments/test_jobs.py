@@ -51,6 +51,7 @@ def test_capacity_is_the_theory_s():
     solution = critical_capacity(NeuronSpec(Polsky(gamma=20.0), 0.1, 0.5), TaskSpec(f_out=0.2, kappa=0.1))
     check(sweep)
     metrics = only(sweep)
+    assert metrics["estimate"] == "replica symmetric"
     assert metrics["alpha_c"] == solution.alpha_c
     assert metrics["silent_fraction"] == solution.silent_fraction
     assert isinstance(solution, CapacitySolution)

@@ -10,7 +10,7 @@ import pytest
 from dendrocap.errors import CorruptData, InvalidParameter, StoreError
 from dendrocap.experiments import Counts, Store, Sweep
 from dendrocap.experiments.cells import DONE, FAILED, Outcome
-from dendrocap.experiments.store import APPLICATION, SCHEMA_VERSION
+from dendrocap.experiments.store_file import APPLICATION, SCHEMA_VERSION
 
 SWEEP = Sweep("capacity", grid={"theta_d": [0.1, 0.2, 0.3]}, seeds=2, name="three")
 

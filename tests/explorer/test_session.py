@@ -62,7 +62,7 @@ def test_ladder_and_lights_travel_with_the_answer(session):
     assert [step["name"] for step in reply["answer"]["ladder"]] == list(best.estimates)
     assert [step["best"] for step in reply["answer"]["ladder"]] == [False, True]
     assert [(one["name"], one["light"]) for one in reply["answer"]["lights"]] == [
-        (name, flag.light) for name, flag in best.validity.items()
+        (name.replace("theta", "θ"), flag.light) for name, flag in best.validity.items()
     ]
     lights = change(session, n_branches=9_999)["answer"]["lights"]
     assert {one["name"] for one in lights if one["light"] == "bad"} >= {"branch size", "active inputs per branch"}

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from dendrocap import plot
 from dendrocap.experiments.averages import Average
-from dendrocap.figures.style import LABELS, MANY_STEPS, ONE_STEP, PALETTE, SYMMETRIC, UNSTABLE
+from dendrocap.figures.style import LABELS, MANY_STEPS, ONE_STEP, PALETTE, PAPER_LABEL, SYMMETRIC, UNSTABLE
 from dendrocap.model import Polsky, ReLU
 
 LOADS = {"theta_d": 0.1, "alpha_rs": 1.6, "alpha_1": 1.4, "alpha_full": 1.3, "alpha_at": 0.8}
@@ -76,3 +76,35 @@ def test_every_non_linearity_has_a_colour_and_a_name():
     assert PALETTE.keys() == LABELS.keys()
     assert len(set(PALETTE.values())) == len(PALETTE)
     assert PALETTE[Polsky.name] == "#D55E00"
+
+
+def test_curves_name_their_estimate():
+    rows = [{"nonlinearity": "relu", "theta_d": x, "alpha_c": 1.0 + x} for x in (0.1, 0.5)]
+    (axes,) = plot.curves(rows, "theta_d", "alpha_c").axes
+    assert axes.get_legend().get_title().get_text() == PAPER_LABEL
+    (axes,) = plot.curves(rows, "theta_d", "alpha_c", legend=False).axes
+    assert axes.get_title() == PAPER_LABEL
+    named = [{**row, "estimate": "broken symmetry k = 2"} for row in rows]
+    figure = plot.curves([*rows, *named], "theta_d", "alpha_c")
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == [
+        "ReLU",
+        PAPER_LABEL,
+        "broken symmetry k = 2",
+    ]
+
+
+def test_best_estimates_are_drawn_with_errors_and_the_paper_s_beside_them():
+    lights = {"branch size": {"light": "bad", "words": "3 synapses per branch"}}
+    best = {"alpha_c": 2.0, "error": 0.1, "paper_alpha_c": 5.0, "accuracy": "best", "validity": lights}
+    rows = [{"nonlinearity": "polsky", "n_branches": K, **best} for K in (9.0, 27.0)]
+    rows += [{"nonlinearity": "linear", "n_branches": 9.0, **best, "error": 0.0, "paper_alpha_c": 2.0}]
+    figure = plot.curves(rows, "n_branches", "alpha_c")
+    key, footer = ([text.get_text() for text in legend.get_texts()] for legend in figure.legends)
+    assert key == ["Polsky", "linear", "best estimate", PAPER_LABEL]
+    assert footer == ["branch size: bad"]
+    (axes,) = figure.axes
+    looks = {line.get_label(): line.get_linestyle() for line in axes.lines if not line.get_label().startswith("_")}
+    # The linear neuron's is exact: one line.
+    assert looks == {f"Polsky, {PAPER_LABEL}": "-", "Polsky, best estimate": "--", f"linear, {PAPER_LABEL}": "-"}
+    (bars,) = axes.containers
+    assert bars[2][0].get_segments()[0][:, 1] == pytest.approx([1.9, 2.1])

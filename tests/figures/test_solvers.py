@@ -16,7 +16,7 @@ def test_one_line_per_solver(tmp_path):
     ]
     figure = plot.solvers(reached, THEORY)
     lines = {line.get_label(): line for line in figure.axes[0].lines}
-    assert lines["many steps of breaking"].get_xydata().tolist() == [[0.1, 1.35], [1.0, 2.5]]
+    assert lines["broken symmetry full"].get_xydata().tolist() == [[0.1, 1.35], [1.0, 2.5]]
     assert lines["annealed surrogate"].get_xydata().tolist() == [[0.1, 1.3], [1.0, 2.1]]
     assert lines["plain SGD"].get_xydata().tolist() == [[1.0, 0.0]]
     assert len(lines) == 5

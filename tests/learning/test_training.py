@@ -141,6 +141,32 @@ def test_only_a_state_that_fits_is_resumed():
         train(LinearNeuron(0.5, 99), *task(20, 99), resume=result.state)
 
 
+def test_patterns_of_whole_weight_are_patterns_that_are_repeated():
+    inputs, labels = task(20)
+    times = np.arange(20) % 4
+    recipe, first = Recipe(SGD(0.2, 5.0), max_epochs=5, stop_when_solved=False), SMALL.initial_weights(0.5, 1)
+    weighted = Training(SMALL, inputs, labels, recipe, weights=first, seed=8, sample_weight=times)
+    again = np.repeat(np.arange(20), times)
+    repeated = Training(SMALL, inputs[again], labels[again], recipe, weights=first, seed=8)
+    weighted.drain()
+    repeated.drain()
+    assert_array_equal(weighted.weights, repeated.weights)
+    assert_array_equal(weighted.margins[again], repeated.margins)
+
+
+def test_patterns_are_presented_in_proportion_to_their_weights():
+    weight = np.array([0.0, 0.25, 1.0, 2.5])
+    run = Training(SMALL, *task(4), Recipe(), seed=1, sample_weight=weight)
+    shown = sum(np.bincount(run.shuffled(), minlength=4) for _ in range(2000))
+    # Four standard deviations of a binomial share.
+    assert np.all(np.abs(shown / 2000 - weight) <= 4.0 * np.sqrt((weight % 1) * (1 - weight % 1) / 2000))
+    rare = Training(SMALL, *task(4), Recipe(), seed=1, sample_weight=np.full(4, 1e-6))
+    assert len(rare.shuffled()) == 1  # an epoch is never empty
+    for wrong in ([1.0, 2.0], [-1.0, 1.0, 1.0, 1.0], [np.nan, 1.0, 1.0, 1.0], np.zeros(4)):
+        with pytest.raises(InvalidParameter, match="sample_weight"):
+            Training(SMALL, *task(4), Recipe(), seed=1, sample_weight=wrong)
+
+
 def test_a_time_limit_ends_a_rules_run_too():
     run = Training(SMALL, *task(), time_limit=0.0)
     assert (list(run), run.stopped) == ([], "time limit reached")

@@ -26,6 +26,7 @@ from dendrocap.reproduction import (
     write_report,
 )
 from dendrocap.reproduction.paper_figure import read_table, write_table
+from dendrocap.reproduction.report_page import best_estimate
 from tests.reproduction.conftest import SIMULATED, TINY
 
 # The folder that most tests look at is made once, by the process that runs them all.
@@ -142,7 +143,7 @@ def test_simulated_figures_say_how_large_they_are(made, name):
 def test_what_is_finished_is_not_run_again(made, monkeypatch):
     ran = []
 
-    def count(self, cells, stop):
+    def count(self, cells, stop, **options):
         ran.extend(cells)
         yield from ()
 
@@ -208,8 +209,8 @@ def test_a_stop_keeps_what_is_finished_and_the_same_call_goes_on(tmp_path):
     seen = []
 
     class StopAfterThree(SerialExecutor):
-        def run(self, cells, stop: threading.Event):
-            for outcome in super().run(cells, stop):
+        def run(self, cells, stop: threading.Event, **options):
+            for outcome in super().run(cells, stop, **options):
                 seen.append(outcome)
                 if len(seen) == 3:
                     stop.set()
@@ -311,3 +312,25 @@ def test_the_stored_results_of_the_paper_preset_still_say_what_their_report_says
         assert origin[0].startswith("# dendrocap ")
         assert "--preset paper" in origin[1]
         assert origin[3] == "# seeds 0 to 9"
+
+
+@pytest.mark.parametrize("name", ["fig2a", "fig2b", "fig2c", "fig2d", "fig5", "fig9", "fig10"])
+def test_figures_of_the_theory_say_which_estimates_they_show(made, name):
+    svg = made.path(f"{name}.svg").read_text(encoding="utf-8")
+    for words in ("replica symmetric (the paper", "broken symmetry k = 1", "Infinitely many long, equal branches"):
+        assert words in svg
+    broken = [table for table in outcome_of(made, name).tables if table.endswith("_rsb")]
+    assert broken
+    for table in broken:
+        assert set(read_table(made.path(f"{table}.csv")).rsb) == {1}
+
+
+def test_the_report_begins_with_the_best_estimate_of_a_real_neuron(made):
+    html, markdown = write_report(made)
+    answer = best_estimate()
+    assert answer.neuron.n_inputs == PRESETS["paper"].n_inputs
+    assert answer.error > 0.0
+    for path in (html, markdown):
+        text = path.read_text(encoding="utf-8").replace("&#x27;", "'")
+        assert text.index(answer.in_words) < text.index("fig1: ")
+        assert f"dendrocap capacity --theta-d 0.5 --theta-s 0.5 -N {answer.neuron.n_inputs} -K 27" in text

@@ -13,12 +13,13 @@ import dendrocap as dc
 from dendrocap.figures.style import LABELS, PALETTE
 
 depths = [1, 2, 3, 4]
-figure, axes = plt.subplots(figsize=(4.6, 3), layout="constrained")
+figure, axes = plt.subplots(figsize=(5.6, 3), layout="constrained")
 for g in (dc.Polsky(), dc.SaturatingReLU(), dc.ReLU()):
     for steps, style in ((0, "-"), (1, "--")):
         trees = [dc.NeuronSpec(levels=[dc.Level(g, 0.5)] * depth, theta_s=0.5) for depth in depths]
         capacities = [dc.critical_capacity(tree, rsb=steps).alpha_c for tree in trees]
-        label = LABELS[g.name] if steps == 0 else None
+        name = "replica symmetric, as in the paper" if steps == 0 else "broken symmetry k = 1"
+        label = f"{LABELS[g.name]}, {name}"
         axes.plot(depths, capacities, style, marker="o", ms=4, color=PALETTE[g.name], label=label)
 axes.set(xticks=depths, yscale="log", xlabel="dendritic levels", ylabel=r"critical capacity $\alpha_c$")
-axes.legend()
+axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=7)

@@ -29,3 +29,4 @@ for g in (dc.Linear(), dc.ReLU(), dc.SaturatingReLU(), dc.Polsky()):
 left.set(xlabel=r"load $\alpha$", ylabel=r"free entropy $\varphi$", ylim=(-5, 1.2))
 right.set(xlabel=r"load $\alpha$", ylabel="overlap $q/Q$ of two solutions")
 right.legend()
+figure.suptitle("replica symmetric, as in the paper", fontsize=9)

@@ -33,4 +33,4 @@ for g, label, colour in ((fit.nonlinearity, "Polsky, fitted", "#D55E00"), (taken
 left.set(xlabel="expected EPSP (mV)", ylabel="recorded EPSP (mV)")
 left.legend()
 right.set(xscale="log", xlabel=r"dendritic threshold $\theta_d$", ylabel=r"capacity $\alpha_c$")
-right.set_title("solid: replica symmetric; dashed: one step")
+right.set_title("solid: replica symmetric (the paper's)\ndashed: broken symmetry k = 1", fontsize=8)

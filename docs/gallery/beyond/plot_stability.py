@@ -20,5 +20,5 @@ for g in (dc.Polsky(), dc.SaturatingReLU(), dc.ReLU()):
     axes.plot(theta_d, [dc.critical_capacity(n).alpha_c for n in neurons], color=PALETTE[g.name], label=LABELS[g.name])
     axes.plot(theta_d, [dc.stability_limit(n, dc.TaskSpec()).alpha for n in neurons], color=PALETTE[g.name], ls="-.")
 axes.set(xscale="log", yscale="log", xlabel=r"dendritic threshold $\theta_d$", ylabel=r"load $\alpha$")
-axes.set_title("solid: capacity (replica symmetric); dash-dotted: instability")
+axes.set_title("solid: capacity (replica symmetric, as in the paper)\ndash-dotted: where it is unstable", fontsize=8)
 axes.legend()

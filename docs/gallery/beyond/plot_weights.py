@@ -19,6 +19,6 @@ axes.plot(at, np.exp(-at), color="0.7", label=r"$\alpha = 0$")
 for load, shade in ((0.5, "#9ecae1"), (0.9, "#4292c6"), (0.99, "#08519c")):
     axes.plot(at, dc.saddle_point(neuron, task, alpha=load).weights.pdf(at), color=shade, label=rf"$\alpha = {load}$")
 best = dc.critical_capacity(neuron, task)
-axes.plot(at, best.weights.pdf(at), color="black", label=rf"$\alpha_c = 1$, {best.silent_fraction:.0%} silent")
+axes.plot(at, best.weights.pdf(at), color="black", label=rf"$\alpha_c = 1$ (exact), {best.silent_fraction:.0%} silent")
 axes.set(xlabel=r"weight $W$ (mean 1)", ylabel="density $P(W)$", ylim=(0, 1.6))
 axes.legend()

@@ -2,7 +2,8 @@
 Fig. 2b: capacity against the somatic threshold
 ===============================================
 
-Replica-symmetric capacity, computed on the fly.
+Capacity: replica symmetric as in the paper (solid), and with one step of symmetry breaking (dashed), both for
+infinitely many long, equal branches. Computed on the fly.
 """
 
 from dendrocap.reproduction import fig02

@@ -2,7 +2,8 @@
 Fig. 2c: capacity against the onset of the sigmoid
 ==================================================
 
-Replica-symmetric capacity of Polsky's function, computed on the fly.
+Capacity of Polsky's function: replica symmetric as in the paper (solid), and with one step of symmetry breaking
+(dashed), both for infinitely many long, equal branches. Computed on the fly.
 """
 
 from dendrocap.reproduction import fig02

@@ -2,8 +2,9 @@
 Fig. 10: silent synapses and the shape of the dendrite
 ======================================================
 
-Silent fraction at the replica-symmetric capacity against the parameters of Polsky's function and the somatic
-threshold. Stored tables of ``dendrocap reproduce fig10``; :doc:`what the paper claims and what we measured
+Silent fraction at capacity against the parameters of Polsky's function and the somatic threshold: replica
+symmetric as in the paper (solid), and with broken symmetry (dashed), where dendrites make fewer synapses
+silent. Stored tables of ``dendrocap reproduce fig10``; :doc:`what the paper claims and what we measured
 </results/paper/report>`.
 """
 

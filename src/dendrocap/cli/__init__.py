@@ -27,6 +27,7 @@ from dendrocap.cli.fit import fit
 from dendrocap.cli.generalise import generalise
 from dendrocap.cli.nonlinearity import nonlinearity
 from dendrocap.cli.perturb import perturb
+from dendrocap.cli.questions import LEARN, MEASURED, MORE, STORE, help_text
 from dendrocap.cli.report import report
 from dendrocap.cli.reproduce import reproduce
 from dendrocap.cli.robustness import robustness
@@ -82,32 +83,31 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+HELP = f"""What can a single neuron with non-linear dendrites compute? Ask:
+
+\b
+{help_text()}
+
+Every command takes --help, and --json for machines."""
+
+
+@app.callback(help=HELP)
 def root(
     version: Annotated[
         bool, typer.Option("--version", help="Print the version and leave.", callback=_version, is_eager=True)
     ] = False,
 ) -> None:
-    """What can a single neuron with non-linear dendrites compute?
-
-    Theory, learning and figures for the two-layer neuron with non-negative weights.
-    Every command takes --help, and --json for machines.
-    """
+    """What can a single neuron with non-linear dendrites compute?"""
 
 
-app.command()(capacity)
-app.command()(nonlinearity)
-app.command()(saddle_point)
-app.command()(train)
-app.command()(solve)
-app.command()(algorithmic_capacity)
-app.command()(robustness)
-app.command()(perturb)
-app.command()(generalise)
-app.command()(reproduce)
-app.command()(cell)
-app.command()(report)
-app.command()(explore)
-app.add_typer(datasets, name="datasets")
-app.add_typer(sweep)
-app.add_typer(fit, name="fit")
+for heading, commands in {
+    STORE: (capacity, saddle_point, nonlinearity),
+    LEARN: (train, solve, algorithmic_capacity, robustness, perturb, generalise),
+    MEASURED: (cell, report),
+    MORE: (reproduce, explore),
+}.items():
+    for command in commands:
+        app.command(rich_help_panel=heading)(command)
+app.add_typer(fit, name="fit", rich_help_panel=MEASURED)
+app.add_typer(sweep, rich_help_panel=MORE)
+app.add_typer(datasets, name="datasets", rich_help_panel=MORE)

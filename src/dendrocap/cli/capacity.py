@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,8 +12,7 @@ import typer
 from dendrocap.cli.option_groups import spread
 from dendrocap.cli.output import CsvFlag, JsonFlag, PlotPath
 from dendrocap.cli.ranges import values
-from dendrocap.cli.theory_grid import GridOptions, fields_of, run
-from dendrocap.display import with_error
+from dendrocap.cli.theory_grid import GridOptions, fields_of, heard, run
 from dendrocap.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -27,17 +26,25 @@ class CapacityGrid(GridOptions):
     """A grid of capacities."""
 
     n_inputs: Annotated[
-        str | None, typer.Option("--n-inputs", "-N", help="Synapses N; with K, the best estimate.", metavar="VALUES")
+        str | None,
+        typer.Option("--n-inputs", "-N", help="Synapses N, with -K; infinitely many if not given.", metavar="VALUES"),
     ] = None
-    n_branches: Annotated[str | None, typer.Option("--n-branches", "-K", help="Branches K.", metavar="VALUES")] = None
+    n_branches: Annotated[
+        str | None,
+        typer.Option("--n-branches", "-K", help="Branches K, with -N; infinitely many if not given.", metavar="VALUES"),
+    ] = None
     branch_size: Annotated[
         str | None,
-        typer.Option(help="Synapses per branch, for equal branches: not with N and K.", metavar="VALUES"),
+        typer.Option(
+            help="Instead of the best estimate: equal branches with so many synapses, see --rsb.", metavar="VALUES"
+        ),
     ] = None
     rsb: Annotated[
         str | None,
         typer.Option(
-            "--rsb", help="Steps of replica symmetry breaking: 0,1,2,full.", metavar="STEPS", show_default="0"
+            "--rsb",
+            help="Instead of the best estimate: steps of replica symmetry breaking, 0,1,2,full; 0 is the paper's.",
+            metavar="STEPS",
         ),
     ] = None
 
@@ -45,6 +52,11 @@ class CapacityGrid(GridOptions):
     def sized(self) -> bool:
         """Whether the neuron has a size."""
         return self.n_inputs is not None or self.n_branches is not None
+
+    @property
+    def certain(self) -> bool:
+        """Whether a certain estimate is asked for, not the best."""
+        return bool(self.steps) or self.branch_size is not None
 
     @property
     def more(self) -> dict[str, list[Any]]:
@@ -66,18 +78,22 @@ def capacity(
         typer.Option("--estimates", help="Every estimate from the paper's number to the best, and what each assumes."),
     ] = False,
     accuracy: Annotated[
-        str, typer.Option(help="Of the best estimate: best, or fast (one step of breaking, equal branches).")
+        str,
+        typer.Option(
+            help="Of the best estimate: best, seconds per point; or fast, milliseconds (one step of breaking, equal "
+            "branches, no error)."
+        ),
     ] = "best",
     seed: Annotated[int, typer.Option(help="Of the Monte Carlo samples of the best estimate.")] = 0,
     plot: PlotPath = None,
     as_json: JsonFlag = False,
     as_csv: CsvFlag = False,
 ) -> None:
-    """What a neuron can store: patterns per synapse, silent synapses, weights.
+    """What a neuron can store: patterns per synapse and silent synapses.
 
-    With --n-inputs and --n-branches, the best estimate for a neuron of that size with its error, and the paper's number
-    beside it. Without them, the paper's quantity for infinitely many equal branches: replica symmetric, or with
-    --rsb steps of symmetry breaking.
+    The best estimate comes first, with its error; the paper's replica-symmetric number stands beside it. Give the
+    size of the neuron, --n-inputs and --n-branches: without it branches are infinitely many and long.
+    --rsb and --branch-size ask for one certain estimate instead.
 
     Every parameter takes a number, a list 0.1,0.2,0.5 or a range start:stop:count.
 
@@ -87,78 +103,97 @@ def capacity(
 
     Example: dendrocap capacity -g polsky,relu --theta-d 0.01:1:50 --log --rsb 0,1 --plot capacity.png
     """
-    if grid.sized or estimates:
-        _best(grid, estimates, accuracy, seed, plot=plot, as_json=as_json, as_csv=as_csv)
-        return
+    output: dict[str, Any] = {"as_json": as_json, "as_csv": as_csv, "plot": plot}
+    if grid.sized and (grid.n_inputs is None or grid.n_branches is None):
+        raise InvalidParameter("--n-inputs and --n-branches belong together: give both")
+    if grid.certain and (grid.sized or estimates):
+        raise InvalidParameter(
+            "--rsb and --branch-size are not allowed with the best estimate, which goes through all of them: "
+            "see --estimates"
+        )
+    if grid.certain:
+        _certain(grid, **output)
+    else:
+        _best(grid, estimates, accuracy, seed, **output)
+
+
+def _certain(grid: CapacityGrid, **output: Any) -> None:
+    """The estimates that were asked for, each under its name."""
+    from dendrocap.theory.estimates import ASSUMES, estimate_name
     from dendrocap.theory.parameter_grids import BROKEN_FIELDS, CAPACITY_FIELDS, capacity_points
 
-    shown = ["alpha_c", "silent_fraction", "B", "W_star", "Q", "preactivation_mean", "preactivation_sd"]
-    if grid.branch_size is not None:
-        shown = ["alpha_c", "silent_fraction", "W_bar", "Q", "preactivation_mean"]
-    elif grid.steps:
-        shown = ["alpha_c", "silent_fraction", "Q", "effective_levels", "quadrature_error", "steps_error"]
+    names = [estimate_name(steps) for steps in grid.steps or (0,)]
+    table = ["estimate", "alpha_c", "silent_fraction", "Q"]
+
+    def notes() -> Iterator[str]:
+        for name in dict.fromkeys(names):
+            if grid.branch_size is None:
+                yield f"{name}: {ASSUMES.get(name, f'infinitely many long, equal branches; {name}')}"
+        if grid.branch_size is not None:
+            yield "Infinitely many equal branches of the length given; the paper's estimate is replica symmetric."
+        yield "For the best estimate, with its error, leave out --rsb and --branch-size."
+
     run(
         grid,
         capacity_points,
-        fields_of(BROKEN_FIELDS if grid.steps else CAPACITY_FIELDS),
-        shown,
-        as_json=as_json,
-        as_csv=as_csv,
-        plot=plot,
+        fields_of(["estimate", *(BROKEN_FIELDS if grid.steps else CAPACITY_FIELDS)]),
+        fields_of(table),
         y="alpha_c",
         y_label=r"critical capacity $\alpha_c = P_c / N$",
-        notes=lambda rows: [INFINITE],
+        notes=notes,
+        **output,
     )
-
-
-INFINITE = (
-    "Infinitely many equal branches; replica symmetric, as in the paper, where no --rsb is given. For a real neuron, "
-    "--n-inputs and --n-branches give the best estimate."
-)
 
 
 def _best(grid: CapacityGrid, estimates: bool, accuracy: str, seed: int, **output: Any) -> None:
     """Best estimates over a grid."""
     from dendrocap.theory.parameter_grids import best_points
 
-    if grid.sized and (grid.n_inputs is None or grid.n_branches is None):
-        raise InvalidParameter("--n-inputs and --n-branches belong together: give both")
-    if grid.steps or grid.branch_size is not None:
-        raise InvalidParameter(
-            "--rsb and --branch-size are not allowed with the best estimate, which goes through all of them: "
-            "see --estimates"
-        )
     solved: list[Capacity] = []
+    headings = {name: words for name, words in HEADINGS.items() if grid.sized or name != "patterns"}
+
+    def shown(solution: Capacity | None) -> dict[str, str]:
+        texts = {} if solution is None else solution.texts()
+        return {words: texts.get(name, "") for name, words in headings.items()}
 
     def described(solution: Capacity | None) -> dict[str, Any]:
-        if solution is None:
-            return dict.fromkeys(COLUMNS)
-        solved.append(solution)
-        return {"capacity": with_error(solution.alpha_c, solution.error), **solution.as_row()}
-
-    def notes(rows: list[dict[str, Any]]) -> Iterator[str]:
-        if estimates:
-            yield from (f"\n{one}" for one in solved)
-            return
-        bad = [(name, flag) for one in solved for name, flag in one.validity.items() if flag.light == "bad"]
-        flags = [flag.words for name, flag in bad if name != "replica symmetry"]  # the table shows both values
-        yield from (f"{words} ({flags.count(words)} of {len(rows)} points)" for words in dict.fromkeys(flags))
-        yield from dict.fromkeys(one.remark for one in solved if one.remark)
+        return dict.fromkeys(COLUMNS) if solution is None else solution.as_row()
 
     run(
         grid,
         partial(best_points, accuracy=accuracy, seed=seed),
-        described,
-        ["capacity", "paper_alpha_c", "n_patterns", "silent_fraction"],
+        heard(solved, described),
+        shown,
         y="alpha_c",
-        y_label=r"capacity $\alpha_c = P_c / N$" + (", equal branches" if accuracy == "fast" else ", best estimate"),
-        notes=notes,
+        y_label=r"capacity $\alpha_c = P_c / N$",
+        notes=lambda: [PAPERS, *((f"\n{one}" for one in solved) if estimates else _lights(solved))],
         long=True,
         **output,
     )
 
 
+def _lights(solved: Sequence[Capacity]) -> Iterator[str]:
+    """What the answers take for granted without it being so: each once, and at how many points."""
+    from dendrocap.theory.validity import LIGHTS
+
+    kinds = [(LIGHTS.index(flag.light), name, flag) for one in solved for name, flag in one.validity.items()]
+    for light, name in sorted(dict.fromkeys((light, name) for light, name, _ in kinds if light), reverse=True):
+        words = [str(flag) for level, other, flag in kinds if (level, other) == (light, name)]
+        where = f" (at {len(words)} of {len(solved)} points" if len(solved) > 1 else ""
+        where += ", for instance)" if len(set(words)) > 1 else ")" if where else ""
+        yield f"{name}: {words[0]}{where}"
+    yield from dict.fromkeys(one.remark for one in solved if one.remark)
+
+
+PAPERS = "paper: the paper's replica-symmetric estimate, for infinitely many long, equal branches."
+HEADINGS = {
+    "capacity": "capacity",
+    "patterns": "patterns",
+    "silent": "silent",
+    "paper_capacity": "paper:\ncapacity",
+    "paper_silent": "paper:\nsilent",
+}
 COLUMNS = (
-    "capacity", "alpha_c", "error", "paper_alpha_c", "n_patterns", "bits", "bits_per_synapse", "silent_fraction",
-    "W_bar", "mean_outputs", "n_on", "accuracy", "remark", "estimates", "validity",
+    "alpha_c", "error", "paper_alpha_c", "n_patterns", "bits", "bits_per_synapse", "silent_fraction", "silent_error",
+    "paper_silent_fraction", "W_bar", "mean_outputs", "n_on", "accuracy", "remark", "estimates", "validity",
 )  # fmt: skip

@@ -7,13 +7,14 @@ from typing import Annotated, Any
 
 import typer
 
+from dendrocap.cli.completion import image_set_names
 from dendrocap.cli.output import JsonFlag, emit, message, progress
 
 __all__ = ["datasets"]
 
 datasets = typer.Typer(help="Image sets: list, verify, fetch.", no_args_is_help=True)
 
-Name = Annotated[str, typer.Argument(help="mnist, fashion-mnist or cifar10.")]
+Name = Annotated[str, typer.Argument(help="mnist, fashion-mnist or cifar10.", autocompletion=image_set_names)]
 
 
 @datasets.command("list")

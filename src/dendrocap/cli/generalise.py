@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from dendrocap.cli.completion import binary_set_names
 from dendrocap.cli.option_groups import RecipeOptions, SpecOptions, spread
 from dendrocap.cli.output import JsonFlag, PlotPath, draw, emit, message, plot_target
 from dendrocap.errors import InvalidParameter
@@ -29,7 +30,12 @@ class ImageRecipe(RecipeOptions):
 
 @spread
 def generalise(
-    dataset: Annotated[str, typer.Argument(help="mnist, fashion-mnist, cifar10 (bird/ship) or cifar10-odd-even.")],
+    dataset: Annotated[
+        str,
+        typer.Argument(
+            help="mnist, fashion-mnist, cifar10 (bird/ship) or cifar10-odd-even.", autocompletion=binary_set_names
+        ),
+    ],
     preset: Annotated[str, typer.Option(help="quick: 2,000 images, 20 epochs, 3 seeds; paper: all, 100, 10")] = "quick",
     neuron: SpecOptions = SpecOptions(theta_d=0.1),
     n_branches: Annotated[

@@ -18,7 +18,18 @@ import typer
 from dendrocap.errors import InvalidParameter
 from dendrocap.files import writable
 
-__all__ = ["CsvFlag", "JsonFlag", "PlotPath", "draw", "emit", "message", "plain", "plot_target", "progress"]
+__all__ = [
+    "CsvFlag",
+    "JsonFlag",
+    "PlotPath",
+    "check_format",
+    "draw",
+    "emit",
+    "message",
+    "plain",
+    "plot_target",
+    "progress",
+]
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON array of objects instead of a table.")]
 CsvFlag = Annotated[bool, typer.Option("--csv", help="Print comma-separated values instead of a table.")]
@@ -37,8 +48,7 @@ def emit(
     columns: Sequence[str] | None = None,
 ) -> None:
     """Print rows that share their keys to stdout; ``columns`` limits what the table shows, never the data."""
-    if as_json and as_csv:
-        raise InvalidParameter("--json and --csv exclude each other: choose one")
+    check_format(as_json=as_json, as_csv=as_csv)
     if as_json:
         typer.echo(json.dumps([{key: plain(value) for key, value in row.items()} for row in rows], indent=1))
         return
@@ -61,6 +71,12 @@ def emit(
     if title:  # a title of the table itself would be folded to the table's width
         console.print(title, markup=False, highlight=False, soft_wrap=True)
     console.print(grid)
+
+
+def check_format(*, as_json: bool, as_csv: bool) -> None:
+    """Refuse two formats at once; a command that computes for long asks before it begins."""
+    if as_json and as_csv:
+        raise InvalidParameter("--json and --csv exclude each other: choose one")
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dendrocap.cli.completion import figure_names
 from dendrocap.cli.output import JsonFlag, emit, message
 from dendrocap.cli.workers import Dask, Workers, chosen_executor, progress_bar
 
@@ -23,7 +24,10 @@ __all__ = ["reproduce"]
 
 def reproduce(
     figures: Annotated[
-        list[str] | None, typer.Argument(metavar="[FIGURE]...", help="fig2a, 2, speed, ...; all if none is named.")
+        list[str] | None,
+        typer.Argument(
+            metavar="[FIGURE]...", help="fig2a, 2, speed, ...; all if none is named.", autocompletion=figure_names
+        ),
     ] = None,
     preset: Annotated[str, typer.Option(help="quick, or paper for the sizes of the paper.")] = "quick",
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for figures, data and report.")] = Path("reproduced"),

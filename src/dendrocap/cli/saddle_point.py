@@ -20,6 +20,10 @@ QUANTITIES = {
     "q": r"overlap of two solutions $q$",
     "stability": r"replicon $1 - \alpha \gamma_S \gamma_E$",
 }
+NOTE = (
+    "Replica symmetric, as in the paper: infinitely many long, equal branches. Where the stability is negative, "
+    "replica symmetry is broken and these numbers are approximations."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,18 +49,21 @@ def saddle_point(
 
     Example: dendrocap saddle-point --alpha 0:4.9:40 --theta-d 0.5 --plot entropy.png
     """
+    from dendrocap.theory.estimates import SYMMETRIC
     from dendrocap.theory.parameter_grids import SADDLE_POINT_FIELDS, saddle_point_points
     from dendrocap.validation import choice
 
     y = choice("--quantity", quantity, tuple(QUANTITIES))
+    fields = fields_of(SADDLE_POINT_FIELDS)
     run(
         grid,
         saddle_point_points,
-        fields_of(SADDLE_POINT_FIELDS),
-        ["Q", "q", "M_bar", "Q_hat", "q_hat", "M_hat", "free_entropy", "stability"],
+        lambda solution: {"estimate": SYMMETRIC, **fields(solution)},
+        fields_of(["Q", "q", "M_bar", "Q_hat", "q_hat", "M_hat", "free_entropy", "stability"]),
         as_json=as_json,
         as_csv=as_csv,
         plot=plot,
         y=y,
         y_label=QUANTITIES[y],
+        notes=lambda: [NOTE],
     )

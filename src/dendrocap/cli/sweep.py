@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 from pathlib import Path
@@ -9,12 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dendrocap.cli.completion import job_names
 from dendrocap.cli.output import JsonFlag, draw, emit, message, plot_target
-from dendrocap.cli.workers import Dask, Workers, chosen_executor, progress_bar
+from dendrocap.cli.workers import Dask, SchedulerFile, WaitWorkers, Workers, chosen_executor, progress_bar
+from dendrocap.display import with_error
 from dendrocap.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from dendrocap.experiments import Counts, Sweep
+    from dendrocap.experiments import Counts, Crossing, Record, Sweep
 
 __all__ = ["sweep"]
 
@@ -38,7 +41,21 @@ def run(
     store: StorePath = Path("results.db"),
     workers: Workers = None,
     dask: Dask = None,
+    scheduler_file: SchedulerFile = None,
+    wait_workers: WaitWorkers = None,
+    timeout: Annotated[
+        float | None,
+        typer.Option(metavar="SECONDS", help="A cell that takes longer fails; default: what FILE says, or any time."),
+    ] = None,
+    max_failures: Annotated[
+        str | None, typer.Option(metavar="N|P%", help="Stop when more than N cells, or P% of all, have failed.")
+    ] = None,
+    shard: Annotated[
+        str, typer.Option(metavar="I/N", help="Run part I of N only, into a store of its own: see sweep merge.")
+    ] = "",
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Run failed cells again.")] = False,
+    mixed: Annotated[bool, typer.Option("--mixed", help="Keep cells of other versions beside new ones.")] = False,
+    rerun_older: Annotated[bool, typer.Option("--rerun-older", help="Run cells of other versions again.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Run what the store does not have yet of a sweep.
@@ -49,52 +66,189 @@ def run(
     Example: dendrocap sweep run fig3.toml --store fig3.db --workers 8
     """
     from dendrocap.experiments import read_sweep, run_sweep
+    from dendrocap.experiments.plan import parse_shard
 
+    number, shards = parse_shard(shard)
     wanted = read_sweep(file)
+    own_store = store.with_name(f"{store.stem}.{number}-of-{shards}{store.suffix}") if shard else store
+    again = _command(
+        "run", file, store=store, workers=workers, dask=dask, scheduler_file=scheduler_file, wait_workers=wait_workers,
+        timeout=timeout, max_failures=max_failures, shard=shard, retry_failed=retry_failed, mixed=mixed,
+        rerun_older=rerun_older,
+    )  # fmt: skip
     sys.path.insert(0, str(file.parent.absolute()))  # as Python does with the folder of a script
-    with progress_bar(wanted.name) as tell:
+    with progress_bar(f"{wanted.name} {shard}".strip()) as tell:
         report = run_sweep(
             wanted,
-            store,
-            executor=chosen_executor(dask, workers),
+            own_store,
+            executor=chosen_executor(dask, workers, scheduler_file, wait_workers),
             workers=workers,
             retry_failed=retry_failed,
+            timeout=timeout,
+            max_failures=max_failures,
+            shard=shard,
+            mixed=mixed,
+            rerun_older=rerun_older,
             callback=tell,
+            notify=message,
         )
-    emit([_row(wanted, report.counts)], as_json=as_json)
     counts = report.counts
+    emit([_row(wanted, counts, shard)], as_json=as_json)
+    stored = f"{counts.done + counts.failed} of {counts.cells} cells are stored"
     if report.interrupted:
-        again = shlex.join(["dendrocap", "sweep", "run", str(file), "--store", str(store)])
-        message(f"interrupted: {counts.done + counts.failed} of {counts.cells} cells are stored; go on with: {again}")
+        message(f"interrupted: {stored}; go on with: {again}")
         raise typer.Exit(130)
-    message(f"{report.ran} cells run in {report.seconds:.1f} s, {counts.cells - report.ran} were in {store} already")
+    if report.stopped:
+        message(f"stopped: {report.stopped}; {stored}: {_command('status', failed=True, store=own_store)} tells why")
+        raise typer.Exit(1)
+    there = counts.cells - report.ran
+    message(f"{report.ran} cells run in {report.seconds:.1f} s, {there} were in {own_store} already")
+    if wanted.search is not None and not shard:
+        message(
+            f"{counts.cells} cells in place of {len(wanted)}, {len(wanted) / counts.cells:.1f} times fewer than the "
+            f"full grid: {_command('crossings', store=store)} shows where {wanted.search.metric} crosses "
+            f"{wanted.search.level:g}"
+        )
     if counts.failed:
-        message(f"{counts.failed} cells failed: dendrocap sweep status --failed --store {store} tells why")
+        message(f"{counts.failed} cells failed: {_command('status', failed=True, store=own_store)} tells why")
         raise typer.Exit(1)
 
 
 @sweep.command()
 def status(
     store: StorePath = Path("results.db"),
-    failed: Annotated[bool, typer.Option("--failed", help="List the failed cells of a sweep, with reasons.")] = False,
+    failed: Annotated[bool, typer.Option("--failed", help="Why cells of a sweep failed, and how many.")] = False,
+    traceback: Annotated[
+        str | None, typer.Option(metavar="CELL", help="What is stored of a failure; CELL is the beginning of its key.")
+    ] = None,
     digest: Digest = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Tell how far the sweeps in a store have come; also while they run."""
+    """Tell how far the sweeps in a store have come, and with which versions; also while they run."""
     from dendrocap.experiments import Store
+    from dendrocap.experiments.plan import Plan
 
     with Store(store) as results:
+        if traceback is not None:
+            _show_traceback(results.records(results.sweep(digest)), traceback)
+            return
         if failed:
-            wanted = results.sweep(digest)
-            records = [record for record in results.records(wanted) if record.status == "failed"]
-            rows = [
-                {**{axis: r.parameters[axis] for axis in wanted.grid}, "seed": r.seed, "reason": r.reason}
-                for r in records
-            ]
-        else:
-            sweeps = results.sweeps() if digest is None else [results.sweep(digest)]
-            rows = [_row(one, results.counts(one)) for one in sweeps]
-    emit(rows, as_json=as_json, title=str(store))
+            records = [record for record in results.records(results.sweep(digest)) if record.status == "failed"]
+            emit(_grouped(records), as_json=as_json, title=str(store))
+            return
+        rows, mixes = [], []
+        for one in results.sweeps() if digest is None else [results.sweep(digest)]:
+            plan = Plan([one], results, shard=results.shard(one))
+            mix = {str(environment): cells for environment, cells in plan.environments().items()}
+            rows.append({**_row(one, plan.counts(one), results.shard(one)), "versions": mix})
+            mixes += [f"{one.digest}: {cells} cells with {environment}" for environment, cells in mix.items()]
+    emit(
+        rows, as_json=as_json, title=str(store), columns=[key for key in rows[0] if key != "versions"] if rows else None
+    )
+    if not as_json:
+        for line in mixes:
+            message(line)
+
+
+@sweep.command()
+def verify(store: StorePath = Path("results.db"), as_json: JsonFlag = False) -> None:
+    """Check a store and the checksum of every row; exit code 1 if a row is damaged, 2 if the file is."""
+    from dataclasses import asdict
+
+    from dendrocap.experiments import verify_store
+
+    verdict = verify_store(store)
+    emit([{"store": str(store), **asdict(verdict), "sound": verdict.sound}], as_json=as_json)
+    if not verdict.sound:
+        message(
+            f"damaged rows: {verdict.damaged}; the next dendrocap sweep run puts them aside and runs their cells "
+            f"again, {_command('salvage', store)} -o NEW.db writes the others to a new store"
+        )
+        raise typer.Exit(1)
+
+
+@sweep.command()
+def salvage(
+    store: Annotated[Path, typer.Argument(metavar="STORE", help="A damaged store, or one of an older format.")],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The store to be made.")],
+    as_json: JsonFlag = False,
+) -> None:
+    """Write the good rows of a damaged store to a new one; the old file stays as it is."""
+    from dataclasses import asdict
+
+    from dendrocap.experiments import salvage_store
+
+    saved = salvage_store(store, out)
+    emit([asdict(saved)], as_json=as_json)
+    lost = saved.damaged + saved.unreadable
+    message(f"{saved.cells} cells: {out}" + ("; run the sweep again to replace what is missing" if lost else ""))
+
+
+@sweep.command()
+def merge(
+    stores: Annotated[list[Path], typer.Argument(metavar="STORE...", help="Stores of shards, or any others.")],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The store with all cells.")],
+    as_json: JsonFlag = False,
+) -> None:
+    """Put the cells of several stores into one.
+
+    Merging again changes nothing. Stores with different results for one cell are refused.
+
+    Example: dendrocap sweep merge fig3.*-of-8.db -o fig3.db
+    """
+    from dendrocap.experiments import Store, merge_stores
+
+    cells = merge_stores(stores, out)
+    with Store(out) as merged:
+        rows = [_row(one, merged.counts(one), "") for one in merged.sweeps()]
+    emit(rows, as_json=as_json, title=str(out))
+    message(f"{cells} cells of {len(stores)} stores: {out}")
+
+
+@sweep.command()
+def crossings(store: StorePath = Path("results.db"), digest: Digest = None, as_json: JsonFlag = False) -> None:
+    """Tell where the metric of an adaptive sweep crosses its level, for each combination of the other axes."""
+    from dendrocap.experiments import Store
+    from dendrocap.experiments import crossings as find
+
+    with Store(store) as results:
+        wanted = results.sweep(digest)
+        found = find(wanted, results.records(wanted))
+    assert wanted.search is not None
+    axis = wanted.search.axis
+    emit(
+        [
+            {
+                **one.others,
+                axis: one.value if as_json else _rounded(one),
+                "between": one.low,
+                "and": one.high,
+                "cells": one.cells,
+            }
+            for one in found
+        ],
+        as_json=as_json,
+        title=f"{axis} at which {wanted.search.metric}, averaged over {len(wanted.seeds)} seeds, crosses "
+        f"{wanted.search.level:g}; outside the two bounds it is on its side by more than two standard errors",
+    )
+
+
+@sweep.command()
+def jobs(
+    job: Annotated[
+        str | None,
+        typer.Argument(metavar="[JOB]", help="A job; all if none is named.", autocompletion=job_names),
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """List the built-in jobs, or the parameters of one and their types."""
+    from dendrocap.experiments.jobs import BUILT_IN, job_named
+
+    if job is not None:
+        emit(job_named(job).described(), as_json=as_json, title=job)
+        return
+    about = {name: (job_named(name).function.__doc__ or "").strip().splitlines()[0] for name in BUILT_IN}
+    emit([{"job": name, "runs": words} for name, words in about.items()], as_json=as_json)
 
 
 @sweep.command()
@@ -140,21 +294,67 @@ def plot(
     plot_target(target)
     with Store(store) as results:
         wanted = results.sweep(digest)
-        points = averages(wanted, results.records(wanted), x, y, by, _places(at or ()))
-    emit([_point_row(point, x, y, by) for point in points], as_json=as_json, title=wanted.name)
-    draw(target, lambda plots: plots.averages(points, x, y, by))
+        records = results.records(wanted)
+        points = averages(wanted, records, x, y, by, _places(at or ()))
+    known = dict.fromkeys(str(record.metrics["estimate"]) for record in records if "estimate" in record.metrics)
+    said = {"estimate": " and ".join(known)} if known else {}  # of a capacity, which estimate it is
+    title = ": ".join(filter(None, [wanted.name, *said.values()]))
+    emit([{**_point_row(point, x, y, by), **said} for point in points], as_json=as_json, title=title)
+    draw(target, lambda plots: plots.averages(points, x, y, by, *said.values()))
 
 
-def _row(wanted: Sweep, counts: Counts) -> dict[str, Any]:
+def _command(name: str, *arguments: Any, **options: Any) -> str:
+    """A command of ours to be typed, with the options that say something."""
+    words = ["dendrocap", "sweep", name, *map(str, arguments)]
+    for option, value in options.items():
+        if value is True:
+            words.append(f"--{option.replace('_', '-')}")
+        elif value is not None and value is not False and value != "":
+            words += [f"--{option.replace('_', '-')}", f"{value:g}" if isinstance(value, float) else str(value)]
+    return shlex.join(words)
+
+
+def _row(wanted: Sweep, counts: Counts, shard: str) -> dict[str, Any]:
     return {
         "sweep": wanted.digest,
         "name": wanted.name,
         "job": wanted.job,
+        "shard": shard or "all",
         "cells": counts.cells,
         "done": counts.done,
         "failed": counts.failed,
         "missing": counts.missing,
     }
+
+
+def _rounded(crossing: Crossing) -> str:
+    """Where it crosses, in as many digits as the bounds allow."""
+    half = (crossing.high - crossing.low) / 2
+    return with_error(crossing.value, half).split(" ±")[0] if half >= 0 else "nowhere"
+
+
+def _grouped(records: list[Record]) -> list[dict[str, Any]]:
+    """Failed cells by reason, the most frequent first; reasons that differ in their numbers only are one."""
+    groups: dict[str, list[Record]] = {}
+    for record in records:
+        groups.setdefault(re.sub(r"-?\d+(\.\d+)?(e[-+]?\d+)?", "#", record.reason), []).append(record)
+    return [
+        {"cells": len(own), "reason": own[0].reason, "first": own[0].key[:12]}
+        for own in sorted(groups.values(), key=len, reverse=True)
+    ]
+
+
+def _show_traceback(records: list[Record], key: str) -> None:
+    found = [record for record in records if record.key.startswith(key) and record.status == "failed"]
+    if not key or len(found) != 1:
+        failed = ", ".join(record.key[:12] for record in records if record.status == "failed")
+        known = f"the beginning of the key of one failed cell: {failed[:400]}" if failed else "no cell has failed"
+        raise InvalidParameter(f"--traceback {key} is not allowed: {known}")
+    (record,) = found
+    typer.echo(
+        f"{record.reason}\n{dict(record.parameters)}, seed {record.seed}, on {record.host}\n{record.environment}"
+    )
+    typer.echo(record.traceback or "no traceback: the cell's process was ended from outside")
 
 
 def _point_row(point: Any, x: str, y: str, by: str | None) -> dict[str, Any]:

@@ -10,11 +10,11 @@ from typing import Annotated, Any, ClassVar
 
 import typer
 
-from dendrocap.cli.output import emit, message, plot_target, progress
+from dendrocap.cli.output import check_format, emit, message, plot_target, progress
 from dendrocap.cli.ranges import values
 from dendrocap.errors import InvalidParameter, NoSolution
 
-__all__ = ["GridOptions", "fields_of", "run", "steps_of_breaking"]
+__all__ = ["GridOptions", "fields_of", "heard", "run", "steps_of_breaking"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,23 +75,25 @@ def run(
     grid: GridOptions,
     points: Callable[..., Iterable[Any]],
     described: Callable[[Any], Mapping[str, Any]],
-    shown: Sequence[str],
+    shown: Callable[[Any], Mapping[str, Any]],
     *,
     as_json: bool,
     as_csv: bool,
     plot: Path | None,
     y: str,
     y_label: str,
-    notes: Callable[[list[dict[str, Any]]], Iterable[str]] = lambda rows: (),
+    notes: Callable[[], Iterable[str]] = lambda: (),
     long: bool = False,
 ) -> None:
     """Solve the ``points`` of a grid and print them.
 
-    ``described`` gives all that a row says of a solution, None included; ``shown`` are the columns of the table.
+    ``described`` gives all that JSON, CSV and figures know of a solution, None included; ``shown`` what a table does;
+    ``notes`` are printed below a table.
     """
     from dendrocap.model import NeuronSpec, TaskSpec
     from dendrocap.theory.parameter_grids import SIZES, specified
 
+    check_format(as_json=as_json, as_csv=as_csv)
     target = plot_target(plot) if plot else None
     cases = grid.cases()
     varied = _varied(cases)
@@ -104,6 +106,7 @@ def run(
                 if name not in SIZES:
                     specified(NeuronSpec(g, 0.5, 0.5), TaskSpec(), {name: number})
     rows: list[dict[str, Any]] = []
+    table: list[dict[str, Any]] = []
     with progress(sum(math.prod(map(len, numbers.values())) for _, numbers in cases), "solving") as step:
         # A long point tells how far it is in itself.
         inner: dict[str, Any] = {"callback": lambda share, words: step(len(rows) + share, note=words)} if long else {}
@@ -114,13 +117,17 @@ def run(
                 rows.append(
                     {"nonlinearity": g.name} | given | dict(described(point.solution)) | {"reason": point.reason}
                 )
+                # The name of an estimate tells its steps of breaking.
+                table.append({"g": g.name} | {name: given[name] for name in along} | dict(shown(point.solution)))
                 step(len(rows))
     failed = [row for row in rows if row["reason"]]
     if len(failed) == len(rows):
         raise NoSolution(failed[0]["reason"])
-    emit(rows, as_json=as_json, as_csv=as_csv, columns=["nonlinearity", *varied, *shown])
-    if not (as_json or as_csv):
-        for note in notes(rows):
+    if as_json or as_csv:
+        emit(rows, as_json=as_json, as_csv=as_csv)
+    else:
+        emit(table)
+        for note in notes():
             typer.echo(note)
     if failed:
         message(f"{len(failed)} of {len(rows)} points have no answer; the first: {failed[0]['reason']}")
@@ -137,6 +144,17 @@ def fields_of(names: Iterable[str]) -> Callable[[Any], dict[str, Any]]:
     """A description by attributes of the solution; None where there is none."""
     listed = list(names)
     return lambda solution: {name: getattr(solution, name, None) for name in listed}
+
+
+def heard(told: list[Any], describe: Callable[[Any], Mapping[str, Any]]) -> Callable[[Any], Mapping[str, Any]]:
+    """The same description; what it describes is also kept in a list, for the notes below a table."""
+
+    def described(solution: Any) -> Mapping[str, Any]:
+        if solution is not None:
+            told.append(solution)
+        return describe(solution)
+
+    return described
 
 
 def steps_of_breaking(text: str) -> tuple[int | str, ...]:

@@ -2,41 +2,69 @@
 
 from __future__ import annotations
 
+import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dendrocap.cli.output import progress
+from dendrocap.cli.output import message, progress
 from dendrocap.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from dendrocap.experiments import Executor, Progress
 
-__all__ = ["Dask", "Workers", "chosen_executor", "described", "progress_bar"]
+__all__ = ["Dask", "SchedulerFile", "WaitWorkers", "Workers", "chosen_executor", "described", "progress_bar"]
 
 Workers = Annotated[int | None, typer.Option(help="Processes on this machine; by default one per core. 1 uses none.")]
 Dask = Annotated[
     str | None,
     typer.Option(metavar="ADDRESS", help="tcp://HOST:PORT of a Dask scheduler, or local to start a cluster here."),
 ]
+SchedulerFile = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="The file of a Dask scheduler that was started with --scheduler-file."),
+]
+WaitWorkers = Annotated[
+    float | None,
+    typer.Option(metavar="SECONDS", help="Give up if the Dask cluster has no worker for so long; default: never."),
+]
+
+# Seconds before the first line in a log, and between lines.
+FIRST_LINE, HEARTBEAT = 5.0, 30.0
 
 
-def chosen_executor(dask: str | None, workers: int | None) -> Executor | None:
+def chosen_executor(
+    dask: str | None, workers: int | None, scheduler_file: Path | None = None, wait_workers: float | None = None
+) -> Executor | None:
     """A Dask cluster if one is asked for; None leaves the choice to the library."""
-    if dask is None:
+    if dask is not None and scheduler_file is not None:
+        raise InvalidParameter("--dask and --scheduler-file exclude each other: choose one")
+    if dask is None and scheduler_file is None:
+        if wait_workers is not None:
+            raise InvalidParameter("--wait-workers is allowed with --dask or --scheduler-file only")
         return None
     from dendrocap.experiments import DaskExecutor
 
-    if dask != "local" and "://" not in dask:
+    if dask is not None and dask != "local" and "://" not in dask:
         raise InvalidParameter(f"--dask {dask} is not allowed: it must be local, or an address such as tcp://host:8786")
-    return DaskExecutor(dask, workers)
+    return DaskExecutor(scheduler_file if dask is None else dask, workers, wait_workers=wait_workers)
 
 
 @contextmanager
 def progress_bar(name: str) -> Iterator[Callable[..., None]]:
-    """A function that shows where a sweep stands: done, failed, running, rate and time left."""
+    """A function that shows where a sweep stands: done, failed, running, rate and time left.
+
+    In a terminal this is a bar. Elsewhere it is a line every half minute, also while nothing happens.
+    """
+    if not sys.stderr.isatty():
+        with _heartbeat(name) as beat:
+            yield beat
+        return
     with progress(None, name) as show:
 
         def tell(now: Progress, label: str = name) -> None:
@@ -45,7 +73,40 @@ def progress_bar(name: str) -> Iterator[Callable[..., None]]:
         yield tell
 
 
-def described(now: Progress) -> str:
-    """The state of a sweep in a few words."""
-    numbers = f"{now.done} done, {now.failed} failed, {now.running} running"
-    return f"{numbers}, {now.ran / now.seconds:.3g}/s" if now.ran and now.seconds else numbers
+@contextmanager
+def _heartbeat(name: str) -> Iterator[Callable[..., None]]:
+    """Lines by a thread of their own, because a sweep that waits for a hung cell or for workers does not call."""
+    latest: list[tuple[Progress, str, float]] = []
+    over = threading.Event()
+
+    def tell(now: Progress, label: str = name) -> None:
+        latest[:] = [(now, label, time.monotonic())]
+
+    def beat() -> None:
+        pause = FIRST_LINE
+        while not over.wait(pause):
+            pause = HEARTBEAT
+            if latest:
+                now, label, at = latest[0]
+                since = time.monotonic() - at
+                message(f"{label} {now.done + now.failed}/{now.cells}, {described(now, since)}".strip())
+
+    thread = threading.Thread(target=beat, daemon=True)
+    thread.start()
+    try:
+        yield tell
+    finally:
+        over.set()
+        thread.join()
+
+
+def described(now: Progress, since: float = 0.0) -> str:
+    """The state of a sweep in a few words, so many seconds after it was told."""
+    words = [f"{now.done} done", f"{now.failed} failed", f"{now.running} running"]
+    seconds = now.seconds + since
+    if now.ran and seconds:
+        words.append(f"{now.ran / seconds:.3g}/s")
+        if since:
+            left = round((now.cells - now.done - now.failed) * seconds / now.ran)
+            words.append(f"{left // 3600}:{left // 60 % 60:02}:{left % 60:02} left")
+    return ", ".join(words)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["dataframe", "dataset", "export", "rows"]
 
-BOOKKEEPING = ("status", "reason", "seconds", "host", "version")
+BOOKKEEPING = ("status", "reason", "seconds", "host", "version", "environment")
 _NOTHING = object()
 
 
@@ -44,7 +44,8 @@ def rows(sweep: Sweep, records: Iterable[Record]) -> list[dict[str, Any]]:
             **record.parameters,
             "seed": record.seed,
             **{shown: record.metrics.get(name, math.nan) for name, shown in names.items()},
-            **{name: getattr(record, name) for name in BOOKKEEPING},
+            **{name: getattr(record, name) for name in BOOKKEEPING[:-1]},
+            "environment": str(record.environment),
         }
         for record in records
     ]

@@ -8,27 +8,21 @@ import time
 import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
-from importlib.metadata import version
+from functools import lru_cache
 from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
+from dendrocap.experiments.environment import Environment
 from dendrocap.experiments.jobs import job_named
 from dendrocap.experiments.sweep import Cell
 
-__all__ = ["DONE", "FAILED", "MOST_DEATHS", "Outcome", "killed", "package_version", "run_cell"]
+__all__ = ["DONE", "FAILED", "MOST_DEATHS", "Outcome", "killed", "run_cell"]
 
 DONE, FAILED = "done", "failed"
 # A cell during which a worker process dies is tried again so often in all: a dead worker is usually the machine's
 # fault, three in a row are the cell's.
 MOST_DEATHS = 3
-
-
-@cache
-def package_version() -> str:
-    """Version of dendrocap in this process."""
-    return version("dendrocap")
 
 
 @dataclass(frozen=True)
@@ -47,8 +41,10 @@ class Outcome:
         Why it failed, in one line and in full.
     seconds : float
         Time it took.
-    host, version : str
-        Where it ran, under which version of dendrocap.
+    host : str
+        Where it ran.
+    environment : Environment
+        Under which versions.
     """
 
     cell: Cell
@@ -58,7 +54,7 @@ class Outcome:
     traceback: str = ""
     seconds: float = 0.0
     host: str = field(default_factory=platform.node)
-    version: str = field(default_factory=package_version)
+    environment: Environment = field(default_factory=Environment.here)
 
 
 def run_cell(cell: Cell) -> Outcome:
@@ -81,7 +77,7 @@ def _thread_pools(modules: int) -> ThreadpoolController:
     """The thread pools of BLAS and its like, looked for again when more modules have been loaded.
 
     Sums that are split among threads depend on their number in the last digits. Workers that we start are bound to one
-    thread by their environment; the client itself and other people's Dask workers are not.
+    thread by their environment; the client itself is not.
     """
     return ThreadpoolController()
 

@@ -14,13 +14,14 @@ import math
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
-from functools import cache
+from functools import cache, cached_property
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from dendrocap.errors import InvalidParameter
+from dendrocap.experiments.parameter_types import fitted, flat_types, types_of
 from dendrocap.experiments.sweep import Cell, Sweep
 from dendrocap.learning.recipe import RECIPE, Recipe
 from dendrocap.model.flat import NEURON, TASK, neuron_from_flat, task_from_flat
@@ -59,7 +60,7 @@ class Job:
 
     def __call__(self, cell: Cell) -> dict[str, Any]:
         """The metrics of a cell."""
-        given = dict(cell.parameters)
+        given = self.fitted(cell.parameters)
         for name, (flat, build) in BUILT.items():
             if self.wants(name, given):
                 own = {key: given.pop(key) for key in flat if key in given and key not in self.arguments}
@@ -70,6 +71,29 @@ class Job:
         if self.wants("rng", given):
             given["rng"] = generator_for("job", cell.seed)
         return metrics_of(self.function(**given))
+
+    @cached_property
+    def types(self) -> dict[str, Any]:
+        """Types of its parameters by their annotations, those from which neuron, task and recipe are built included."""
+        built = {key for name, (flat, _) in BUILT.items() if name in self.arguments for key in flat}
+        return {**{key: kind for key, kind in flat_types().items() if key in built}, **types_of(self.function)}
+
+    def fitted(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """Parameters with the types that the function asks for; a value that does not fit is refused."""
+        types = self.types
+        return {
+            name: fitted(name, value, types[name]) if name in types else value for name, value in parameters.items()
+        }
+
+    def described(self) -> list[dict[str, str]]:
+        """Its parameters, with type and default, as a sweep can give them; what is filled in is left out."""
+        built = {key: "" for name, (flat, _) in BUILT.items() if name in self.arguments for key in flat}
+        own = {name: p for name, p in self.arguments.items() if name not in FILLED_IN and p.kind is not p.VAR_KEYWORD}
+        rows = {name: "needed" if p.default is p.empty else repr(p.default) for name, p in own.items()}
+        return [
+            {"parameter": name, "type": _type_name(self.types.get(name)), "default": default}
+            for name, default in {**rows, **{key: word for key, word in built.items() if key not in rows}}.items()
+        ]
 
     def wants(self, name: str, given: Mapping[str, Any]) -> bool:
         """Whether the function has this parameter, and the sweep leaves it to us."""
@@ -90,6 +114,10 @@ class Job:
             optional = parameter.default is not parameter.empty or parameter.kind is parameter.VAR_KEYWORD
             if not (optional or name in names or name in FILLED_IN):
                 raise InvalidParameter(f"the job {self.name} needs a value for {name}")
+
+
+def _type_name(kind: Any) -> str:
+    return "" if kind is None else kind.__name__ if type(kind) is type else str(kind)
 
 
 @cache
@@ -115,7 +143,12 @@ def job_named(name: str) -> Job:
 
 def check(sweep: Sweep) -> None:
     """Refuse a sweep whose job cannot be imported or does not take its parameters, before anything runs."""
-    job_named(sweep.job).accepts(frozenset(sweep.parameters) | frozenset(sweep.grid))
+    job = job_named(sweep.job)
+    job.accepts(frozenset(sweep.parameters) | frozenset(sweep.grid))
+    job.fitted(sweep.parameters)
+    for axis, values in sweep.grid.items():
+        for value in values:
+            job.fitted({axis: value})
 
 
 def metrics_of(result: Any) -> dict[str, Any]:
@@ -128,6 +161,8 @@ def metrics_of(result: Any) -> dict[str, Any]:
         return {str(name): _metric(name, value) for name, value in result.items()}
     if is_dataclass(result) and not isinstance(result, type):
         named = {entry.name: getattr(result, entry.name) for entry in fields(result)}
+        if hasattr(result, "estimate"):  # a capacity says which estimate it is
+            named["estimate"] = result.estimate
         return {name: _metric(name, value) for name, value in named.items() if _is_plain(value)}
     return {"value": _metric("value", result)}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import platform
 from pathlib import Path
@@ -10,6 +11,9 @@ from typing import IO
 from dendrocap.errors import StoreError
 
 __all__ = ["FileLock"]
+
+# What file systems say that do not know locks, as a cluster's may be mounted without them.
+NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 
 
 class FileLock:
@@ -37,7 +41,13 @@ class FileLock:
             raise StoreError(f"{self._protected} cannot be written: {error.strerror}: {place}") from error
         try:
             _lock(file)
-        except OSError:
+        except OSError as error:
+            if error.errno in NO_LOCKS:
+                file.close()
+                raise StoreError(
+                    f"{self._protected} cannot be written safely: its file system has no locks ({error.strerror}); "
+                    "keep the store on a local disk, and copy it afterwards"
+                ) from error
             file.seek(0)
             holder = file.read().strip() or "unknown"
             file.close()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
+import re
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,11 +15,15 @@ from types import FrameType
 from typing import Any
 
 from dendrocap.display import Displayed
-from dendrocap.experiments.cells import DONE, FAILED
+from dendrocap.errors import InvalidParameter, StoreError
+from dendrocap.experiments.cells import FAILED
+from dendrocap.experiments.environment import Environment
 from dendrocap.experiments.executors import Executor, ProcessExecutor, SerialExecutor
 from dendrocap.experiments.jobs import check
+from dendrocap.experiments.plan import Plan, parse_shard
 from dendrocap.experiments.store import Counts, Store
-from dendrocap.experiments.sweep import Cell, Sweep
+from dendrocap.experiments.sweep import Sweep
+from dendrocap.validation import real_number
 
 __all__ = ["Progress", "SweepReport", "run_sweep", "run_sweeps"]
 
@@ -29,7 +35,7 @@ class Progress(Displayed):
     Parameters
     ----------
     cells, done, failed : int
-        All cells, and how many of them have an outcome, earlier runs included.
+        All cells, and how many of them have an outcome, earlier runs included. A search wants more as it goes on.
     running : int
         Cells being run.
     ran : int
@@ -68,6 +74,8 @@ class SweepReport(Displayed):
         How long it took.
     interrupted : bool
         Whether the user stopped it with Ctrl-C.
+    stopped : str
+        Why it ended before its end otherwise, such as too many failures; empty if it did not.
 
     Examples
     --------
@@ -81,13 +89,14 @@ class SweepReport(Displayed):
     (Counts(cells=2, done=2, failed=0), 2, False)
     """
 
-    _displayed = ("counts", "ran", "seconds", "interrupted")
+    _displayed = ("counts", "ran", "seconds", "interrupted", "stopped")
 
     sweep: Sweep
     counts: Counts
     ran: int
     seconds: float
     interrupted: bool
+    stopped: str = ""
 
 
 def run_sweep(
@@ -97,7 +106,13 @@ def run_sweep(
     executor: Executor | None = None,
     workers: int | None = None,
     retry_failed: bool = False,
+    timeout: float | None = None,
+    max_failures: int | str | None = None,
+    shard: str = "",
+    mixed: bool = False,
+    rerun_older: bool = False,
     callback: Callable[[Progress], Any] | None = None,
+    notify: Callable[[str], Any] | None = None,
 ) -> SweepReport:
     """Run what a store does not have yet of a sweep.
 
@@ -112,11 +127,23 @@ def run_sweep(
     executor : Executor, optional
         Who runs the cells; by default processes of this machine.
     workers : int, optional
-        Number of processes, by default one per core; 1 runs the cells in this process.
+        Number of processes, by default one per core; 1 runs the cells in this process, unless there is a timeout.
     retry_failed : bool
         Whether to run failed cells again.
+    timeout : float, optional
+        Seconds after which a cell is stored as failed and its process ended; by default what the sweep says.
+    max_failures : int or str, optional
+        The sweep ends when more cells than this fail in the run; ``"5%"`` is a part of all cells.
+    shard : str, optional
+        Run only one of several parts, ``"2/3"``, each into a store of its own.
+    mixed, rerun_older : bool
+        What to do with finished cells of other versions of dendrocap, NumPy, Numba or Python: keep them beside new
+        ones, or run them again. Without a word the sweep is refused.
     callback : callable, optional
         Called with a `Progress` at the beginning and after every cell.
+    notify : callable, optional
+        Called with what the user should know: damaged rows, a worker that is left out, nobody to run cells. By
+        default it is logged as a warning of ``dendrocap``.
 
     Raises
     ------
@@ -125,7 +152,7 @@ def run_sweep(
     StoreError
         If the store cannot be used, or its disk fills up; what is stored stays.
     WorkersLost
-        If the executor's processes cannot be reached.
+        If the executor's processes cannot be reached, or none of them can run the job.
 
     Examples
     --------
@@ -142,7 +169,18 @@ def run_sweep(
     (2, 0, [1.00206, 1.34306])
     """
     (report,) = run_sweeps(
-        [sweep], store, executor=executor, workers=workers, retry_failed=retry_failed, callback=callback
+        [sweep],
+        store,
+        executor=executor,
+        workers=workers,
+        retry_failed=retry_failed,
+        timeout=timeout,
+        max_failures=max_failures,
+        shard=shard,
+        mixed=mixed,
+        rerun_older=rerun_older,
+        callback=callback,
+        notify=notify,
     )
     return report
 
@@ -154,7 +192,13 @@ def run_sweeps(
     executor: Executor | None = None,
     workers: int | None = None,
     retry_failed: bool = False,
+    timeout: float | None = None,
+    max_failures: int | str | None = None,
+    shard: str = "",
+    mixed: bool = False,
+    rerun_older: bool = False,
     callback: Callable[[Progress], Any] | None = None,
+    notify: Callable[[str], Any] | None = None,
 ) -> list[SweepReport]:
     """Run what a store does not have yet of several sweeps, as if they were one.
 
@@ -175,38 +219,82 @@ def run_sweeps(
     """
     for sweep in sweeps:
         check(sweep)
+    parse_shard(shard)
+    if timeout is None:
+        timeout = min((sweep.timeout for sweep in sweeps if sweep.timeout is not None), default=None)
+    else:
+        timeout = real_number("timeout", timeout, 0.0, low_open=True)
     if executor is None:
-        executor = SerialExecutor() if workers == 1 else ProcessExecutor(workers)
-    tell = callback or (lambda _: None)
-    began, ran = time.monotonic(), set()
-    opened = nullcontext(store) if isinstance(store, Store) else Store(store, write=True)
+        executor = SerialExecutor() if workers == 1 and timeout is None else ProcessExecutor(workers)
+    allowed = _allowed_failures(max_failures)
+    tell, warn = callback or (lambda _: None), notify or logging.getLogger("dendrocap").warning
+    began, ran, fresh_failures, stopped = time.monotonic(), set(), 0, ""
+    opened = nullcontext(store) if isinstance(store, Store) else Store(store, write=True, exclusive=bool(shard))
     with opened as results, _ctrl_c() as stop:
+        _mend(results, warn)
         for sweep in sweeps:
-            results.add(sweep)
-        known = results.statuses()
-        wanted = {cell.key: cell for sweep in sweeps for cell in sweep}  # a cell that two sweeps share is run once
-        done = sum(known.get(key) == DONE for key in wanted)
-        failed = 0 if retry_failed else sum(known.get(key) == FAILED for key in wanted)
-        todo = _missing(wanted, known, retry_failed)
-        tell(Progress(len(wanted), done, failed, 0, 0, 0.0))
-        with closing(executor.run(todo, stop)) as outcomes:  # type: ignore[type-var]
+            results.add(sweep, shard)
+        plan = Plan(sweeps, results, shard=shard, retry_failed=retry_failed, rerun_older=rerun_older)
+        if not (mixed or rerun_older) and plan.has_work():
+            _refuse_to_mix(results, plan)
+        done, failed = plan.standing()
+        tell(Progress(len(plan.wanted), done, failed, 0, 0, 0.0))
+        with closing(executor.run(plan.todo(), stop, timeout=timeout, notify=warn)) as outcomes:  # type: ignore[type-var]
             for outcome in outcomes:
-                results.save(outcome)
+                results.save(outcome, replace=rerun_older)
                 ran.add(outcome.cell.key)
+                plan.learn(outcome)
                 done, failed = (done, failed + 1) if outcome.status == FAILED else (done + 1, failed)
-                tell(Progress(len(wanted), done, failed, executor.running, len(ran), time.monotonic() - began))
-        seconds = time.monotonic() - began
+                fresh_failures += outcome.status == FAILED
+                running = min(executor.running, len(plan.wanted) - done - failed)
+                tell(Progress(len(plan.wanted), done, failed, running, len(ran), time.monotonic() - began))
+                if allowed is not None and not stop.is_set() and fresh_failures > allowed(len(plan.wanted)):
+                    stopped = f"{fresh_failures} cells failed, more than max_failures = {max_failures} allows"
+                    stop.set()
+        seconds, interrupted = time.monotonic() - began, stop.is_set() and not stopped
         return [
-            SweepReport(sweep, results.counts(sweep), sum(cell.key in ran for cell in sweep), seconds, stop.is_set())
+            SweepReport(
+                sweep,
+                plan.counts(sweep),
+                sum(key in ran for key in plan.keys(sweep)),
+                seconds,
+                interrupted,
+                stopped,
+            )
             for sweep in sweeps
         ]
 
 
-def _missing(wanted: Mapping[str, Cell], known: Mapping[str, str], retry_failed: bool) -> Iterator[Cell]:
-    for key, cell in wanted.items():
-        status = known.get(key)
-        if status is None or (status == FAILED and retry_failed):
-            yield cell
+def _mend(store: Store, warn: Callable[[str], Any]) -> None:
+    """Put damaged rows aside, so that their cells are run again."""
+    damaged = store.put_aside()
+    if damaged:
+        rows = "1 damaged row was" if damaged == 1 else f"{damaged} damaged rows were"
+        warn(f"{store.path}: {rows} put aside and will be run again; is the disk in order?")
+
+
+def _refuse_to_mix(store: Store, plan: Plan) -> None:
+    here = Environment.here()
+    older = plan.older()
+    if older:
+        which = "; ".join(here.differing(environment) for environment in older)
+        raise StoreError(
+            f"{store.path} holds {sum(older.values())} cells of this sweep that were run with {which}: --mixed "
+            "(mixed=True) keeps them beside new ones, --rerun-older (rerun_older=True) runs them again"
+        )
+
+
+def _allowed_failures(limit: int | str | None) -> Callable[[int], float] | None:
+    """How many failures are allowed among so many cells; None if any number is."""
+    if limit is None:
+        return None
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)(%?)", str(limit).strip())
+    if isinstance(limit, bool) or found is None or not (float(found[1]) <= 100 if found[2] else found[1].isdecimal()):
+        raise InvalidParameter(
+            f"max_failures = {limit!r} is not allowed: it must be a whole number >= 0, or a percentage such as '5%'"
+        )
+    number = float(found[1])
+    return (lambda cells: number / 100.0 * cells) if found[2] else (lambda cells: number)
 
 
 @contextmanager

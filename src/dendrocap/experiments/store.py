@@ -7,20 +7,18 @@ primary key. The file may be read while it is being written, but has one writer.
 from __future__ import annotations
 
 import json
-import sqlite3
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
-from urllib.parse import quote
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 from dendrocap.display import Displayed
 from dendrocap.errors import CorruptData, InvalidParameter, StoreError
 from dendrocap.experiments.cells import DONE, FAILED, Outcome
-from dendrocap.experiments.lock import FileLock
+from dendrocap.experiments.environment import Environment
+from dendrocap.experiments.store_file import StoreFile, checksum
 from dendrocap.experiments.sweep import Sweep, canonical
 from dendrocap.files import reading
 
@@ -28,39 +26,19 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-__all__ = ["Counts", "Record", "Store"]
+__all__ = ["Counts", "Record", "Store", "Survey", "decoded", "is_sound"]
 
-APPLICATION = int.from_bytes(b"dcap", "big")  # in the header of the file: this database is ours
-SCHEMA_VERSION = 2
-SCHEMA = """
-CREATE TABLE sweeps (
-    digest TEXT PRIMARY KEY,
-    definition TEXT NOT NULL,
-    last_run TEXT NOT NULL
-);
-CREATE TABLE cells (
-    key TEXT PRIMARY KEY,
-    job TEXT NOT NULL,
-    parameters TEXT NOT NULL,
-    seed INTEGER NOT NULL,
-    status TEXT NOT NULL CHECK (status IN ('done', 'failed')),
-    metrics TEXT NOT NULL,
-    reason TEXT NOT NULL,
-    traceback TEXT NOT NULL,
-    seconds REAL NOT NULL,
-    host TEXT NOT NULL,
-    version TEXT NOT NULL,
-    finished TEXT NOT NULL
-);
-"""
-# A finished cell is never replaced; a failed one by whatever a later try gives.
+# A finished cell is never replaced, unless that is asked for; a failed one by whatever a later try gives.
 SAVE = """
-INSERT INTO cells VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO cells VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (key) DO UPDATE SET
+    job = excluded.job, parameters = excluded.parameters, seed = excluded.seed,
     status = excluded.status, metrics = excluded.metrics, reason = excluded.reason, traceback = excluded.traceback,
-    seconds = excluded.seconds, host = excluded.host, version = excluded.version, finished = excluded.finished
-WHERE cells.status = 'failed'
+    seconds = excluded.seconds, host = excluded.host, environment = excluded.environment,
+    finished = excluded.finished, checksum = excluded.checksum
+WHERE cells.status = 'failed' OR ?
 """
+STATUS, ENVIRONMENT = 4, 10  # columns of a row
 
 
 @dataclass(frozen=True)
@@ -93,8 +71,13 @@ class Record(Displayed):
     traceback: str
     seconds: float
     host: str
-    version: str
+    environment: Environment
     finished: str
+
+    @property
+    def version(self) -> str:
+        """Version of dendrocap that ran the cell."""
+        return self.environment.dendrocap
 
 
 @dataclass(frozen=True)
@@ -117,7 +100,38 @@ class Counts(Displayed):
         return self.cells - self.done - self.failed
 
 
-class Store(Displayed):
+@dataclass(frozen=True)
+class Survey:
+    """What a store holds, row by row, after every checksum was verified.
+
+    Parameters
+    ----------
+    statuses : dict
+        Status and environment of each cell, by key.
+    damaged : tuple of int
+        Numbers of the rows whose checksum is wrong.
+    """
+
+    statuses: dict[str, tuple[str, Environment]]
+    damaged: tuple[int, ...]
+
+    def status(self, key: str) -> str | None:
+        """Status of a cell, if it is there."""
+        found = self.statuses.get(key)
+        return None if found is None else found[0]
+
+    def counts(self, keys: Iterable[str]) -> Counts:
+        """How many of some cells are done, how many failed."""
+        found = Counter(self.status(key) for key in keys)
+        return Counts(found.total(), found[DONE], found[FAILED])
+
+    def environments(self, keys: Iterable[str]) -> Counter[Environment]:
+        """How many finished cells there are of each environment."""
+        entries = (self.statuses[key] for key in keys if key in self.statuses)
+        return Counter(environment for status, environment in entries if status == DONE)
+
+
+class Store(StoreFile):
     """The results of sweeps, in a file.
 
     Parameters
@@ -126,6 +140,8 @@ class Store(Displayed):
         The file; with ``write`` it is made if it does not exist.
     write : bool
         Whether to write. There can be one writer, and any number of readers beside it.
+    exclusive : bool
+        Whether readers are kept out while it is written, as on a file system that several machines share.
 
     Raises
     ------
@@ -148,171 +164,113 @@ class Store(Displayed):
     [1.0, 1.0]
     """
 
-    _displayed = ("path",)
+    def add(self, sweep: Sweep, shard: str = "") -> None:
+        """Write down what is about to be run, and which part of it."""
+        self.save_sweep_row((sweep.digest, json.dumps(sweep.definition), shard, _now()))
 
-    def __init__(self, path: str | Path, *, write: bool = False) -> None:
-        self.path = Path(path)
-        self._lock = FileLock(self.path) if write else None
-        if not write and not self.path.is_file():
-            raise StoreError(f"there is no store {self.path}")
-        if write and not self.path.parent.is_dir():
-            raise StoreError(f"{self.path} cannot be made: the folder {self.path.parent} does not exist")
-        if not self._is_new:
-            self._inspect()
-        elif not write:
-            raise StoreError(f"{self.path} is empty: nothing was stored in it yet")
-        if self._lock is not None:
-            self._lock.acquire()
-        try:
-            with self._plain_errors():
-                self._database = self._open_to_write() if write else self._open_to_read()
-        except BaseException:
-            if self._lock is not None:
-                self._lock.release()
-            raise
-
-    def _inspect(self) -> None:
-        """Refuse a file that is not a store that we understand, without changing a byte of it or of its folder.
-
-        ``immutable`` keeps SQLite from making files of its own, but is right only without a log: part of the truth
-        may be there, and a full disk can leave a file that makes no sense without it.
-        """
-        with self._plain_errors(), self._connection("mode=ro" if self._has_log else "immutable=1") as database:
-            application, version = (database.execute(f"PRAGMA {name}").fetchone()[0] for name in HEADER)
-        if application != APPLICATION:
-            raise CorruptData(f"{self.path} is a database, but not a store of dendrocap")
-        if version != SCHEMA_VERSION:
-            age = "a newer" if version > SCHEMA_VERSION else "an older"
-            raise CorruptData(
-                f"{self.path} was written by {age} dendrocap (schema {version}, known here is {SCHEMA_VERSION}): "
-                "use that version, or another store"
-            )
-
-    def _refuse_damage(self, database: sqlite3.Connection) -> None:
-        verdict = database.execute("PRAGMA quick_check(1)").fetchone()[0]
-        if verdict != "ok":
-            raise CorruptData(f"{self.path} is damaged ({' '.join(verdict.split())}): restore it from a copy")
-
-    def _open_to_write(self) -> sqlite3.Connection:
-        is_new = self._is_new
-        if not is_new:
-            with self._connection("mode=ro" if self._has_log else "immutable=1") as database:
-                self._refuse_damage(database)
-        database = sqlite3.connect(self._address("mode=rwc"), uri=True, isolation_level=None)
-        try:
-            if is_new:
-                if database.execute("SELECT count(*) FROM sqlite_master").fetchone() != (0,):
-                    raise CorruptData(f"{self.path} is a database, but not a store of dendrocap")
-                # One transaction in the file itself: a store exists completely or is an empty file.
-                database.executescript(
-                    f"BEGIN IMMEDIATE; {SCHEMA} PRAGMA application_id = {APPLICATION}; "
-                    f"PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;"
-                )
-            database.execute("PRAGMA journal_mode = WAL")
-            # The log is synced when it is folded into the file, not at every cell. A killed process loses nothing; a
-            # power failure can take the last cells, which a resumed sweep runs again, but cannot damage the file.
-            database.execute("PRAGMA synchronous = NORMAL")
-        except BaseException:
-            database.close()
-            raise
-        return database
-
-    def _open_to_read(self) -> sqlite3.Connection:
-        # Opened for writing where possible, though nothing is written: only so does SQLite tidy up after itself.
-        ways = ["mode=rw"] if self._has_log else ["mode=rw", "immutable=1"]
-        for way in ways:
-            database = sqlite3.connect(self._address(way), uri=True, isolation_level=None)
-            try:
-                database.execute("PRAGMA query_only = 1")
-                self._refuse_damage(database)
-            except BaseException as error:
-                database.close()
-                # A folder that cannot be written has no place for the files by which readers and writers agree;
-                # without a log there is no writer to agree with.
-                if isinstance(error, sqlite3.OperationalError) and way != ways[-1]:
-                    continue
-                raise
-            return database
-        raise AssertionError("unreachable")
-
-    @property
-    def _is_new(self) -> bool:
-        """Whether there is nothing yet, or what a process leaves that was killed while it made the store.
-
-        Only the making uses a rollback journal. If there is one, SQLite will undo what was done.
-        """
-        return not _has_content(self.path) or _has_content(self.path.with_name(self.path.name + "-journal"))
-
-    @property
-    def _has_log(self) -> bool:
-        """Whether transactions wait beside the file: there is a writer, or one was killed."""
-        return _has_content(self.path.with_name(self.path.name + "-wal"))
-
-    def _address(self, options: str) -> str:
-        return f"file:{quote(str(self.path.absolute()))}?{options}"
-
-    @contextmanager
-    def _connection(self, options: str) -> Iterator[sqlite3.Connection]:
-        database = sqlite3.connect(self._address(options), uri=True)
-        try:
-            yield database
-        finally:
-            database.close()
-
-    def close(self) -> None:
-        """Fold the log into the file and let others write."""
-        with suppress(sqlite3.Error):  # everything saved is saved already
-            self._database.close()
-        if self._lock is not None:
-            self._lock.release()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.close()
-
-    def add(self, sweep: Sweep) -> None:
-        """Write down what is about to be run."""
-        with self._plain_errors():
-            self._database.execute(
-                "INSERT OR REPLACE INTO sweeps VALUES (?, ?, ?)", (sweep.digest, json.dumps(sweep.definition), _now())
-            )
-
-    def save(self, outcome: Outcome) -> None:
+    def save(self, outcome: Outcome, *, replace: bool = False) -> None:
         """Write down a finished cell, in a transaction of its own."""
         cell = outcome.cell
         row = (cell.key, cell.job, canonical(cell.parameters), cell.seed, outcome.status,
-               json.dumps(outcome.metrics), outcome.reason, outcome.traceback, outcome.seconds, outcome.host,
-               outcome.version, _now())  # fmt: skip
-        with self._plain_errors():
-            self._database.execute(SAVE, row)
+               json.dumps(outcome.metrics), _text(outcome.reason), _text(outcome.traceback), float(outcome.seconds),
+               outcome.host, _environment_text(outcome.environment), _now())  # fmt: skip
+        self.save_row(row, replace=replace)
 
-    def statuses(self) -> dict[str, str]:
-        """The status of every cell in the store, by key."""
+    def save_sweep_row(self, row: tuple[Any, ...]) -> None:
+        """Write down the columns of a sweep, without their checksum, which is added."""
         with self._plain_errors():
-            return dict(self._database.execute("SELECT key, status FROM cells"))
+            self._database.execute("INSERT OR REPLACE INTO sweeps VALUES (?, ?, ?, ?, ?)", (*row, checksum(row)))
+
+    def save_row(self, row: tuple[Any, ...], *, replace: bool = False) -> None:
+        """Write down the columns of a cell, without their checksum, which is added."""
+        with self._plain_errors():
+            self._database.execute(SAVE, (*row, checksum(row), replace))
+
+    def survey(self) -> Survey:
+        """Status of every cell in the store, and which rows are damaged."""
+        statuses: dict[str, tuple[str, Environment]] = {}
+        damaged: list[int] = []
+        entries: dict[tuple[bytes, bytes], tuple[str, Environment]] = {}  # few, and shared by all rows
+        for number, row in self.rows():
+            if not is_sound(row):
+                damaged.append(number)
+                continue
+            kind = (row[STATUS], row[ENVIRONMENT])
+            if kind not in entries:
+                entries[kind] = (row[STATUS].decode(), _environment(row[ENVIRONMENT].decode()))
+            statuses[row[0].decode()] = entries[kind]
+        return Survey(statuses, tuple(damaged))
+
+    def put_aside(self) -> int:
+        """Move damaged rows out of the way, into a table of their own, and tell how many cells there were in them."""
+        unsound = [(table, n) for table in ("cells", "sweeps") for n, row in self.rows(table) if not is_sound(row)]
+        if not unsound:
+            return 0
+        with self.transaction():
+            for table, number in unsound:
+                (row,) = (row for _, row in self.rows(table, "WHERE rowid = ?", (number,)))
+                self._database.execute("INSERT INTO damaged VALUES (?, ?)", (repr(row), _now()))
+                self._database.execute(f"DELETE FROM {table} WHERE rowid = ?", (number,))
+        return sum(table == "cells" for table, _ in unsound)
 
     def counts(self, sweep: Sweep) -> Counts:
-        """How many of the sweep's cells are done, how many failed."""
-        known = self.statuses()
-        found = [known.get(cell.key) for cell in sweep]
-        return Counts(len(found), found.count(DONE), found.count(FAILED))
+        """How many of the sweep's cells are done, how many failed; of a search those that it needs so far."""
+        from dendrocap.experiments.plan import Plan
+
+        return Plan([sweep], self, shard=self.shard(sweep)).counts(sweep)
+
+    def shard(self, sweep: Sweep) -> str:
+        """Which part of a sweep was run into this store, such as ``2/3``; empty if it is the whole."""
+        with self._plain_errors():
+            found = self._database.execute("SELECT shard FROM sweeps WHERE digest = ?", (sweep.digest,)).fetchone()
+        return str(found[0]) if found else ""
 
     def records(self, sweep: Sweep | None = None) -> list[Record]:
         """The stored cells of a sweep, in its order; by default of the sweep that was run last."""
-        with self._plain_errors():
-            rows = {row[0]: row for row in self._database.execute("SELECT * FROM cells")}
         wanted = self.sweep() if sweep is None else sweep
-        with reading(self.path, "a sound store"):
-            return [_record(rows[cell.key]) for cell in wanted if cell.key in rows]
+        places = {cell.key.encode(): place for place, cell in enumerate(wanted)}
+        found: dict[int, Record] = {}
+        damaged = 0
+        for _, row in self.rows():
+            if not is_sound(row):
+                damaged += 1
+            elif row[0] in places:
+                with reading(self.path, "a sound store"):
+                    found[places[row[0]]] = _record(row)
+        self.refuse_damaged(damaged)
+        return [found[place] for place in sorted(found)]
+
+    def refuse_damaged(self, damaged: int) -> None:
+        """Refuse to go on if so many rows are damaged."""
+        if damaged:
+            rows = "1 row is damaged" if damaged == 1 else f"{damaged} rows are damaged"
+            raise CorruptData(
+                f"{self.path}: {rows}; the next dendrocap sweep run puts them aside and runs their cells again, "
+                f"{self._salvage}"
+            )
+
+    def rows(
+        self, table: str = "cells", condition: str = "", arguments: tuple[Any, ...] = ()
+    ) -> Iterator[tuple[int, tuple[Any, ...]]]:
+        """Number and columns of every row; texts are bytes, as they need not be text any more."""
+        with self._plain_errors():
+            self._database.text_factory = bytes
+            try:
+                for number, *row in self._database.execute(f"SELECT rowid, * FROM {table} {condition}", arguments):
+                    yield number, tuple(row)
+            finally:
+                self._database.text_factory = str
 
     def sweeps(self) -> list[Sweep]:
         """Every sweep that was run into this store, the latest first."""
-        with self._plain_errors():
-            rows = self._database.execute("SELECT definition FROM sweeps ORDER BY last_run DESC, digest").fetchall()
+        rows = [row for _, row in self.rows("sweeps", "ORDER BY last_run DESC, digest")]
+        if not all(map(is_sound, rows)):
+            raise CorruptData(
+                f"{self.path}: the description of a sweep is damaged; the next dendrocap sweep run puts it aside, "
+                f"{self._salvage}"
+            )
         with reading(self.path, "a sound store"):
-            return [Sweep.from_definition(json.loads(definition)) for (definition,) in rows]
+            return [Sweep.from_definition(json.loads(definition)) for _, definition, *_ in rows]
 
     def sweep(self, digest: str | None = None) -> Sweep:
         """The sweep with this digest (or the beginning of it); by default the one that was run last."""
@@ -341,40 +299,38 @@ class Store(Displayed):
         wanted = self.sweep() if sweep is None else sweep
         return dataset(wanted, self.records(wanted))
 
-    @contextmanager
-    def _plain_errors(self) -> Iterator[None]:
-        """SQLite's errors, in words that say what to do."""
-        try:
-            yield
-        except sqlite3.Error as error:
-            name = getattr(error, "sqlite_errorname", "")
-            words = next((words for code, words in EXPLANATIONS.items() if name.startswith(code)), "cannot be used")
-            kind = CorruptData if name.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT")) else StoreError
-            raise kind(f"{self.path} {words} ({error})") from error
-
-
-HEADER = ("application_id", "user_version")
-# By the beginning of SQLite's name of the error.
-EXPLANATIONS = {
-    "SQLITE_FULL": "cannot grow: the disk is full; what is stored is safe, so make room and run again to go on",
-    "SQLITE_IOERR": "cannot be written or read: the disk refuses; what is stored is safe, so look at the disk (is it "
-    "full?) and run again to go on",
-    "SQLITE_READONLY": "cannot be written: it is read-only",
-    "SQLITE_CANTOPEN": "cannot be opened or made",
-    "SQLITE_NOTADB": "is not a store: it is not a SQLite database",
-    "SQLITE_CORRUPT": "is damaged: restore it from a copy",
-    "SQLITE_BUSY": "is locked by another program",
-}
-
-
-def _has_content(path: Path) -> bool:
-    return path.exists() and path.stat().st_size > 0
-
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
+def _text(words: str) -> str:
+    """A text that a file can hold: a message may quote bytes that are none."""
+    return words.encode("utf-8", "backslashreplace").decode()
+
+
+def is_sound(row: tuple[Any, ...]) -> bool:
+    """Whether a row, read as bytes, is what its checksum says."""
+    return bool(row[-1] == checksum(row[:-1]).encode())
+
+
 def _record(row: tuple[Any, ...]) -> Record:
-    key, job, parameters, seed, status, metrics, *rest = row
-    return Record(key, job, json.loads(parameters), seed, status, json.loads(metrics), *rest)
+    key, job, parameters, seed, status, metrics, *plain, environment, finished = decoded(row[:-1])
+    reason, traceback, seconds, host = plain
+    known = (reason, traceback, seconds, host, _environment(environment), finished)
+    return Record(key, job, json.loads(parameters), seed, status, json.loads(metrics), *known)
+
+
+def decoded(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Columns with their texts as texts."""
+    return tuple(value.decode() if isinstance(value, bytes) else value for value in row)
+
+
+@lru_cache(maxsize=1000)
+def _environment(text: str) -> Environment:
+    return Environment(**json.loads(text))
+
+
+@lru_cache(maxsize=1000)
+def _environment_text(environment: Environment) -> str:
+    return canonical(environment.plain)

@@ -11,8 +11,8 @@ import hashlib
 import json
 import math
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from pathlib import Path
@@ -22,14 +22,19 @@ import numpy as np
 
 from dendrocap.display import Displayed
 from dendrocap.errors import CorruptData, InvalidParameter
+from dendrocap.experiments.search import Search
 from dendrocap.validation import choice, real_number, refuse, whole_number
 
 __all__ = ["Cell", "Sweep", "read_sweep"]
 
-KEYS = ("job", "name", "seeds", "parameters", "grid")
+KEYS = ("job", "name", "seeds", "timeout", "parameters", "grid")
+# What a sweep says for people and for the run; its results are the same without.
+BESIDE = ("name", "timeout")
 RANGE_KEYS = ("from", "to", "points", "scale")
 # A sweep is held in memory cell by cell; beyond this it is a typing error or needs several files.
 MOST_CELLS = 10_000_000
+# Up to here every whole number is a float of its own.
+LARGEST_EXACT = 2**53
 
 
 @dataclass(frozen=True)
@@ -47,8 +52,8 @@ class Cell:
 
     Examples
     --------
-    >>> cell = Cell("capacity", {"nonlinearity": "relu", "theta_d": 0.5}, seed=0)
-    >>> same = Cell("capacity", {"theta_d": 0.5, "nonlinearity": "relu"}, seed=0)
+    >>> cell = Cell("capacity", {"nonlinearity": "relu", "theta_d": 1}, seed=0)
+    >>> same = Cell("capacity", {"theta_d": 1.0, "nonlinearity": "relu"}, seed=0)
     >>> cell.key == same.key
     True
     """
@@ -63,7 +68,7 @@ class Cell:
         return _digest([self.job, self.parameters, self.seed])[:32]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Sweep(Displayed):
     """A job on a grid of parameters, several times each.
 
@@ -72,15 +77,19 @@ class Sweep(Displayed):
     job : str or function
         A built-in job (see `dendrocap.experiments.jobs`), ``"package.module:function"``, or a function that can
         be imported under its name.
-    grid : mapping of sequences
-        Values of each parameter that varies; cells are all combinations. Values are numbers, strings or booleans.
+    grid : mapping
+        Values of each parameter that varies; cells are all combinations. Values are numbers, strings or booleans. A
+        table with ``from``, ``to`` and ``points`` is a range; one with ``find``, ``level``, ``from``, ``to`` and
+        ``resolution`` is searched for the place where a metric crosses a level (`dendrocap.experiments.Search`).
     parameters : mapping
         Parameters that stay fixed: numbers, strings, booleans or lists of them.
-    seeds : int or sequence of int
+    seeds : int or iterable of int
         How many independent repetitions of each combination, or their numbers. A number alone decides the
         randomness of a cell: combinations with the same number meet the same random patterns.
     name : str
         For people; it does not enter the digest.
+    timeout : float, optional
+        Seconds after which a cell is stored as failed and its process ended; it does not enter the digest either.
 
     Examples
     --------
@@ -94,49 +103,87 @@ class Sweep(Displayed):
     _displayed = ("name", "job", "grid", "seeds", "digest")
 
     job: str
-    grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-    seeds: Sequence[int] = (0,)
-    name: str = ""
+    grid: Mapping[str, Sequence[Any]]
+    parameters: Mapping[str, Any]
+    seeds: Sequence[int]
+    name: str
+    timeout: float | None
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "job", _job_name(self.job))
-        object.__setattr__(self, "grid", {name: _axis(name, values) for name, values in _table("grid", self.grid)})
-        fixed = {name: _plain(name, value) for name, value in _table("parameters", self.parameters)}
-        object.__setattr__(self, "parameters", fixed)
+    # Written out, because it takes more than the fields hold: a function for its name, a number of seeds, a range.
+    def __init__(
+        self,
+        job: str | Callable[..., Any],
+        grid: Mapping[str, Iterable[Any]] | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        seeds: int | Iterable[int] = (0,),
+        name: str = "",
+        timeout: float | None = None,
+    ) -> None:
+        axes = {axis: _axis(axis, values) for axis, values in _table("grid", {} if grid is None else grid)}
+        searched = [axis for axis, values in axes.items() if isinstance(values, Search)]
+        if len(searched) > 1:
+            raise InvalidParameter(f"grid.{searched[1]} is not allowed to be searched beside {searched[0]}")
+        fixed = {key: _plain(key, value) for key, value in _table("parameters", parameters or {})}
+        for attribute, value in {
+            "job": _job_name(job),
+            "grid": axes,
+            "parameters": fixed,
+            "seeds": _seeds(seeds),
+            "name": name,
+            "timeout": None if timeout is None else real_number("timeout", timeout, 0.0, low_open=True),
+        }.items():
+            object.__setattr__(self, attribute, value)
         twice = sorted(fixed.keys() & self.grid.keys())
         if twice:
             raise InvalidParameter(f"{twice[0]} is not allowed both in grid and in parameters")
-        object.__setattr__(self, "seeds", _seeds(self.seeds))
-        if not isinstance(self.name, str):
-            raise refuse("name", self.name, "a text")
+        if not isinstance(name, str):
+            raise refuse("name", name, "a text")
         if len(self) > MOST_CELLS:
             raise refuse("number of cells", len(self), f"at most {MOST_CELLS}")
+
+    @property
+    def search(self) -> Search | None:
+        """The axis that is searched instead of scanned, if there is one."""
+        return next((axis for axis in self.grid.values() if isinstance(axis, Search)), None)
 
     def __len__(self) -> int:
         return math.prod(len(values) for values in self.grid.values()) * len(self.seeds)
 
     def __iter__(self) -> Iterator[Cell]:
-        """The cells, the last axis of the grid and then the seed varying fastest."""
+        """The cells, the last axis of the grid and then the seed varying fastest; of a search all that it may need."""
         for values in product(*self.grid.values()):
-            parameters = {**self.parameters, **dict(zip(self.grid, values, strict=True))}
-            for seed in self.seeds:
-                yield Cell(self.job, parameters, seed)
+            yield from self.at(dict(zip(self.grid, values, strict=True)))
+
+    def at(self, place: Mapping[str, Any]) -> Iterator[Cell]:
+        """The cells at a place of the grid, one for each seed."""
+        parameters = {**self.parameters, **place}
+        for seed in self.seeds:
+            yield Cell(self.job, parameters, seed)
+
+    def share(self, cell: Cell, shards: int) -> int:
+        """Which of so many shards runs a cell, counted from 1; all cells of one search go to the same."""
+        if self.search is not None:
+            others = {name: value for name, value in cell.parameters.items() if name != self.search.axis}
+            cell = Cell(cell.job, others, 0)
+        return int(cell.key, 16) % shards + 1
 
     @cached_property
     def digest(self) -> str:
         """Eight letters that name the sweep: same sweep, same digest, same results."""
-        return _digest({key: value for key, value in self.definition.items() if key != "name"})[:8]
+        return _digest({key: value for key, value in self.definition.items() if key not in BESIDE})[:8]
 
     @property
     def definition(self) -> dict[str, Any]:
         """The sweep as plain data, from which `from_definition` makes an equal one."""
         return {
             "job": self.job,
-            "grid": {name: list(values) for name, values in self.grid.items()},
+            "grid": {
+                name: axis.definition if isinstance(axis, Search) else list(axis) for name, axis in self.grid.items()
+            },
             "parameters": dict(self.parameters),
             "seeds": list(self.seeds),
             "name": self.name,
+            **({} if self.timeout is None else {"timeout": self.timeout}),
         }
 
     @classmethod
@@ -184,7 +231,18 @@ def canonical(value: Any) -> str:
 
 
 def _digest(value: Any) -> str:
-    return hashlib.sha256(canonical(value).encode()).hexdigest()
+    return hashlib.sha256(canonical(_numbers(value)).encode()).hexdigest()
+
+
+def _numbers(value: Any) -> Any:
+    """Plain data in which 1.0 is 1: the way a number is typed does not make another cell."""
+    if isinstance(value, float):
+        return int(value) if value.is_integer() and abs(value) <= LARGEST_EXACT else value
+    if isinstance(value, dict):
+        return {key: _numbers(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_numbers(item) for item in value]
+    return value
 
 
 def _job_name(job: str | Callable[..., Any]) -> str:
@@ -207,8 +265,12 @@ def _table(name: str, table: Any) -> Iterator[tuple[str, Any]]:
         yield key, value
 
 
-def _axis(name: str, values: Any) -> tuple[Any, ...]:
-    """The values of one axis: a list of them, or a range as a table."""
+def _axis(name: str, values: Any) -> tuple[Any, ...] | Search:
+    """The values of one axis: a list of them, a range or a search as a table."""
+    if isinstance(values, Search):
+        return values
+    if isinstance(values, Mapping) and "find" in values:
+        return Search.from_table(name, values)
     if isinstance(values, Mapping):
         values = _range(name, values)
     if isinstance(values, str | bytes) or not hasattr(values, "__iter__"):
@@ -216,7 +278,7 @@ def _axis(name: str, values: Any) -> tuple[Any, ...]:
     axis = tuple(_plain(f"grid.{name}", value) for value in values)
     if not axis or any(isinstance(value, list) for value in axis):
         raise refuse(f"grid.{name}", list(axis), "a list of at least one number, text or boolean")
-    if len({canonical(value) for value in axis}) < len(axis):
+    if len({canonical(_numbers(value)) for value in axis}) < len(axis):
         raise refuse(f"grid.{name}", list(axis), "without repetitions: seeds repeat a cell")
     return axis
 
@@ -234,7 +296,10 @@ def _range(name: str, table: Mapping[str, Any]) -> list[float]:
     points = whole_number(f"grid.{name}.points", table["points"], 2, MOST_CELLS)
     # Rounded to 12 digits so that 0.1 .. 1.0 in ten steps is what one would have typed.
     spaced = np.geomspace(start, stop, points) if scale == "log" else np.linspace(start, stop, points)
-    return [float(f"{value:.12g}") for value in spaced]
+    values = [float(f"{value:.12g}") for value in spaced]
+    # Between whole numbers that are typed as such, a range of whole numbers is one of integers.
+    whole = all(isinstance(table[key], int) for key in ("from", "to")) and all(value.is_integer() for value in values)
+    return [int(value) for value in values] if whole else values
 
 
 def _plain(name: str, value: Any) -> Any:

@@ -92,7 +92,7 @@ class DendritePlot(Plot):
 
     def __init__(self) -> None:
         super().__init__(
-            "branch input <i>x</i> (1 = where a branch saturates)",
+            "branch input <i>x</i> (1 = saturation)",
             "branch output <i>g</i>(<i>x</i>)",
             description="Dendritic non-linearity and distribution of branch inputs",
             x_range=Range1d(-0.3, 1.3),
@@ -182,7 +182,7 @@ class CapacityPlot(Plot):
         self.point, self.best = (ColumnDataSource({"x": [], "alpha_c": [], "low": [], "high": []}) for _ in range(2))
         self.broken_line = plot.line(
             "x", "alpha_c", source=self.broken, line_dash="dashed", line_width=2.5,
-            legend_label="broken symmetry, equal branches",
+            legend_label="broken symmetry",
         ).glyph  # fmt: skip
         self.paper_line = plot.line(
             "x", "alpha_c", source=self.paper, line_width=1.3, legend_label="replica symmetric (paper)"

@@ -73,7 +73,7 @@ class LearnedWeightPlot(Plot):
             source=self.at_capacity,
             line_width=2,
             line_dash="dashed",
-            legend_label="replica symmetric, at capacity",
+            legend_label="broken symmetry, at capacity",
         )
         self.figure.legend.location = "top_right"
         self.coloured(bars, fill_color="learned")

@@ -30,8 +30,15 @@ def written(answer: Capacity | None) -> Message | None:
             for name, value in answer.estimates.items()
         ],
         "error": None if np.isnan(answer.error) else answer.error,
-        "lights": [{"name": name, "light": flag.light, "words": flag.words} for name, flag in answer.validity.items()],
+        "lights": [
+            {"name": _greek(name), "light": flag.light, "words": _greek(flag.words)}
+            for name, flag in answer.validity.items()
+        ],
     }
+
+
+def _greek(words: str) -> str:
+    return words.replace("theta_s", "θ_s")
 
 
 def pending(statuses: list[Status]) -> Message | None:

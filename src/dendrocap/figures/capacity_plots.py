@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dendrocap.figures.style import (
     AXIS_LABELS,
@@ -12,24 +12,28 @@ from dendrocap.figures.style import (
     MANY_STEPS,
     ONE_STEP,
     PALETTE,
+    PAPER_LABEL,
     SYMMETRIC,
     UNSTABLE,
     drawing,
     drawing_axes,
+    plain_ticks,
+    validity_footer,
 )
-from dendrocap.model import Linear
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["SOLVER_LOOKS", "breaking", "curves", "solvers"]
+    from dendrocap.theory import Flag
+
+__all__ = ["SOLVER_LOOKS", "breaking", "curve_key", "curves", "lines_of", "solvers"]
 
 Rows = Sequence[Mapping[str, Any]]
 
-# Dashes by steps of breaking; further numbers of steps share one.
-STEP_DASHES = {0: SYMMETRIC["ls"], 1: ONE_STEP["ls"], "full": MANY_STEPS["ls"]}
+BEST = ("best estimate", "quick estimate")
+ERRORS = {"alpha_c": "error", "silent_fraction": "silent_error"}  # the columns that hold errors of others
 MARKS = "os^vD"  # of the members of a family of lines
 SYMBOLS = {name: label[label.index("$") :] for name, label in AXIS_LABELS.items() if "$" in label}
 # The line of each column of a table of loads.
@@ -56,13 +60,15 @@ def curves(
     family: Sequence[str] = (),
     ax: Axes | None = None,
 ) -> Figure:
-    r"""A result of the theory against one parameter, one line per non-linearity.
+    r"""A result of the theory against one parameter, one line per non-linearity and estimate.
 
     Parameters
     ----------
     rows : sequence of mappings, or DataFrame
-        With ``nonlinearity``, the two columns and, if symmetry is broken, its steps in ``rsb``. Points without an
-        answer, None, are left out. The linear neuron is dashed.
+        With ``nonlinearity``, the two columns, and what they are: the name of the estimate in ``estimate``, or the
+        steps of replica symmetry breaking in ``rsb``; replica symmetric if neither is there. Rows of best estimates, as
+        `Capacity.as_row` gives them, are drawn with their errors and with the paper's estimate beside them. Points
+        without an answer, None, are left out.
     x, y : str
         The columns to draw: a parameter, and a result.
     y_label : str, optional
@@ -70,11 +76,11 @@ def curves(
     log : bool
         Whether the parameter has a logarithmic axis.
     legend : bool
-        Whether the lines are named.
+        Whether the lines are named. The estimate is named above the axes if they are not.
     family : sequence of str
         Further parameters, each combination of which has a line of its own.
     ax : Axes, optional
-        Where to draw; by default in a new figure. Errors in a column ``error`` are drawn as bars.
+        Where to draw; by default in a new figure, which has the validity lights of best estimates as its footer.
 
     Examples
     --------
@@ -83,40 +89,145 @@ def curves(
     >>> found = [dc.critical_capacity(dc.NeuronSpec(dc.ReLU(), theta_d, 0.5)).alpha_c for theta_d in (0.1, 0.5)]
     >>> rows = [{"nonlinearity": "relu", "theta_d": x, "alpha_c": y} for x, y in zip((0.1, 0.5), found)]
     >>> figure = plot.curves(rows, "theta_d", "alpha_c")
-    >>> figure.axes[0].get_xlabel()
-    'dendritic threshold $\\theta_d$'
+    >>> figure.axes[0].get_xlabel(), figure.axes[0].get_legend().get_title().get_text()
+    ('dendritic threshold $\\theta_d$', "replica symmetric (the paper's estimate)")
     """
     listed: Rows = rows if isinstance(rows, Sequence) else rows.to_dict("records")
-    with drawing_axes(1, 2.6, ax) as (figure, axes):
-        kinds: dict[tuple[Any, ...], list[Any]] = {}
-        for row in listed:
-            member = tuple(row[name] for name in family)
-            kinds.setdefault((row["nonlinearity"], row.get("rsb", 0), member), []).append(row)
-        members = list(dict.fromkeys(member for _, _, member in kinds))
-        for (name, steps, member), own in kinds.items():
-            line = [row for row in own if None not in (row[x], row[y])]
-            if not line:
-                continue
-            label = LABELS[name] if steps == 0 else f"{LABELS[name]}, {steps} RSB"
-            label = ", ".join(
-                [label, *(f"{SYMBOLS[key]} = {value:g}" for key, value in zip(family, member, strict=True))]
-            )
-            dashes = "--" if name == Linear.name else STEP_DASHES.get(steps, "-.")
-            place = members.index(member)
-            look: dict[str, Any] = {"color": PALETTE[name], "ls": dashes, "label": label}
-            if len(members) > 1:  # a family in shades of one colour, and with marks of its own
-                look |= {"alpha": 1.0 - 0.6 * place / (len(members) - 1), "marker": MARKS[place % len(MARKS)], "ms": 3}
-            axes.plot([row[x] for row in line], [row[y] for row in line], **look)
-            bars = [row for row in line if row.get("error") is not None and math.isfinite(row["error"])]
-            if bars:
-                at, up, size = ([row[key] for row in bars] for key in (x, y, "error"))
-                axes.errorbar(at, up, yerr=size, fmt="none", ecolor=PALETTE[name], alpha=look.get("alpha", 1.0), lw=0.7)
+    lines = lines_of(listed, x, y, family)
+    names = list(dict.fromkeys(line.estimate for line in lines))
+    with drawing_axes(1.0 if len(names) == 1 else 1.35, 2.6 if len(names) == 1 else 3.3, ax) as (figure, axes):
+        members = list(dict.fromkeys(line.member for line in lines))
+        for line in lines:
+            _draw_line(axes, line, x, family, members, named=len(names) > 1)
         axes.set(xlabel=AXIS_LABELS[x], ylabel=AXIS_LABELS[y] if y_label is None else y_label)
         if log:
             axes.set_xscale("log")
-        if legend:
-            axes.legend()
+        if len(names) == 1 and legend:
+            axes.legend(title=names[0], title_fontsize=7.5)
+        elif len(names) == 1:
+            axes.set_title(names[0], fontsize=7.5)
+        elif legend and ax is None:
+            figure.legend(handles=curve_key(lines, family), loc="outside upper left", ncols=2)
+        elif legend:
+            axes.legend(handles=curve_key(lines, family))
+        heights = [abs(row[line.column]) for line in lines for row in line.rows]
+        if len(names) > 1 and y == "alpha_c" and max(heights) > 4.0 * min(heights) > 0.0:
+            axes.set_yscale("log")  # so that the paper's numbers do not flatten the better ones
+            plain_ticks(axes.yaxis)
+        lights = [_flags(row["validity"]) for row in listed if row.get("validity")]
+        if lights and ax is None:
+            validity_footer(figure, lights)
     return figure
+
+
+class _Line(NamedTuple):
+    """One line of a plot: whose it is, which column it shows, and its points."""
+
+    nonlinearity: str
+    estimate: str
+    member: tuple[Any, ...]
+    column: str
+    error: str  # the column with its errors; empty if there is none
+    rows: list[Mapping[str, Any]]
+
+
+def lines_of(rows: Rows, x: str, y: str, family: Sequence[str] = ()) -> list[_Line]:
+    """The lines that `curves` draws: one per non-linearity, estimate and member of a family."""
+    kinds: dict[tuple[str, str, tuple[Any, ...]], list[Mapping[str, Any]]] = {}
+    for row in rows:
+        member = tuple(row[name] for name in family)
+        kinds.setdefault((row["nonlinearity"], _estimate(row), member), []).append(row)
+    found = []
+    for (g, estimate, member), own in kinds.items():
+        paper, shown = f"paper_{y}", _with(own, x, y)
+        if estimate not in BEST or paper not in own[0]:
+            found.append(_Line(g, estimate, member, y, "", shown))
+            continue
+        found.append(_Line(g, PAPER_LABEL, member, paper, "", _with(own, x, paper)))
+        if any(row["error"] != 0.0 or row[paper] != row[y] for row in shown):  # the paper's may be exact
+            found.append(_Line(g, estimate, member, y, ERRORS.get(y, ""), shown))
+    return [line for line in found if line.rows]
+
+
+def _with(rows: Rows, x: str, y: str) -> list[Mapping[str, Any]]:
+    """The rows that have both columns."""
+    return [row for row in rows if None not in (row[x], row[y])]
+
+
+def _estimate(row: Mapping[str, Any]) -> str:
+    """The estimate that a row holds, in the words of a legend."""
+    if "accuracy" in row:
+        return BEST[1] if row["accuracy"] == "fast" else BEST[0]
+    from dendrocap.theory.estimates import SYMMETRIC as PAPERS
+    from dendrocap.theory.estimates import estimate_name
+
+    name = str(row["estimate"]) if row.get("estimate") else estimate_name(row.get("rsb", 0))
+    return PAPER_LABEL if name == PAPERS else name
+
+
+def _dashes(estimate: str) -> Any:
+    if estimate == PAPER_LABEL:
+        return SYMMETRIC["ls"]
+    return (MANY_STEPS if estimate.endswith("full") else ONE_STEP)["ls"]
+
+
+def _shade(members: Sequence[tuple[Any, ...]], member: tuple[Any, ...]) -> dict[str, Any]:
+    """A family is drawn in shades of one colour, and with marks of its own."""
+    if len(members) == 1:
+        return {}
+    place = members.index(member)
+    return {"alpha": 1.0 - 0.6 * place / (len(members) - 1), "marker": MARKS[place % len(MARKS)], "ms": 3}
+
+
+def _member_name(family: Sequence[str], member: tuple[Any, ...]) -> str:
+    return ", ".join(f"{SYMBOLS[key]} = {value:g}" for key, value in zip(family, member, strict=True))
+
+
+def _draw_line(
+    axes: Any, line: _Line, x: str, family: Sequence[str], members: Sequence[tuple[Any, ...]], named: bool
+) -> None:
+    words = [LABELS[line.nonlinearity], line.estimate if named else "", _member_name(family, line.member)]
+    look = _shade(members, line.member) | {"color": PALETTE[line.nonlinearity], "ls": _dashes(line.estimate)}
+    if named and line.estimate == PAPER_LABEL:  # the paper's beside better ones
+        look["lw"] = 0.9
+    look["label"] = ", ".join(filter(None, words))
+    axes.plot([row[x] for row in line.rows], [row[line.column] for row in line.rows], **look)
+    bars = [row for row in line.rows if line.error and math.isfinite(row.get(line.error) or math.nan)]
+    if bars:
+        at, up, size = ([row[key] for row in bars] for key in (x, line.column, line.error))
+        axes.errorbar(
+            at, up, yerr=size, fmt="none", ecolor=look["color"], alpha=look.get("alpha", 1.0), lw=0.9, capsize=1.5
+        )
+
+
+def curve_key(lines: Sequence[_Line], family: Sequence[str] = ()) -> list[Any]:
+    """The entries of a legend: one per colour, per kind of dash and per mark, instead of one per line."""
+    from matplotlib.lines import Line2D
+
+    gs, names, members = (
+        list(dict.fromkeys(of_line))
+        for of_line in zip(*((line.nonlinearity, line.estimate, line.member) for line in lines), strict=True)
+    )
+    entries = [Line2D([], [], color=PALETTE[g], label=LABELS[g]) for g in gs]
+    entries += [
+        Line2D([], [], color="0.3", ls=_dashes(name), lw=0.9 if name == PAPER_LABEL else 1.5, label=name)
+        for name in sorted(names, key=lambda name: name not in BEST)  # the best first
+    ]
+    if len(members) > 1:
+        entries += [
+            Line2D(
+                [], [], **_shade(members, member) | {"color": "0.3", "ls": "none"}, label=_member_name(family, member)
+            )
+            for member in members
+        ]
+    return entries
+
+
+def _flags(validity: Mapping[str, Any]) -> dict[str, Flag]:
+    """The flags of a row, in which they are plain words."""
+    from dendrocap.theory import Flag
+
+    return {name: Flag(**words) for name, words in validity.items()}
 
 
 def breaking(rows: Rows, learned: Rows = (), *, figure: Figure | None = None) -> Figure:
@@ -138,7 +249,7 @@ def breaking(rows: Rows, learned: Rows = (), *, figure: Figure | None = None) ->
     >>> loads = {"alpha_rs": 1.6, "alpha_1": 1.4, "alpha_full": 1.3, "alpha_at": 0.8}
     >>> figure = plot.breaking([{"nonlinearity": "polsky", "theta_d": 0.1, **loads}])
     >>> [line.get_label() for line in figure.axes[0].lines][:2]
-    ['replica symmetric', 'one step of breaking']
+    ['replica symmetric', 'broken symmetry k = 1']
     """
     names = list(dict.fromkeys(row["nonlinearity"] for row in rows))
     with drawing(2, 2.7, figure) as figure:

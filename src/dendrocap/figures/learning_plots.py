@@ -207,7 +207,9 @@ def generalisation(rows: Sequence[Mapping[str, Any]], title: str = "", *, ax: Ax
     return figure
 
 
-def averages(points: Sequence[Average], x: str, y: str, by: str | None = None, *, ax: Axes | None = None) -> Figure:
+def averages(
+    points: Sequence[Average], x: str, y: str, by: str | None = None, title: str = "", *, ax: Axes | None = None
+) -> Figure:
     """A metric of a sweep along one axis of its grid: means over seeds with standard errors.
 
     Parameters
@@ -218,6 +220,8 @@ def averages(points: Sequence[Average], x: str, y: str, by: str | None = None, *
         Names of the axis and of the metric.
     by : str, optional
         The axis that tells lines apart; non-linearities have the colours of all figures.
+    title : str
+        Above the axes: of a capacity, which estimate it is.
     ax : Axes, optional
         Where to draw; by default in a new figure.
 
@@ -244,6 +248,7 @@ def averages(points: Sequence[Average], x: str, y: str, by: str | None = None, *
                 label=f"{by} = {line}" if by else None,
             )
         axes.set(xlabel=x.replace("_", " "), ylabel=y.replace("_", " "))
+        axes.set_title(title, fontsize=7.5)
         if by:
             axes.legend()
     return figure

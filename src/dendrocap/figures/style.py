@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import logging
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -87,14 +88,14 @@ AXIS_LABELS = {
 # The line code of the theory: solid is replica symmetric, dashed has broken symmetry, dash-dot is where the former
 # becomes unstable; what was learned has markers. More steps have shorter dashes.
 SYMMETRIC: dict[str, Any] = {"ls": "-", "label": "replica symmetric"}
-ONE_STEP: dict[str, Any] = {"ls": "--", "label": "one step of breaking"}
-MANY_STEPS: dict[str, Any] = {"ls": (0.0, (2.0, 1.0)), "label": "many steps of breaking"}
+ONE_STEP: dict[str, Any] = {"ls": "--", "label": "broken symmetry k = 1"}
+MANY_STEPS: dict[str, Any] = {"ls": (0.0, (2.0, 1.0)), "label": "broken symmetry full"}
 UNSTABLE: dict[str, Any] = {"ls": "-.", "label": "replica symmetry becomes unstable"}
 PAPER_LABEL = "replica symmetric (the paper's estimate)"
 
 # Marks of the validity lights: colours that any colour vision tells apart, and shapes that differ as well.
 LIGHT_MARKS = {"good": ("o", "#009E73"), "caution": ("^", "#E69F00"), "bad": ("X", "#D55E00")}
-LIGHTS_PER_INCH = 0.62  # of the footer, in one row
+LETTER = 0.049  # inches, the mean width of a letter below a figure
 
 COLUMN_WIDTH = 3.4  # inches, one column of a two-column page
 
@@ -159,8 +160,9 @@ def plain_ticks(axis: Any) -> None:
 
 
 def footnote(figure: Figure, text: str) -> None:
-    """Small print below a figure that is not drawn yet: how large its simulations were."""
-    figure.supxlabel(text, fontsize=6.5, x=0.01, ha="left", color="0.35")
+    """Small print below a figure that is not drawn yet: what it assumes, or how large its simulations were."""
+    lines = textwrap.wrap(text, int(figure.get_figwidth() / LETTER) - 2)
+    figure.supxlabel("\n".join(lines), fontsize=6.5, x=0.01, ha="left", color="0.35")
 
 
 def validity_footer(figure: Figure, validities: Sequence[Mapping[str, Flag]]) -> None:
@@ -185,7 +187,8 @@ def validity_footer(figure: Figure, validities: Sequence[Mapping[str, Flag]]) ->
         where = f" at {count} of {len(validities)} points" if count < len(validities) else ""
         label = f"{name}: {flag.light}{where}".replace("theta_s", r"$\theta_s$")
         marks.append(Line2D([], [], marker=shape, color=colour, ls="none", ms=5.0, label=label))
-    columns = max(1, min(len(marks), int(LIGHTS_PER_INCH * figure.get_figwidth())))
+    widest = 0.18 + LETTER * max(len(str(mark.get_label())) for mark in marks)
+    columns = max(1, min(len(marks), int(figure.get_figwidth() / widest)))
     legend = figure.legend(
         handles=marks, loc="outside lower left", ncols=columns, fontsize=6.5, handletextpad=0.1, columnspacing=1.2
     )

@@ -23,8 +23,8 @@ from dendrocap.model.patterns import PackedPatterns
 __all__ = ["LANES", "LaneLayout", "aligned_zeros"]
 
 LANES = 16
-# Patterns are rearranged a block at a time: 16 MB whatever their number.
-BLOCK = 16_000_000
+# Patterns are rearranged a block at a time, which takes a few megabytes whatever their number.
+BLOCK = 1_000_000
 CACHE_LINE = 64
 
 

@@ -184,8 +184,15 @@ class Training(Displayed):
     """A run in progress; iterating over it runs it, epoch by epoch.
 
     The algorithm makes the epochs. The run owns the patterns, the randomness, the schedule, the limits, the history
-    and the best weights. How it is run is in its recipe. Other parameters are those of `train`, and ``time_limit``,
-    in seconds of learning.
+    and the best weights. How it is run is in its recipe. Parameters that are not listed are those of `train`.
+
+    Parameters
+    ----------
+    time_limit : float, optional
+        Seconds of learning.
+    sample_weight : array of numbers >= 0, shape (n_patterns,), optional
+        How often each pattern is presented per epoch, on average: 2.3 is twice, and a third time in three epochs of
+        ten. Errors are counted without weights; ``margins``, those after the last epoch, allow for any other count.
 
     Examples
     --------
@@ -212,6 +219,7 @@ class Training(Displayed):
         weights: ArrayLike | None = None,
         f_in: float | None = None,
         resume: TrainingState | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> None:
         self.neuron = neuron
         self.recipe = recipe or Recipe()
@@ -226,6 +234,9 @@ class Training(Displayed):
         self._beyond_rounding = 1e-3 * (1.0 + float(sizes))
         # Kept off 0 and 1, where there are no first weights.
         self._f_in = min(max(active_fraction(self.patterns.inputs), 1e-6), 1.0 - 1e-6) if f_in is None else f_in
+        self._sample_weight = (
+            None if sample_weight is None else _presentations(sample_weight, len(self.patterns.labels))
+        )
         self.rng = generator_for("run", seed)
         self.pace = Pace(0.0)
         self._history: list[tuple[int, float]] = []
@@ -234,6 +245,7 @@ class Training(Displayed):
             weights = self._take_up(resume)
         self._given = None if weights is None else neuron.flat_weights(weights)
         self.weights: NDArray[Any] = self.first_weights()
+        self.margins: NDArray[Any] | None = None
         self._given = self.weights
         # A rule sets this to the first weights in its own precision, which it also tests faster.
         self.start: EpochOutcome | None = None
@@ -282,8 +294,15 @@ class Training(Displayed):
         return self.neuron.flat_weights(self.neuron.initial_weights(self._f_in, self.rng))
 
     def shuffled(self) -> NDArray[np.int64]:
-        """A random order of the patterns."""
-        return self.rng.permutation(self.n_patterns)
+        """A random order of the patterns, each as often as its weight asks for."""
+        if self._sample_weight is None:
+            return self.rng.permutation(self.n_patterns)
+        times, chance = self._sample_weight
+        # Whole weights draw no random numbers, so that they give the run of patterns that are repeated.
+        more = times + (self.rng.random(len(times)) < chance) if chance.any() else times
+        order = np.repeat(np.arange(self.n_patterns), more)
+        # An epoch without any pattern would look like a neuron that cannot learn.
+        return self.rng.permutation(order) if len(order) else self.rng.permutation(self.n_patterns)[:1]
 
     def follow(self, schedule: Schedule, learning_rate: float) -> None:
         """Begin a schedule: `pace` is its pace after every epoch."""
@@ -327,7 +346,7 @@ class Training(Displayed):
         if outcome is None:
             self.stopped = EXHAUSTED
             raise StopIteration
-        self.weights, rate = outcome.weights, outcome.learning_rate
+        self.weights, self.margins, rate = outcome.weights, outcome.margins, outcome.learning_rate
         errors = self._count_errors(outcome)
         # A rule's margins grow while its errors stay; weights of a solver's later attempts are just other ones.
         if errors < self._best_errors or (errors == self._best_errors and not self._restarts):
@@ -415,6 +434,17 @@ class Training(Displayed):
             schedule=self.schedule,
             resumption=self._state(),
         )
+
+
+def _presentations(sample_weight: ArrayLike, n_patterns: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """How often each pattern is presented at least, and how likely once more."""
+    given = np.asarray(sample_weight, dtype=np.float64)
+    if given.shape != (n_patterns,):
+        raise refuse("sample_weight.shape", given.shape, f"({n_patterns},)")
+    if not (np.isfinite(given).all() and given.min() >= 0.0 and given.any()):
+        raise refuse("sample_weight", given, "finite numbers >= 0, some of them positive")
+    times = np.floor(given)
+    return times.astype(np.int64), given - times
 
 
 def train(

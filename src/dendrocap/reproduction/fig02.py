@@ -8,11 +8,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dendrocap.figures.capacity_plots import curves
-from dendrocap.figures.style import PALETTE, drawing_axes
+from dendrocap.figures.style import PALETTE, footnote, house_style
 from dendrocap.model import Custom, Linear, NeuronSpec, Nonlinearity, Polsky, ReLU, SaturatingReLU, Step, Tabulated
 from dendrocap.reproduction.claims import Measured
 from dendrocap.reproduction.paper_figure import Tables, exact
-from dendrocap.reproduction.theory_tables import ALL, DENDRITIC, along, along_shape, furthest, of
+from dendrocap.reproduction.theory_tables import (
+    ALL,
+    ASSUMED,
+    BROKEN,
+    DENDRITIC,
+    along,
+    along_shape,
+    both,
+    broken_name,
+    furthest,
+    of,
+)
 from dendrocap.theory import committee_ceiling, critical_capacity
 
 if TYPE_CHECKING:
@@ -25,6 +36,13 @@ TITLE = "Critical capacity against"
 INSET_THRESHOLDS = (0.01, 0.05, 0.1)
 INSET_COLOURS = (PALETTE[Step.name], PALETTE[Tabulated.name], PALETTE[Custom.name])
 CEILING_BRANCHES = (30, 100)
+
+
+def _drawn(tables: Tables, name: str, parameter: str) -> Figure:
+    """A panel: the paper's lines, with broken symmetry beside them, and what both assume."""
+    figure = curves(both(tables, name), parameter, "alpha_c")
+    footnote(figure, ASSUMED)
+    return figure
 
 
 # a: the dendritic threshold ------------------------------------------------------------------------------------------
@@ -45,6 +63,7 @@ def tables_a() -> Tables:
     ]
     return {
         A: along(ALL, theta_d=np.geomspace(1e-3, 5.0, 75)),
+        broken_name(A): along(DENDRITIC, theta_d=np.geomspace(0.02, 5.0, 13), **BROKEN),
         INSET: pd.DataFrame(inset),
         CEILING: pd.DataFrame(ceiling),
     }
@@ -62,19 +81,19 @@ def _linear_share(g: Nonlinearity, mean: float, sd: float) -> float:
 
 def draw_a(tables: Tables) -> Figure:
     """Fig. 2a, with the branch inputs at three thresholds in an inset."""
-    with drawing_axes(1.3, 3.3) as (figure, axes):
-        curves(tables[A], "theta_d", "alpha_c", log=True, ax=axes)
-        axes.set(yscale="log", ylim=(0.8, 60.0))
-        axes.legend(loc="upper left", bbox_to_anchor=(0.0, 0.62))
-        inset = axes.inset_axes((0.1, 0.66, 0.44, 0.33))
+    figure = curves(both(tables, A), "theta_d", "alpha_c", log=True)
+    (axes,) = figure.axes
+    footnote(figure, ASSUMED)
+    with house_style():
+        inset = axes.inset_axes((0.1, 0.52, 0.44, 0.4))
         x = np.linspace(-0.4, 1.2, 400)
-        inset.plot(x, Polsky()(x), color="k", ls="--", lw=1.0)
+        inset.plot(x, Polsky()(x), color="k", lw=1.0)
         for row, colour in zip(tables[INSET].itertuples(), INSET_COLOURS, strict=True):
             density = np.exp(-0.5 * ((x - row.mean) / row.sd) ** 2)
             inset.plot(x, density, color=colour, lw=1.0, label=f"{row.theta_d:g}")
         inset.set_yticks([])
         inset.tick_params(labelsize=6)
-        inset.set_title(r"branch input $\lambda$ (peak = 1), and $g$", fontsize=6.5)
+        inset.set_title("branch input $\\lambda$ (peak = 1, replica symmetric), and $g$", fontsize=6.0)
         inset.legend(
             title=r"$\theta_d$",
             fontsize=6,
@@ -118,12 +137,15 @@ def measure_a(tables: Tables) -> dict[str, Measured]:
 
 def tables_b() -> Tables:
     """Capacity against the somatic threshold."""
-    return {B: along(ALL, theta_s=np.linspace(0.02, 0.98, 49))}
+    return {
+        B: along(ALL, theta_s=np.linspace(0.02, 0.98, 49)),
+        broken_name(B): along(DENDRITIC, theta_s=np.linspace(0.06, 0.94, 12), **BROKEN),
+    }
 
 
 def draw_b(tables: Tables) -> Figure:
     """Fig. 2b."""
-    return curves(tables[B], "theta_s", "alpha_c")
+    return _drawn(tables, B, "theta_s")
 
 
 def measure_b(tables: Tables) -> dict[str, Measured]:
@@ -137,12 +159,15 @@ def measure_b(tables: Tables) -> dict[str, Measured]:
 
 def tables_c() -> Tables:
     """Capacity against the onset of the sigmoid."""
-    return {C: along_shape("x_min", np.linspace(0.0, 1.0, 51))}
+    return {
+        C: along_shape("x_min", np.linspace(0.0, 1.0, 51)),
+        broken_name(C): along_shape("x_min", np.linspace(0.0, 1.0, 11), **BROKEN),
+    }
 
 
 def draw_c(tables: Tables) -> Figure:
     """Fig. 2c."""
-    return curves(tables[C], "x_min", "alpha_c")
+    return _drawn(tables, C, "x_min")
 
 
 def measure_c(tables: Tables) -> dict[str, Measured]:
@@ -163,12 +188,15 @@ def measure_c(tables: Tables) -> dict[str, Measured]:
 
 def tables_d() -> Tables:
     """Capacity against the steepness of the sigmoid."""
-    return {D: along_shape("gamma", np.linspace(2.0, 40.0, 77))}
+    return {
+        D: along_shape("gamma", np.linspace(2.0, 40.0, 77)),
+        broken_name(D): along_shape("gamma", np.linspace(2.0, 40.0, 11), **BROKEN),
+    }
 
 
 def draw_d(tables: Tables) -> Figure:
     """Fig. 2d."""
-    return curves(tables[D], "gamma", "alpha_c")
+    return _drawn(tables, D, "gamma")
 
 
 def measure_d(tables: Tables) -> dict[str, Measured]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dendrocap.experiments import Sweep
-from dendrocap.figures.style import AXIS_LABELS, ONE_STEP, PALETTE, SYMMETRIC, UNSTABLE, drawing
+from dendrocap.figures.style import AXIS_LABELS, ONE_STEP, PALETTE, PAPER_LABEL, SYMMETRIC, UNSTABLE, drawing
 from dendrocap.model import NeuronSpec, Polsky, TaskSpec
 from dendrocap.reproduction import simulated_runs as sim
 from dendrocap.reproduction.claims import Measured
@@ -97,10 +97,10 @@ def draw(tables: Tables) -> Figure:
         left.set(xlabel=AXIS_LABELS["alpha"], ylabel=AXIS_LABELS["error_percent"])
         left.set_ylim(bottom=-0.4)
         figure.legend(*left.get_legend_handles_labels(), fontsize=6.8, loc="outside upper center", ncols=5)
-        right.plot(theory.theta_d, theory.alpha_rs, color=PALETTE[Polsky.name], **SYMMETRIC)
+        right.plot(theory.theta_d, theory.alpha_rs, color=PALETTE[Polsky.name], **SYMMETRIC | {"label": PAPER_LABEL})
         right.plot(theory.theta_d, theory.alpha_1rsb, color=PALETTE[Polsky.name], **ONE_STEP)
         right.plot(theory.theta_d, theory.alpha_at, color="0.55", lw=1.0, **UNSTABLE)
-        right.axhline(1.0, color="k", ls="--", lw=0.9, label=f"{sim.LINEAR}, theory")
+        right.axhline(1.0, color="k", ls=SYMMETRIC["ls"], lw=0.9, label=f"{sim.LINEAR}, theory (exact)")
         for rule, marker, fill in ((sim.PLAIN, "o", "k"), (sim.SURROGATE, "^", "w")):
             own = reached[reached.rule == rule]
             bars = own.standard_error.fillna(0.0)

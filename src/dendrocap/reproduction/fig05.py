@@ -7,18 +7,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dendrocap.figures.capacity_plots import curves
-from dendrocap.figures.style import ONE_STEP, PALETTE, SYMMETRIC, drawing_axes
+from dendrocap.figures.style import footnote
 from dendrocap.model import Linear, Polsky, ReLU
 from dendrocap.reproduction.claims import Measured
 from dendrocap.reproduction.paper_figure import Tables, exact
-from dendrocap.reproduction.theory_tables import ALL, DENDRITIC, along, furthest, of
+from dendrocap.reproduction.theory_tables import ALL, ASSUMED, DENDRITIC, along, both, broken_name, furthest, of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["FIGURE", "TABLES", "draw", "measure", "tables"]
 
-TABLES = SILENT, BROKEN = ("fig5", "fig5_rsb")
+SILENT = "fig5"
+TABLES = (SILENT, BROKEN) = (SILENT, broken_name(SILENT))
 
 
 def tables() -> Tables:
@@ -31,15 +32,9 @@ def tables() -> Tables:
 
 def draw(tables: Tables) -> Figure:
     """The paper's lines, with one step of replica symmetry breaking beside them."""
-    with drawing_axes(1.3, 2.9) as (figure, axes):
-        curves(tables[SILENT], "theta_d", "silent_fraction", log=True, legend=False, ax=axes)
-        for g in DENDRITIC:
-            own = of(tables[BROKEN], type(g))
-            axes.plot(own.theta_d, own.silent_fraction, color=PALETTE[g.name], ls=ONE_STEP["ls"], lw=1.2)
-        for look in (SYMMETRIC, ONE_STEP):
-            axes.plot([], [], color="0.3", **look)
-        axes.set_ylim(0.0, 1.0)
-        figure.legend(loc="outside upper center", ncols=3)
+    figure = curves(both(tables, SILENT), "theta_d", "silent_fraction", log=True)
+    figure.axes[0].set_ylim(0.0, 1.0)
+    footnote(figure, ASSUMED)
     return figure
 
 

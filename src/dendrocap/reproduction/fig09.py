@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dendrocap.figures.style import AXIS_LABELS, LABELS, ONE_STEP, PALETTE, SYMMETRIC, drawing
+from dendrocap.figures.capacity_plots import curve_key, lines_of
+from dendrocap.figures.capacity_plots import curves as capacity_curves
+from dendrocap.figures.style import AXIS_LABELS, LABELS, PALETTE, PAPER_LABEL, drawing, footnote
 from dendrocap.model import NeuronSpec, Nonlinearity, Polsky, ReLU, SaturatingReLU
 from dendrocap.reproduction.claims import Measured, paper_claims
 from dendrocap.reproduction.paper_figure import Tables, exact
-from dendrocap.reproduction.theory_tables import DENDRITIC, along, of
+from dendrocap.reproduction.theory_tables import ASSUMED, DENDRITIC, along, of
 from dendrocap.theory import critical_capacity, large_threshold_slope, relu_large_threshold_capacity
 
 if TYPE_CHECKING:
@@ -85,7 +87,7 @@ def _saturates(g: Nonlinearity) -> bool:
 def draw(tables: Tables) -> Figure:
     """Growth per unit of theta_d for saturating g, per unit of ln theta_d for the ReLU, and with breaking."""
     curves, slopes = tables[CURVES], tables[SLOPES].set_index("nonlinearity")
-    with drawing(2, 2.7) as figure:
+    with drawing(2.2, 3.1) as figure:
         left, middle, right = figure.subplots(1, 3)
         for name in (Polsky.name, SaturatingReLU.name):
             own = curves[(curves.nonlinearity == name) & (curves.theta_d <= 1e4)]
@@ -101,6 +103,7 @@ def draw(tables: Tables) -> Figure:
                 color=PALETTE[name],
             )
         left.set(ylabel=r"$\alpha_c / \theta_d$", ylim=(0.0, 11.0))
+        left.set_title(PAPER_LABEL, fontsize=7.5)
         left.legend(loc="center right")
         relu = of(curves, ReLU)
         middle.plot(
@@ -111,28 +114,25 @@ def draw(tables: Tables) -> Figure:
         )
         middle.axhline(slopes.exact[ReLU.name], color=PALETTE[ReLU.name], ls=":", lw=1.0, label="exact limit")
         middle.axhline(
-            slopes.printed[ReLU.name], color="0.5", ls="--", lw=1.0, label=f"printed, {slopes.printed[ReLU.name]:g}"
+            slopes.printed[ReLU.name], color="0.5", ls="-", lw=1.0, label=f"printed, {slopes.printed[ReLU.name]:g}"
         )
         middle.set(ylabel=r"$d\alpha_c / d\ln\theta_d$", ylim=(0.0, 1.15))
+        middle.set_title(PAPER_LABEL, fontsize=7.5)
         middle.legend(loc="lower right")
-        _draw_broken(right, tables[BROKEN], curves)
+        _draw_broken(right, tables)
         for axes in (left, middle, right):
             axes.set(xscale="log", xlabel=AXIS_LABELS["theta_d"])
+        footnote(figure, ASSUMED)
     return figure
 
 
-def _draw_broken(axes: Any, broken: pd.DataFrame, curves: pd.DataFrame) -> None:
-    for name in dict.fromkeys(broken.nonlinearity):
-        own = broken[broken.nonlinearity == name]
-        symmetric = curves[(curves.nonlinearity == name) & (curves.theta_d <= own.theta_d.max())]
-        axes.plot(symmetric.theta_d, symmetric.alpha_c, color=PALETTE[name])
-        axes.plot(own.theta_d, own.alpha_c, color=PALETTE[name], ls=ONE_STEP["ls"])
-    for look in (SYMMETRIC, ONE_STEP):
-        axes.plot([], [], color="0.3", **look)
-    axes.set_yscale("log")
-    axes.set_ylim(1.0, 2000.0)  # leaves room for the legend
-    axes.set_ylabel(AXIS_LABELS["alpha_c"])
-    axes.legend(loc="upper left")
+def _draw_broken(axes: Any, tables: Tables) -> None:
+    far = tables[BROKEN].theta_d.max()
+    symmetric, broken = (table[table.theta_d <= far].to_dict("records") for table in (tables[CURVES], tables[BROKEN]))
+    rows = [*symmetric, *broken]
+    capacity_curves(rows, "theta_d", "alpha_c", legend=False, ax=axes)
+    axes.set(yscale="log", ylim=(1.0, 5000.0))  # leaves room for the legend
+    axes.legend(handles=curve_key(lines_of(rows, "theta_d", "alpha_c"))[-2:], loc="upper left", fontsize=6.5)
 
 
 def measure(tables: Tables) -> dict[str, Measured]:
@@ -146,7 +146,7 @@ def measure(tables: Tables) -> dict[str, Measured]:
     return {
         "saturating_slope": Measured(
             float(slopes.exact[SaturatingReLU.name]),
-            note=f"a fit to the curve gives {slopes.fitted[SaturatingReLU.name]:.6g}",
+            note=f"a fit to the replica-symmetric curve gives {slopes.fitted[SaturatingReLU.name]:.6g}",
         ),
         "printed_equation": Measured(
             float(slopes.printed_sign[SaturatingReLU.name]),

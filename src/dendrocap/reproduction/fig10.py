@@ -6,12 +6,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dendrocap.figures.capacity_plots import curves
-from dendrocap.figures.style import drawing
+from dendrocap.figures.capacity_plots import curve_key, curves, lines_of
+from dendrocap.figures.style import drawing, footnote
 from dendrocap.model import Polsky, SaturatingReLU
 from dendrocap.reproduction.claims import Measured
 from dendrocap.reproduction.paper_figure import Tables, exact
-from dendrocap.reproduction.theory_tables import ALL, DENDRITIC, along, along_shape, of
+from dendrocap.reproduction.theory_tables import (
+    ALL,
+    ASSUMED,
+    BROKEN,
+    DENDRITIC,
+    along,
+    along_shape,
+    both,
+    broken_name,
+    of,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -19,26 +29,32 @@ if TYPE_CHECKING:
 __all__ = ["FIGURE", "TABLES", "draw", "measure", "tables"]
 
 PARAMETERS = ("x_min", "gamma", "theta_s")
-TABLES = BY_X_MIN, BY_GAMMA, BY_THETA_S = tuple(f"fig10_{parameter}" for parameter in PARAMETERS)
+PANELS = BY_X_MIN, BY_GAMMA, BY_THETA_S = tuple(f"fig10_{parameter}" for parameter in PARAMETERS)
+TABLES = (*PANELS, *map(broken_name, PANELS))
 
 
 def tables() -> Tables:
-    """Silent fraction at capacity against x_min, gamma and theta_s."""
+    """Silent fraction at capacity against x_min, gamma and theta_s, with and without broken replica symmetry."""
     return {
         BY_X_MIN: along_shape("x_min", np.linspace(0.0, 1.0, 51)),
         BY_GAMMA: along_shape("gamma", np.linspace(2.0, 40.0, 77)),
         BY_THETA_S: along(ALL, theta_s=np.linspace(0.02, 0.98, 49)),
+        broken_name(BY_X_MIN): along_shape("x_min", np.linspace(0.0, 1.0, 11), **BROKEN),
+        broken_name(BY_GAMMA): along_shape("gamma", np.linspace(2.0, 40.0, 11), **BROKEN),
+        broken_name(BY_THETA_S): along(DENDRITIC, theta_s=np.linspace(0.06, 0.94, 12), **BROKEN),
     }
 
 
 def draw(tables: Tables) -> Figure:
     """Three panels that share their axis of silent fractions."""
-    with drawing(2, 2.6) as figure:
+    with drawing(2, 2.9) as figure:
         panels = figure.subplots(1, 3, sharey=True)
-        for axes, parameter, name in zip(panels, PARAMETERS, TABLES, strict=True):
-            curves(tables[name], parameter, "silent_fraction", legend=False, ax=axes)
+        for axes, parameter, name in zip(panels, PARAMETERS, PANELS, strict=True):
+            curves(both(tables, name), parameter, "silent_fraction", legend=False, ax=axes)
             axes.label_outer()
-        figure.legend(*panels[-1].get_legend_handles_labels(), loc="outside upper center", ncols=4)
+        lines = lines_of(both(tables, BY_THETA_S), "theta_s", "silent_fraction")
+        figure.legend(handles=curve_key(lines), loc="outside upper center", ncols=4)
+        footnote(figure, ASSUMED)
     return figure
 
 

@@ -13,7 +13,7 @@ from dendrocap.datasets.images import locate
 from dendrocap.display import Displayed
 from dendrocap.errors import DendrocapError, InvalidParameter, MissingData
 from dendrocap.experiments import Executor, Progress, Record, Store, run_sweeps
-from dendrocap.experiments.cells import package_version
+from dendrocap.experiments.environment import package_version
 from dendrocap.figures.style import footnote, save
 from dendrocap.files import reading, write_file
 from dendrocap.reproduction.claims import Judged, judge, paper_claims
@@ -166,7 +166,7 @@ def reproduce(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     made = reproduce(["fig2c"], out=folder)
     ...     sorted(path.name for path in made.folder.iterdir() if path.suffix != ".json")
-    ['fig2c.csv', 'fig2c.pdf', 'fig2c.png', 'fig2c.svg']
+    ['fig2c.csv', 'fig2c.pdf', 'fig2c.png', 'fig2c.svg', 'fig2c_rsb.csv']
     >>> [(judged.claim.id, judged.verdict) for judged in made.claims_of("fig2c")]
     [('x-min-lowers-capacity', 'differs'), ('x-min-one-is-saturating-relu', 'reproduced')]
     """
@@ -273,7 +273,13 @@ class _Workshop:
         tell = None if self.callback is None else lambda now: self.callback(figure.name, now)  # type: ignore[misc]
         with Store(self.folder / STORE, write=True) as store:
             reports = run_sweeps(
-                sweeps, store, executor=self.executor, workers=self.workers, retry_failed=True, callback=tell
+                sweeps,
+                store,
+                executor=self.executor,
+                workers=self.workers,
+                retry_failed=True,
+                mixed=True,
+                callback=tell,
             )
             records = [record for sweep in sweeps for record in store.records(sweep)]
         if any(report.interrupted for report in reports):

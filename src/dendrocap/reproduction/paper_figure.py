@@ -58,9 +58,9 @@ class PaperFigure(Displayed):
     >>> from dendrocap.reproduction import PRESETS, selected
     >>> (figure,) = selected(["fig2c"])
     >>> figure.alias, figure.settings(PRESETS["quick"])
-    ('capacity-x-min', 'exact, the same in all presets')
+    ('capacity-x-min', 'no simulation, the same in all presets')
     >>> list(figure.tables(PRESETS["quick"], []))
-    ['fig2c']
+    ['fig2c', 'fig2c_rsb']
     """
 
     _displayed = ("name", "title", "minutes")
@@ -95,7 +95,7 @@ def exact(
         tables=lambda size, records: tables(),
         draw=draw,
         measure=measure,
-        settings=lambda size: "exact, the same in all presets",
+        settings=lambda size: "no simulation, the same in all presets",
         minutes=dict.fromkeys(PRESETS, seconds / 60),
     )
 

@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from html import escape
 from importlib.resources import files
 from pathlib import Path
 
 from dendrocap.files import write_file
+from dendrocap.model import DendriticNeuron, NeuronSpec, Polsky
 from dendrocap.reproduction.claims import CANNOT, DIFFERS, NOT_RUN, REPRODUCED, UNDECIDED, Judged
 from dendrocap.reproduction.figure_runner import DONE, MISSING, FigureOutcome, Reproduction
 from dendrocap.reproduction.paper_figure import PaperFigure
 from dendrocap.reproduction.registry import FIGURES
+from dendrocap.reproduction.run_size import PRESETS
+from dendrocap.theory import Capacity, capacity
 
 __all__ = ["write_report"]
 
@@ -28,6 +32,12 @@ INTRODUCTION = (
     "Each figure was computed and drawn again; each claim of the paper, in our own words, stands beside what was "
     "measured. Printed numbers are the paper's; measured ones were computed from the tables behind the figures."
 )
+BEST = (
+    "Capacities and silent fractions of the theory are replica symmetric, the paper's estimate, unless said otherwise. "
+    "The best estimate for a real neuron, N = {n_inputs} synapses on K = {n_branches} branches as in the paper's "
+    "simulations, with θ_d = θ_s = 1/2, is {answer}. It comes from"
+)
+COMMAND = "dendrocap capacity --theta-d 0.5 --theta-s 0.5 -N {n_inputs} -K {n_branches} --estimates"
 VERDICTS = (REPRODUCED, DIFFERS, CANNOT, UNDECIDED, NOT_RUN)
 MEANINGS = {
     REPRODUCED: "the measurement agrees with the paper within the stated tolerance",
@@ -55,6 +65,22 @@ def write_report(made: Reproduction) -> tuple[Path, Path]:
     write_file(html, _html(made))
     write_file(markdown, _markdown(made))
     return html, markdown
+
+
+@lru_cache(maxsize=1)
+def best_estimate() -> Capacity:
+    """What the neuron of the paper's simulations can store; five seconds, once."""
+    size = PRESETS["paper"]
+    return capacity(DendriticNeuron(NeuronSpec(Polsky(), 0.5, 0.5), size.n_inputs, size.n_branches))
+
+
+def _best() -> tuple[str, str]:
+    """The best estimate in words, and the command that prints it."""
+    answer = best_estimate()
+    neuron = answer.neuron
+    assert isinstance(neuron, DendriticNeuron)
+    size = {"n_inputs": neuron.n_inputs, "n_branches": neuron.n_branches}
+    return BEST.format(**size, answer=answer.in_words), COMMAND.format(**size)
 
 
 def _with_figures(made: Reproduction) -> Iterator[tuple[PaperFigure, FigureOutcome, list[Judged]]]:
@@ -102,11 +128,13 @@ def _html(made: Reproduction) -> str:
         for figure, _, claims in _with_figures(made)
     )
     sections = "\n".join(_html_section(made, *entry) for entry in _with_figures(made))
+    best, command = _best()
     return (
         f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{title}</title>\n<style>\n{style}</style>\n</head>\n<body>\n<main>\n<h1>{title}</h1>\n"
-        f"<p>{escape(PAPER)}. {INTRODUCTION}</p>\n<table class=summary>{summary}</table>\n"
+        f"<p>{escape(PAPER)}. {INTRODUCTION}</p>\n"
+        f"<p>{escape(best)} <code>{escape(command)}</code>.</p>\n<table class=summary>{summary}</table>\n"
         f"<ul class=contents>{contents}</ul>\n{sections}\n</main>\n</body>\n</html>\n"
     )
 
@@ -148,7 +176,9 @@ def _download(path: Path) -> str:
 
 
 def _markdown(made: Reproduction) -> str:
+    best, command = _best()
     lines = [f"# The paper reproduced, {made.preset} preset", "", f"{PAPER}. {INTRODUCTION}", ""]
+    lines += [f"{best} `{command}`.", ""]
     lines += _markdown_table(
         ("verdict", "claims", "meaning"),
         [(verdict, str(count), MEANINGS[verdict]) for verdict, count in _counted(made.judged)],

@@ -5,7 +5,7 @@ All have f_in = f_out = 1/2, no margin, and theta_s = theta_d = 1/2 unless they 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,10 +18,15 @@ from dendrocap.theory.parameter_grids import capacity_points
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ALL", "DENDRITIC", "along", "along_shape", "furthest", "of"]
+__all__ = ["ALL", "ASSUMED", "BROKEN", "DENDRITIC", "along", "along_shape", "both", "broken_name", "furthest", "of"]
 
 DENDRITIC: tuple[Nonlinearity, ...] = (Polsky(), SaturatingReLU(), ReLU())
 ALL = (*DENDRITIC, Linear())
+BROKEN = {"rsb": [1]}  # of the tables beside the paper's replica-symmetric ones
+ASSUMED = (
+    "Infinitely many long, equal branches. "
+    "The best estimate for a real neuron: dendrocap capacity -N SYNAPSES -K BRANCHES."
+)
 KEPT = ("alpha_c", "silent_fraction", "preactivation_mean", "preactivation_sd")
 
 
@@ -39,15 +44,28 @@ def along(gs: Sequence[Nonlinearity], **parameters: Any) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def along_shape(parameter: str, values: NDArray[np.float64]) -> pd.DataFrame:
-    """The standard neuron along a parameter of its g, and those without that parameter as constants beside it."""
+def along_shape(parameter: str, values: NDArray[np.float64], **more: Any) -> pd.DataFrame:
+    """The standard neuron along a parameter of its g, and those without that parameter as constants beside it.
+
+    With broken symmetry the linear neuron is left out: nothing is broken in it.
+    """
     import pandas as pd
 
-    tables = [along([Polsky()], **{parameter: values})]
-    for g in (SaturatingReLU(), Linear()):
-        constant = along([g], theta_d=[0.5]).drop(columns="theta_d")
+    tables = [along([Polsky()], **{parameter: values}, **more)]
+    for g in (SaturatingReLU(),) if more else (SaturatingReLU(), Linear()):
+        constant = along([g], theta_d=[0.5], **more).drop(columns="theta_d")
         tables.append(constant.merge(pd.DataFrame({parameter: values}), how="cross"))
     return pd.concat(tables, ignore_index=True)
+
+
+def broken_name(name: str) -> str:
+    """The name of the table that has one step of symmetry breaking where another is replica symmetric."""
+    return f"{name}_rsb"
+
+
+def both(tables: Mapping[str, pd.DataFrame], name: str) -> list[dict[str, Any]]:
+    """A replica-symmetric table with the one of broken symmetry behind it, as rows that say which they are."""
+    return [row for one in (name, broken_name(name)) for row in tables[one].to_dict("records")]
 
 
 def of(table: pd.DataFrame, g: type[Nonlinearity]) -> pd.DataFrame:

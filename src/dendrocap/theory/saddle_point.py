@@ -176,7 +176,7 @@ def saddle_point(
         return _without_patterns(neuron, task)
     alpha_c = _capacity(neuron, task)
     if alpha >= alpha_c:
-        raise NoSolution(f"alpha = {alpha:g} is not below the capacity alpha_c = {alpha_c:.10g}")
+        raise NoSolution(f"alpha = {alpha:g} is not below the replica-symmetric capacity alpha_c = {alpha_c:.10g}")
     solution = solve_on_curve(neuron, task, lambda point: math.log(point.load / alpha), 0.5 * alpha)
     if solution is None:
         raise ConvergenceError(f"the curve of solutions was not found to pass alpha = {alpha:g} < {alpha_c:.10g}")

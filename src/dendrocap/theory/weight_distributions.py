@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dendrocap.display import Displayed
+from dendrocap.theory.estimates import SYMMETRIC
 from dendrocap.validation import real_number
 
 __all__ = ["CapacityWeights", "Preactivation"]
@@ -35,7 +36,9 @@ class CapacityWeights(Displayed):
     (0.797885, 0.5, 0.0)
     """
 
-    _displayed = ("silent_fraction", "mean", "std", "B", "W_star")
+    _displayed = ("silent_fraction", "mean", "std", "B", "W_star", "estimate")
+
+    estimate: ClassVar[str] = SYMMETRIC  # weights have this form in it alone; `BrokenWeights` is that of all others
 
     B: float
     W_star: float

@@ -17,6 +17,7 @@ from dendrocap.theory.branches.following import FoundState, follow_to, near
 from dendrocap.theory.branches.mean_outputs import population_capacity
 from dendrocap.theory.branches.population import Population, populations_of
 from dendrocap.theory.branches.solution import PopulationCapacity, broken_state
+from dendrocap.theory.estimates import estimate_name
 from dendrocap.theory.roots import bracketed_root
 from dendrocap.validation import refuse, whole_number
 
@@ -51,7 +52,7 @@ class BranchStability(Displayed):
     (False, 0.1184)
     """
 
-    _displayed = ("stable", "kappa_c", "curvature", "alpha_c")
+    _displayed = ("stable", "kappa_c", "curvature", "alpha_c", "estimate")
 
     stable: bool
     curvature: float
@@ -61,6 +62,11 @@ class BranchStability(Displayed):
     task: TaskSpec
     rsb: int
     branch_size: float | None
+
+    @property
+    def estimate(self) -> str:
+        """What this estimate of the capacity is called."""
+        return estimate_name(self.rsb)
 
     def optimum(self) -> PopulationCapacity:
         """The best two populations, as many of them on as the soma's threshold asks for.

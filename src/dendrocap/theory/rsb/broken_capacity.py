@@ -95,7 +95,7 @@ class BrokenCapacity(Displayed):
     (0.39, 0.39)
     """
 
-    _displayed = ("alpha_c", "estimate", "silent_fraction", "by_steps", "steps_error", "residual")
+    _displayed = ("alpha_c", "estimate", "silent_fraction", "estimates", "steps_error", "residual")
 
     neuron: NeuronSpec
     task: TaskSpec
@@ -129,6 +129,11 @@ class BrokenCapacity(Displayed):
     def estimate(self) -> str:
         """What this estimate of the capacity is called."""
         return estimate_name(self.rsb)
+
+    @property
+    def estimates(self) -> dict[str, float]:
+        """The capacities with 0, 1, ... steps, by name."""
+        return {estimate_name(steps): alpha for steps, alpha in enumerate(self.by_steps)}
 
     @property
     def weights(self) -> BrokenWeights | CapacityWeights:

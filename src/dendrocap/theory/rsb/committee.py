@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from dendrocap.display import Displayed
 from dendrocap.errors import ConvergenceError, NoSolution
 from dendrocap.model import Nonlinearity, TaskSpec
+from dendrocap.theory.estimates import estimate_name
 from dendrocap.theory.gaussian import gaussian_expectation, prepared
 from dendrocap.theory.kernels import BranchKernel
 from dendrocap.theory.response import Response
@@ -70,7 +71,7 @@ class CommitteeCapacity(Displayed):
     [2.9339, 2.6643]
     """
 
-    _displayed = ("alpha_c", "by_steps", "residual")
+    _displayed = ("alpha_c", "estimates", "residual")
 
     nonlinearity: Nonlinearity
     alpha_c: float
@@ -78,6 +79,11 @@ class CommitteeCapacity(Displayed):
     breaking_points: tuple[float, ...]
     overlaps: tuple[float, ...]
     residual: float
+
+    @property
+    def estimates(self) -> dict[str, float]:
+        """The capacities with 0, 1, ... steps, by name."""
+        return {estimate_name(steps): alpha for steps, alpha in enumerate(self.by_steps)}
 
 
 def committee_capacity(g: Nonlinearity, rsb: int = 1) -> CommitteeCapacity:

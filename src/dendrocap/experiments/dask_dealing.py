@@ -1,0 +1,286 @@
+"""Cells dealt to the workers of a Dask cluster, in batches.
+
+The client deals batches to workers by name: a worker that cannot run the job is left out, and one that goes away gives
+its cells back. Batches hold as many cells as fit into a quarter of a second by the times measured so far, so that
+short cells do not drown in messages. A batch that takes longer gives back what it has not begun; if it is stuck in a
+single long cell, its cells are dealt again one by one, so that no cell waits behind another.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+import uuid
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from dendrocap.errors import WorkersLost
+from dendrocap.experiments.cells import MOST_DEATHS, Outcome
+from dendrocap.experiments.dask_worker import run_batch
+from dendrocap.experiments.environment import Environment
+from dendrocap.experiments.sweep import Cell
+from dendrocap.experiments.worker import cell_line, outcome_from
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+__all__ = ["Dealing"]
+
+# Seconds between looks at the cluster, and between looks at results.
+CENSUS, GLANCE = 1.0, 0.02
+# Seconds that a batch should take; longer on large clusters, where the client deals at most so many a second.
+BATCH, MOST_BATCHES = 0.25, 100.0
+MOST_IN_BATCH = 500
+# Seconds after which a batch is stuck.
+STUCK = 5.0
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """Cells that lie at a worker, or, as long as none is known, at the scheduler."""
+
+    cells: list[Cell]
+    worker: str | None
+    since: float = field(default_factory=time.monotonic)
+
+
+class Dealing:
+    """One run on a cluster: which worker has which cells, and which workers are fit to have any.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        The way to the cluster.
+    stop : threading.Event
+        Set when no more cells are wanted.
+    timeout : float or None
+        Seconds that a cell may take.
+    notify : callable
+        Called with what the user should know about workers.
+    wait_workers : float or None
+        Seconds to wait while there is no worker; None for ever.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        stop: threading.Event,
+        timeout: float | None,
+        notify: Callable[[str], Any],
+        wait_workers: float | None,
+    ) -> None:
+        self._client, self._stop, self._timeout, self._notify = client, stop, timeout, notify
+        self._wait_workers = wait_workers
+        self._name = uuid.uuid4().hex  # keys of another run must not be taken for ours
+        self._batches = 0
+        self._threads: dict[str, int] = {}  # of the workers that are there and not known to be unfit
+        self._unfit: dict[str, str] = {}
+        self._asked = -math.inf
+        self._deserted: float | None = None
+        self._told = False
+        self._pace: float | None = None  # seconds that a cell takes, lately
+        self._flying: dict[Future[Any], _Batch] = {}  # at each worker in the order in which it gets them
+        self._again: deque[Cell] = deque()
+        self._alone: set[str] = set()  # keys of cells that are not to be put into a batch with others
+        self._deaths: Counter[str] = Counter()
+        self.running = 0
+
+    def stream(
+        self, cells: Iterable[Cell | None], suspect: Callable[[Cell], Any], *, singly: bool = False
+    ) -> Iterator[Outcome]:
+        """Outcomes of the cells, except of those during which workers died too often.
+
+        With ``singly`` a worker has one cell at a time, and is known to have died of it.
+        """
+        from distributed import as_completed
+
+        todo = iter(cells)
+        completed = as_completed(loop=self._client.loop, with_results=True, raise_errors=False)
+        self._deaths.clear()
+        self._asked = -math.inf
+        try:
+            while not self._stop.is_set():
+                if not self._again and (cell := next(todo, None)) is not None:
+                    self._again.append(cell)
+                if not (self._again or self._flying):
+                    return
+                self._look_around(suspect)
+                self._deal_out(todo, completed, singly)
+                if not completed.has_ready() and (self._stop.wait(GLANCE) or not completed.has_ready()):
+                    continue
+                yield from self._collected(completed.next_batch(block=False), suspect)
+            yield from self._collected(completed.next_batch(block=False), suspect)
+        finally:
+            self._forget(list(self._flying))
+
+    def _look_around(self, suspect: Callable[[Cell], Any]) -> None:
+        """Who is there? Cells of workers that went away, and cells that are stuck, are dealt again."""
+        if self._client.status != "running":
+            raise WorkersLost(f"the connection to the Dask scheduler was lost: the client is {self._client.status}")
+        now = time.monotonic()
+        if now - self._asked < CENSUS:
+            return
+        self._asked = now
+        present = self._client.nthreads()
+        self._threads = {worker: threads for worker, threads in present.items() if worker not in self._unfit}
+        gone = [future for future, batch in self._flying.items() if batch.worker not in (None, *present)]
+        for future in gone:
+            self._worker_died(self._flying.pop(future), suspect)
+        self._forget(gone)
+        if present and not self._threads:
+            reasons = "; ".join(dict.fromkeys(self._unfit[worker] for worker in present))
+            raise WorkersLost(f"no Dask worker can run the cells: {reasons}")
+        self._watch_for_workers(now)
+        self._free_the_stuck(now)
+
+    def _watch_for_workers(self, now: float) -> None:
+        """Say when nobody is there, and when somebody is again; give up after the time that the user allows."""
+        if self._threads:
+            if self._told:
+                there = "1 Dask worker is" if len(self._threads) == 1 else f"{len(self._threads)} Dask workers are"
+                self._notify(f"{there} there: going on")
+            self._deserted, self._told = None, False
+            return
+        self._deserted = now if self._deserted is None else self._deserted
+        allowed, waited = self._wait_workers, now - self._deserted
+        if allowed is not None and waited >= allowed:
+            raise WorkersLost(f"no Dask worker was there for {waited:.0f} s: start some, and run the sweep again")
+        if not self._told and (waited >= CENSUS or allowed is not None):
+            self._told = True
+            patience = "" if allowed is None else f" at most {allowed:g} s"
+            self._notify(f"no Dask worker is there: waiting{patience} for one to come")
+
+    def _free_the_stuck(self, now: float) -> None:
+        """Take back what lies behind a long cell, in its batch or behind it: each of these cells now travels alone."""
+        limit = max(STUCK, 4.0 * self._budget)
+        before: Counter[str | None] = Counter()
+        stuck: list[Future[Any]] = []
+        for future, batch in self._flying.items():
+            waiting = before[batch.worker] >= self._threads.get(batch.worker or "", 1)
+            before[batch.worker] += 1
+            if now - batch.since > limit and (waiting or len(batch.cells) > 1):
+                stuck.append(future)
+                self._again.extend(batch.cells)
+                self._alone.update(cell.key for cell in batch.cells)
+        self._forget(stuck)
+
+    def _deal_out(self, todo: Iterator[Cell | None], completed: Any, singly: bool) -> None:
+        """Keep every thread busy, and a second batch of short cells at hand; long cells wait for whoever is free.
+
+        While nobody is there, one cell waits at the scheduler: a cluster that grows by need sees that there is one.
+        """
+        at_worker = Counter(batch.worker for batch in self._flying.values())
+        rounds = 2 if not singly and self._pace is not None and self._pace < BATCH else 1
+        places = {worker: 1 if singly else threads for worker, threads in self._threads.items()}
+        if not self._threads and not self._flying:
+            self._submit(self._take(todo, 1), None, completed)
+        for turn in range(1, rounds + 1):
+            for worker, threads in places.items():
+                while at_worker[worker] < turn * threads:
+                    cells = self._take(todo, 1 if singly else self._size)
+                    if not cells:
+                        break
+                    self._submit(cells, worker, completed)
+                    at_worker[worker] += 1
+        self.running = sum(min(at_worker[worker], threads) for worker, threads in places.items())
+
+    @property
+    def _budget(self) -> float:
+        """Seconds that a batch may take."""
+        return max(BATCH, sum(self._threads.values()) / MOST_BATCHES)
+
+    @property
+    def _size(self) -> int:
+        """Number of cells in a batch: one, until it is known how long they take."""
+        if self._pace is None:
+            return 1
+        return max(1, min(MOST_IN_BATCH, int(self._budget / max(self._pace, 1e-9))))
+
+    def _take(self, todo: Iterator[Cell | None], most: int) -> list[Cell]:
+        cells: list[Cell] = []
+        while len(cells) < most:
+            if self._again and cells and self._again[0].key in self._alone:
+                break
+            cell = self._again.popleft() if self._again else next(todo, None)
+            if cell is None:
+                break
+            cells.append(cell)
+            if cell.key in self._alone:
+                break
+        return cells
+
+    def _submit(self, cells: list[Cell], worker: str | None, completed: Any) -> None:
+        if not cells:
+            return
+        self._batches += 1
+        future = self._client.submit(
+            run_batch,
+            [cell_line(cell) for cell in cells],
+            sorted({cell.job for cell in cells}),
+            Environment.here().plain,
+            self._name,
+            self._budget,
+            self._timeout,
+            key=f"cells-{self._name}-{self._batches}",
+            workers=None if worker is None else [worker],
+            allow_other_workers=False,
+            pure=False,
+        )
+        self._flying[future] = _Batch(cells, worker)
+        completed.add(future)
+
+    def _collected(
+        self, finished: Iterable[tuple[Future[Any], Any]], suspect: Callable[[Cell], Any]
+    ) -> Iterator[Outcome]:
+        """What finished batches say; cells that they did not come to are dealt again."""
+        from distributed import KilledWorker
+
+        for future, result in finished:
+            batch = self._flying.pop(future, None)
+            if batch is None:
+                continue  # taken back
+            if future.status == "finished" and "answers" in result:
+                answers = result["answers"]
+                self._again.extend(batch.cells[len(answers) :])
+                if answers:
+                    each = result["seconds"] / len(answers)
+                    self._pace = each if self._pace is None else 0.7 * self._pace + 0.3 * each
+                environment = Environment(**result["environment"])
+                for cell, line in zip(batch.cells, answers, strict=False):
+                    yield outcome_from(cell, line, environment)
+            elif future.status == "finished":
+                self._leave_out(batch, result["worker"], result["refused"])
+            elif future.status == "error" and not isinstance(result[1], KilledWorker):
+                reason = " ".join(f"{type(result[1]).__name__}: {result[1]}".split())
+                self._leave_out(batch, batch.worker, f"{reason}; is this version of dendrocap installed there?")
+            else:
+                self._worker_died(batch, suspect)
+
+    def _leave_out(self, batch: _Batch, worker: str | None, reason: str) -> None:
+        """A worker that cannot run cells gets no more of them, and gives back what it has."""
+        self._again.extend(batch.cells)
+        self._asked = -math.inf  # is anybody left?
+        if worker is not None and worker not in self._unfit:
+            self._unfit[worker] = reason
+            self._threads.pop(worker, None)
+            self._notify(f"the Dask worker {worker} is left out: {reason}")
+
+    def _worker_died(self, batch: _Batch, suspect: Callable[[Cell], Any]) -> None:
+        for cell in batch.cells:
+            self._deaths[cell.key] += 1
+            if self._deaths[cell.key] < MOST_DEATHS:
+                self._again.append(cell)
+            else:
+                suspect(cell)
+
+    def _forget(self, futures: list[Future[Any]]) -> None:
+        """Tell the scheduler that nobody waits for these; workers then end the cells they are in."""
+        if futures and self._client.status == "running":
+            with suppress(OSError):
+                self._client.cancel(futures)
+        for future in futures:
+            self._flying.pop(future, None)

@@ -1,0 +1,225 @@
+"""Which cells of some sweeps are to be run, given what a store holds; a search wants more as results come in."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+from dendrocap.errors import InvalidParameter
+from dendrocap.experiments.cells import DONE, FAILED, Outcome
+from dendrocap.experiments.environment import Environment
+from dendrocap.experiments.sweep import Cell, Sweep
+
+if TYPE_CHECKING:
+    from dendrocap.experiments.store import Counts, Store
+
+__all__ = ["Plan", "SearchLine", "parse_shard", "search_lines"]
+
+
+class Plan:
+    """The cells of some sweeps, or of one shard of them, and which of them are still to be run.
+
+    Parameters
+    ----------
+    sweeps : sequence of Sweep
+        What is wanted. A cell that two sweeps share is run once.
+    store : Store
+        What is there.
+    shard : str
+        Which part, such as ``2/3``; empty for the whole.
+    retry_failed, rerun_older : bool
+        Whether failed cells, and finished ones of other versions, are to be run again.
+    """
+
+    def __init__(
+        self,
+        sweeps: Sequence[Sweep],
+        store: Store,
+        *,
+        shard: str = "",
+        retry_failed: bool = False,
+        rerun_older: bool = False,
+    ) -> None:
+        self._part = parse_shard(shard)
+        self._survey = store.survey()
+        store.refuse_damaged(len(self._survey.damaged))
+        self._retry_failed, self._rerun_older = retry_failed, rerun_older
+        self._lines: dict[str, list[SearchLine]] = {}  # by key of their cells
+        self._queue: deque[Cell] = deque()
+        self._entries: dict[tuple[str, Environment], tuple[str, Environment]] = {}  # few, and shared by all cells
+        self.wanted: dict[str, Cell] = {}
+        self._own: dict[str, dict[str, None]] = {}  # keys of each sweep, by its digest; in order, and once each
+        for sweep in sweeps:
+            if sweep.search is None and sweep.digest not in self._own:
+                cells = {cell.key: cell for cell in sweep if self._is_ours(sweep, cell)}
+                self._own[sweep.digest] = dict.fromkeys(cells)
+                self.wanted.update(cells)
+        self._plain = list(self.wanted)
+        for sweep in sweeps:
+            if sweep.search is not None and sweep.digest not in self._own:
+                self._begin_search(sweep, store)
+
+    def _begin_search(self, sweep: Sweep, store: Store) -> None:
+        self._own[sweep.digest] = {}
+        known = {
+            record.key: record.metrics.get(sweep.search.metric)  # type: ignore[union-attr]
+            for record in store.records(sweep)
+            if self.settled(record.key)
+        }
+        for line in search_lines(sweep):
+            if self._is_ours(sweep, next(iter(line.cells(0)))):
+                for key in known.keys() & line.keys():
+                    line.learn(key, known[key])
+                self._want(line)
+
+    def _want(self, line: SearchLine) -> None:
+        """Add what a search needs by now."""
+        for cell in line.needed():
+            if cell.key in self._own[line.sweep.digest]:
+                continue
+            self._own[line.sweep.digest][cell.key] = None
+            self._lines.setdefault(cell.key, []).append(line)
+            if cell.key not in self.wanted:  # another sweep may want it too
+                self.wanted[cell.key] = cell
+                if not self.settled(cell.key):
+                    self._queue.append(cell)
+
+    def _is_ours(self, sweep: Sweep, cell: Cell) -> bool:
+        number, shards = self._part
+        return shards == 1 or sweep.share(cell, shards) == number
+
+    def settled(self, key: str) -> bool:
+        """Whether a cell has an outcome that may stay."""
+        status, environment = self._survey.statuses.get(key, (None, None))
+        if status == DONE:
+            return not self._rerun_older or Environment.here().matches(environment)  # type: ignore[arg-type]
+        return status == FAILED and not self._retry_failed
+
+    def todo(self) -> Iterator[Cell | None]:
+        """Cells to be run; None where the next ones depend on outcomes still to come."""
+        for key in self._plain:
+            if not self.settled(key):
+                yield self.wanted[key]
+        while self._lines:
+            yield self._queue.popleft() if self._queue else None
+
+    def learn(self, outcome: Outcome) -> None:
+        """Take note of an outcome."""
+        key = outcome.cell.key
+        entry = (outcome.status, outcome.environment)
+        self._survey.statuses[key] = self._entries.setdefault(entry, entry)
+        for line in self._lines.get(key, ()):
+            line.learn(key, outcome.metrics.get(line.search.metric))
+            self._want(line)
+
+    def older(self) -> dict[Environment, int]:
+        """Environments of other versions under which wanted cells were run, and how many."""
+        here = Environment.here()
+        found = self._survey.environments(self.wanted)
+        return {environment: count for environment, count in found.items() if not here.matches(environment)}
+
+    def has_work(self) -> bool:
+        """Whether any cell is to be run."""
+        return bool(self._queue) or any(not self.settled(key) for key in self._plain)
+
+    def standing(self) -> tuple[int, int]:
+        """How many of the wanted cells are done and how many failed, not counting those to be run again."""
+        done = failed = 0
+        for key in self.wanted:
+            if self.settled(key):
+                done, failed = (done + 1, failed) if self._survey.status(key) == DONE else (done, failed + 1)
+        return done, failed
+
+    def keys(self, sweep: Sweep) -> Iterable[str]:
+        """Keys of the cells of one of the sweeps that are ours; of a search those that it needs so far."""
+        return self._own[sweep.digest]
+
+    def counts(self, sweep: Sweep) -> Counts:
+        """How far one of the sweeps has come."""
+        return self._survey.counts(self.keys(sweep))
+
+    def environments(self) -> Mapping[Environment, int]:
+        """How many finished cells there are of each environment."""
+        return self._survey.environments(self.wanted)
+
+
+class SearchLine:
+    """One line along the searched axis: a combination of the other axes, with all seeds.
+
+    Parameters
+    ----------
+    sweep : Sweep
+        A sweep with a search.
+    others : mapping
+        Values of the other axes.
+    """
+
+    def __init__(self, sweep: Sweep, others: Mapping[str, Any]) -> None:
+        assert sweep.search is not None
+        self.sweep, self.search, self.others = sweep, sweep.search, others
+        self._cells: dict[int, list[Cell]] = {}
+        self._values: dict[str, float] = {}
+
+    def cells(self, number: int) -> list[Cell]:
+        """The cells at one value of the axis, one for each seed."""
+        if number not in self._cells:
+            place = {**self.others, self.search.axis: self.search.values[number]}
+            self._cells[number] = list(self.sweep.at(place))
+        return self._cells[number]
+
+    def keys(self) -> set[str]:
+        """Keys of all cells that it may need."""
+        return {cell.key for number in range(len(self.search.values)) for cell in self.cells(number)}
+
+    def learn(self, key: str, value: Any) -> None:
+        """The metric of a cell; None, and what is no number, decides nothing."""
+        try:
+            self._values[key] = math.nan if value is None else float(value)
+        except (TypeError, ValueError):
+            raise InvalidParameter(
+                f"grid.{self.search.axis}.find = {self.search.metric!r} is not allowed: it is not one number per cell "
+                f"but {value!r}"
+            ) from None
+
+    def values(self, number: int) -> list[float]:
+        """The metric of those seeds that have it, once all seeds have an outcome; else nothing."""
+        keys = [cell.key for cell in self._cells.get(number, ())]
+        if not keys or any(key not in self._values for key in keys):
+            return []
+        return [value for key in keys if not math.isnan(value := self._values[key])]
+
+    def known(self) -> dict[int, float]:
+        """The metric, averaged over seeds, by number of the value."""
+        found = {number: self.values(number) for number in self._cells}
+        return {number: math.fsum(values) / len(values) for number, values in found.items() if values}
+
+    def needed(self) -> list[Cell]:
+        """The cells that are needed by what is known."""
+        return [cell for number in sorted(self.search.needed(self.known())) for cell in self.cells(number)]
+
+
+def search_lines(sweep: Sweep) -> Iterator[SearchLine]:
+    """One line for each combination of the axes that are not searched."""
+    assert sweep.search is not None
+    others = {name: values for name, values in sweep.grid.items() if name != sweep.search.axis}
+    for values in product(*others.values()):
+        yield SearchLine(sweep, dict(zip(others, values, strict=True)))
+
+
+def parse_shard(text: str) -> tuple[int, int]:
+    """Number and count of ``i/n``; one of one if there is no text.
+
+    Examples
+    --------
+    >>> parse_shard("2/3"), parse_shard("")
+    ((2, 3), (1, 1))
+    """
+    if not text:
+        return 1, 1
+    number, separator, shards = text.partition("/")
+    if not (separator and number.isdecimal() and shards.isdecimal() and 1 <= int(number) <= int(shards)):
+        raise InvalidParameter(f"shard = {text!r} is not allowed: it must be i/n with i from 1 to n, such as 2/3")
+    return int(number), int(shards)

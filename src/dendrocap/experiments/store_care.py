@@ -1,0 +1,302 @@
+"""Looking after stores: verify every row, save what can be saved of a damaged file, put shards together."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from dendrocap.display import Displayed
+from dendrocap.errors import CorruptData, DendrocapError, InvalidParameter, StoreError
+from dendrocap.experiments.cells import DONE
+from dendrocap.experiments.environment import Environment
+from dendrocap.experiments.store import Store, decoded, is_sound
+from dendrocap.experiments.store_file import APPLICATION, SCHEMA_VERSION, checksum
+from dendrocap.experiments.sweep import Cell, Sweep, canonical
+from dendrocap.files import new_file
+
+__all__ = ["Salvage", "Verdict", "merge_stores", "salvage_store", "verify_store"]
+
+# Columns of a cell's row, and where a store of schema 2 had the version of dendrocap alone.
+STATUS, METRICS, ENVIRONMENT, FINISHED = 4, 5, 10, 11
+OLDEST_SCHEMA = 2
+# What SQLite says of a damaged file, and what becomes of names in it that are no text any more.
+UNREADABLE = (sqlite3.Error, UnicodeDecodeError)
+
+
+@dataclass(frozen=True)
+class Verdict(Displayed):
+    """What `verify_store` found.
+
+    Parameters
+    ----------
+    cells : int
+        Rows whose checksum is right.
+    damaged : int
+        Rows whose checksum is wrong.
+    put_aside : int
+        Damaged rows that earlier runs have put aside.
+
+    Examples
+    --------
+    >>> Verdict(cells=2000, damaged=0, put_aside=1).sound
+    True
+    """
+
+    cells: int
+    damaged: int
+    put_aside: int
+
+    @property
+    def sound(self) -> bool:
+        """Whether every row that is in use is what was written."""
+        return self.damaged == 0
+
+
+def verify_store(path: str | Path) -> Verdict:
+    """Check the structure of a store and the checksum of every row; a file that cannot be read is `CorruptData`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from dendrocap import Sweep, run_sweep
+    >>> sweep = Sweep("capacity", grid={"theta_d": [0.1, 0.5]}, parameters={"nonlinearity": "linear", "theta_s": 0.5})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = run_sweep(sweep, f"{folder}/results.db", workers=1)
+    ...     verify_store(f"{folder}/results.db")
+    Verdict(cells=2, damaged=0, put_aside=0)
+    """
+    with Store(path) as store:
+        survey = store.survey()
+        bad = sum(not is_sound(row) for _, row in store.rows("sweeps"))
+        aside = sum(1 for _ in store.rows("damaged"))
+    return Verdict(len(survey.statuses), len(survey.damaged) + bad, aside)
+
+
+@dataclass(frozen=True)
+class Salvage(Displayed):
+    """What `salvage_store` could save.
+
+    Parameters
+    ----------
+    cells, sweeps : int
+        Rows that were written to the new store.
+    damaged : int
+        Rows that could be read, but are not what was written.
+    unreadable : int
+        Stretches of the file in which nothing could be read.
+
+    Examples
+    --------
+    >>> Salvage(cells=1998, sweeps=1, damaged=1, unreadable=1).cells
+    1998
+    """
+
+    cells: int
+    sweeps: int
+    damaged: int
+    unreadable: int
+
+
+def salvage_store(path: str | Path, target: str | Path) -> Salvage:
+    """Write the sound rows of a damaged store, or of one of an older format, to a new file; the old one stays as it is.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from dendrocap import Sweep, run_sweep
+    >>> sweep = Sweep("capacity", grid={"theta_d": [0.1, 0.5]}, parameters={"nonlinearity": "linear", "theta_s": 0.5})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = run_sweep(sweep, f"{folder}/old.db", workers=1)
+    ...     salvage_store(f"{folder}/old.db", f"{folder}/new.db")
+    Salvage(cells=2, sweeps=1, damaged=0, unreadable=0)
+    """
+    path, target = Path(path), Path(target)
+    if not path.is_file():
+        raise StoreError(f"there is no store {path}")
+    if target.exists():
+        raise InvalidParameter(f"{target} exists already: give the name of a file to be made")
+    with _raw(path) as database, _new_store(target) as store:
+        schema = _schema(path, database)
+        found = _Readable(database)
+        saved = {"cells": 0, "sweeps": 0}
+        damaged = 0
+        for table in saved:
+            for row in found.rows(table):
+                sound = _sound_row(table, row, schema)
+                if sound is None:
+                    damaged += 1
+                    continue
+                saved[table] += 1
+                if table == "cells":
+                    store.save_row(sound)
+                else:
+                    store.save_sweep_row(sound)
+        if not any(saved.values()):
+            raise CorruptData(f"{path}: nothing in it could be read ({found.first_error or 'it is empty'})")
+    return Salvage(saved["cells"], saved["sweeps"], damaged, found.gaps)
+
+
+def merge_stores(paths: Sequence[str | Path], target: str | Path) -> int:
+    """Put the cells of several stores, such as the shards of a sweep, into one, and tell how many it holds.
+
+    A finished cell is preferred to a failed one. Merging again changes nothing, and a target that exists keeps what
+    it has. Two stores that have different results for one cell are refused, and nothing is written then.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from dendrocap import Sweep, run_sweep
+    >>> sweep = Sweep("capacity", grid={"theta_d": [0.1, 0.5]}, parameters={"nonlinearity": "linear", "theta_s": 0.5})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     shards = [f"{folder}/{number}.db" for number in (1, 2)]
+    ...     for number, shard in enumerate(shards, 1):
+    ...         _ = run_sweep(sweep, shard, workers=1, shard=f"{number}/2")
+    ...     merge_stores(shards, f"{folder}/all.db")
+    2
+    """
+    sources = [Path(path) for path in paths]
+    target = Path(target)
+    if not sources:
+        raise InvalidParameter("merge needs at least one store")
+    if target.resolve() in (source.resolve() for source in sources):
+        raise InvalidParameter(f"{target} is not allowed both as a source and as the target")
+    if target.exists():
+        sources.insert(0, target)
+    best: dict[str, tuple[bytes, bytes, bytes, int]] = {}  # status, metrics, finished and source of the row to keep
+    for number, source in enumerate(sources):
+        with Store(source) as store:
+            survey = store.survey()
+            store.refuse_damaged(len(survey.damaged))
+            for _, row in store.rows():
+                own = (row[STATUS], row[METRICS], row[FINISHED], number)
+                best[row[0]] = _preferred(row[0].decode(), best.get(row[0], own), own, sources)
+    with Store(target, write=True) as merged, merged.transaction():
+        for number, source in enumerate(sources):
+            if source == target:
+                continue
+            with Store(source) as store:
+                for _, row in store.rows():
+                    if best[row[0]][3] == number:
+                        merged.save_row(decoded(row[:-1]))
+                for sweep in reversed(store.sweeps()):
+                    merged.add(sweep)
+    return len(best)
+
+
+def _preferred(
+    key: str, one: tuple[bytes, bytes, bytes, int], other: tuple[bytes, bytes, bytes, int], sources: Sequence[Path]
+) -> tuple[bytes, bytes, bytes, int]:
+    """Which of two rows of a cell to keep: a finished one, and of two failures the later."""
+    if one[0] == other[0] == DONE.encode():
+        if one[1] != other[1]:
+            raise StoreError(
+                f"{sources[one[3]]} and {sources[other[3]]} contradict each other: they have different results for the "
+                f"cell {key[:12]}; were they run with the same versions and code? dendrocap sweep status shows versions"
+            )
+        return one
+    if one[0] != other[0]:
+        return one if one[0] == DONE.encode() else other
+    return max(one, other, key=lambda row: (row[2], -row[3]))
+
+
+class _Readable:
+    """The rows of a damaged database that can still be reached, with the gaps between them."""
+
+    def __init__(self, database: sqlite3.Connection) -> None:
+        self._database = database
+        self.gaps = 0
+        self.first_error = ""
+
+    def rows(self, table: str) -> Iterator[tuple[Any, ...]]:
+        """Rows by their numbers, in halves and halves of halves where reading fails."""
+        try:
+            last = self._database.execute(f"SELECT max(rowid) FROM {table} NOT INDEXED").fetchone()[0]
+        except UNREADABLE as error:
+            self._note(error)
+            last = 2**20  # the last page cannot be read: as many rows as a store usually has
+        yield from self._between(table, 0, last or 0)
+
+    def _between(self, table: str, low: int, high: int) -> Iterator[tuple[Any, ...]]:
+        query = f"SELECT * FROM {table} NOT INDEXED WHERE rowid BETWEEN ? AND ?"
+        try:
+            found = self._database.execute(query, (low, high)).fetchall()
+        except UNREADABLE as error:
+            self._note(error)
+            if high - low < 1:
+                self.gaps += 1
+                return
+            middle = (low + high) // 2
+            yield from self._between(table, low, middle)
+            yield from self._between(table, middle + 1, high)
+        else:
+            yield from found
+
+    def _note(self, error: Exception) -> None:
+        self.first_error = self.first_error or str(error)
+
+
+def _raw(path: Path) -> closing[sqlite3.Connection]:
+    """A connection that changes nothing and trusts nothing; texts are bytes."""
+    log = path.with_name(path.name + "-wal")
+    options = "mode=ro" if log.exists() and log.stat().st_size else "immutable=1"
+    database = sqlite3.connect(f"file:{quote(str(path.absolute()))}?{options}", uri=True)
+    database.text_factory = bytes
+    return closing(database)
+
+
+def _schema(path: Path, database: sqlite3.Connection) -> int:
+    """The version of the format; a header that makes no sense is taken for a damaged one of today."""
+    try:
+        application, schema = (
+            database.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
+        )
+        columns = len(database.execute("PRAGMA table_info(cells)").fetchall())
+    except UNREADABLE as error:
+        raise CorruptData(f"{path}: nothing in it could be read ({error})") from error
+    if application != APPLICATION and not columns:
+        raise CorruptData(f"{path} is not a store of dendrocap")
+    return int(schema) if schema in range(OLDEST_SCHEMA, SCHEMA_VERSION) else SCHEMA_VERSION
+
+
+def _sound_row(table: str, row: tuple[Any, ...], schema: int) -> tuple[Any, ...] | None:
+    """The columns of a row as they are written today, without the checksum; None if they are not what was written."""
+    if schema == SCHEMA_VERSION and row[-1] != checksum(row[:-1]).encode():
+        return None
+    try:
+        values = decoded(row)
+        if schema == SCHEMA_VERSION:
+            return values[:-1]
+        if table == "sweeps":
+            sweep = Sweep.from_definition(json.loads(values[1]))
+            return sweep.digest, json.dumps(sweep.definition), "", values[2]
+        # Schema 2 had no checksums; a key that does not follow from the row gives a damaged one away.
+        key, job, parameters, seed, status, metrics, *plain, version, finished = values
+        cell = Cell(job, json.loads(parameters), seed)
+        json.loads(metrics)
+        if hashlib.sha256(canonical([job, cell.parameters, seed]).encode()).hexdigest()[:32] != key:
+            return None
+        environment = canonical(Environment(version).plain)
+        return cell.key, job, parameters, seed, status, metrics, *plain, environment, finished
+    except (ValueError, TypeError, LookupError, AttributeError, DendrocapError):
+        return None
+
+
+@contextmanager
+def _new_store(target: Path) -> Iterator[Store]:
+    """A store that appears under its name when it is complete."""
+    if not target.parent.is_dir():
+        raise StoreError(f"{target} cannot be made: the folder {target.parent} does not exist")
+    with new_file(target) as unfinished:
+        lock = unfinished.with_name(unfinished.name + ".lock")
+        try:
+            with Store(unfinished, write=True) as store, store.transaction():
+                yield store
+        finally:
+            lock.unlink(missing_ok=True)
