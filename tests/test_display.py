@@ -144,7 +144,7 @@ EXAMPLES = [
     (lambda: fit().comparison[0], "delta_aic=0"),
     (lambda: fit().dendrites, "theta_d="),
     (lambda: fit().linear, "kappa="),
-    (lambda: dc.capacity_report(fit(), accuracy="fast"), "alpha_c="),
+    (lambda: dc.capacity_report(fit(), accuracy="fast"), "patterns per synapse', patterns="),
     (lambda: GROUP, "name='basal', n_branches=20"),
     (lambda: fitting.GroupShare(GROUP, 0.4, None), "silent_fraction=0.4"),
     (lambda: fitting.Recovery("theta_d", 0.045, 0.003, 95, 100), "covered=95"),

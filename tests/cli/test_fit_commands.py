@@ -110,7 +110,7 @@ def test_an_unreachable_fraction_is_said_on_stderr_and_in_the_data(epsp_csv):
     assert row["reachable"] is False
     assert row["theta_s_solutions"] == []
     assert row["compatible"] is False
-    assert row["paper_silent_fraction"] == pytest.approx(row["reachable_high"])
+    assert row["nearest_silent_fraction"] == pytest.approx(row["reachable_high"])
 
 
 def test_the_papers_fit_is_one_command(tmp_path):

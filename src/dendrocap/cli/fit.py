@@ -276,6 +276,7 @@ def weights_row(fit: WeightFit, report: CapacityReport) -> dict[str, Any]:
         "reachable": fit.dendrites.reachable,
         "compatible": fit.compatible,
         "p_value": fit.p_value,
+        "nearest_silent_fraction": fit.dendrites.solution.silent_fraction,
         "reachable_low": fit.dendrites.reach.low,
         "reachable_high": fit.dendrites.reach.high,
         "detected_fraction": fit.detected_fraction,

@@ -80,7 +80,7 @@ class CapacityReport(Displayed):
     9.6 [8.9, 9.9] per synapse, not the 36 of the replica-symmetric estimate
     """
 
-    _displayed = ("alpha_c", "paper_alpha_c", "silent_fraction", "n_patterns", "bits_per_synapse", "verdict")
+    _displayed = ("answer", "patterns", "paper_alpha_c", "verdict")
 
     alpha_c: Interval
     n_patterns: Interval
@@ -114,13 +114,23 @@ class CapacityReport(Displayed):
         return self.capacity.neuron.spec.theta_s
 
     @property
+    def answer(self) -> str:
+        """The capacity in words, with digits that follow its interval."""
+        return f"{self.alpha_c} patterns per synapse"
+
+    @property
+    def patterns(self) -> str:
+        """Patterns stored by the whole neuron."""
+        return str(self.n_patterns)
+
+    @property
     def in_words(self) -> str:
         """The answer in one line: the best estimate with its interval, and the paper's beside it."""
         also = f"; {self.reason}" if self.reason else ""
         if self.capacity is None:
             return f"no best estimate: {self.reason} ({PAPER}: {self.paper_alpha_c:.3g})"
         silent = f"{self.silent_fraction.times(100.0)} % silent"
-        return f"{self.alpha_c} patterns per synapse, {silent} ({self.capacity.paper}){also}"
+        return f"{self.answer}, {silent} ({self.capacity.paper}){also}"
 
     @property
     def title(self) -> str:
