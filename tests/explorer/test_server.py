@@ -108,7 +108,6 @@ def test_a_port_that_is_lost_between_look_and_use_is_looked_for_again(monkeypatc
             raise OSError(98, "Address already in use")
         return "a server"
 
-    monkeypatch.setattr(serving_module, "_load_compiled_code", lambda: None)
     monkeypatch.setattr(serving_module, "make_server", taken_at_first)
     assert listening_server(0, "127.0.0.1", fixed=False) == ("a server", tried[2])
 

@@ -95,5 +95,5 @@ def test_theory_beside_the_histogram_has_the_mass_of_all_weights():
 def test_beyond_capacity_the_theory_says_so():
     theory = weight_theory(Parameters(nonlinearity="linear", load=2.0))
     assert theory.at_load is None
-    assert "not below the capacity" in theory.problem
+    assert "not below the replica-symmetric capacity" in theory.problem
     assert weight_theory(Parameters(theta_s=1.5)).at_capacity is None

@@ -135,7 +135,7 @@ QUESTIONS = (
         "learn/experimenters.md",
     ),
     Question(
-        "What can my reconstructed cell store?",
+        "What can my cell store?",
         "cell cell.swc",
         "cell_from_morphology",
         "capacity, silent synapses, and what each group of branches adds",

@@ -24,6 +24,7 @@ from dendrocap.explorer.links import from_arguments
 from dendrocap.explorer.page import page
 from dendrocap.explorer.parameters import Parameters
 from dendrocap.explorer.session import DESK
+from dendrocap.explorer.views import along_question, view
 
 __all__ = ["listening_server", "make_server", "run", "usable_port"]
 
@@ -122,13 +123,7 @@ def make_server(address: str = "127.0.0.1", port: int = 0) -> Any:
 
 def _load_compiled_code() -> None:
     """The first solution loads compiled code, which takes seconds when it must be compiled: better now than later."""
-    from dendrocap.explorer.background import Best
-    from dendrocap.explorer.views import along_question, view
-
-    parameters = Parameters()
-    view(parameters)
-    DESK.ask(along_question(parameters))  # the other process loads its own meanwhile
-    DESK.ask(Best(parameters.cell, parameters.task))
+    view(Parameters())
 
 
 def run(server: Any, open_page: str | None = None) -> None:
@@ -150,6 +145,8 @@ def run(server: Any, open_page: str | None = None) -> None:
 
     before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
     server.start()
+    # The other process loads its own compiled code while the browser opens.
+    DESK.ask(along_question(Parameters()))
     if open_page is not None:
         loop.add_callback(webbrowser.open, open_page)
     try:
