@@ -126,7 +126,7 @@ def test_in_a_crowd_curves_are_sketched_and_completed_at_rest():
     for number, one in enumerate(crowd):
         reply = change(one, gamma=10.0 + number)
     last = crowd[2]
-    assert len(last.capacity["theta_d"].paper.data["x"]) == 30
+    assert len(last.capacity["theta_d"].paper.data["x"]) == 12
     assert reply["numbers"] == key_numbers(view(last.parameters))  # the numbers are never sketches
     last.handle({"kind": "rest"})
     np.testing.assert_array_equal(last.capacity["theta_d"].paper.data["alpha_c"], view(last.parameters).curve.paper)

@@ -38,7 +38,7 @@ Floats = NDArray[np.float64]
 
 
 # Points of the paper's curve: at rest, while a slider moves, and while many pages move theirs at once.
-DETAILS = {"full": 120, "draft": 60, "sketch": 30}
+DETAILS = {"full": 120, "draft": 60, "sketch": 12}
 BROKEN_POINTS = 24
 # An uploaded curve has a knot at every point, and the time of a solution grows with their number; so it does with the
 # number of kinds of branches.
