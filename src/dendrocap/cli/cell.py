@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -65,11 +66,11 @@ def cell(
     if as_json:
         emit([cell_row(found, whole, shares)], as_json=True)
     else:
-        emit(group_table(whole, shares), title=found.summary)
+        answer = f"{whole.patterns} patterns: {whole.in_words}"
+        emit(group_table(whole, shares), title=f"{found.summary}\n{fill(answer, 80)}")
+        message("'without' is what the cell stores without these branches")
     for remark in found.remarks:
         message(f"{found.source}: {remark}")
-    message(whole.in_words)
-    message(f"{whole.patterns} patterns; 'without' is what the cell stores without these branches")
     if whole.remark:
         message(whole.remark)
     draw(target, lambda plots: plots.cell(found, whole, shares))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import asdict
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -131,10 +132,10 @@ def fit_weights_command(
     if as_json:
         emit([weights_row(found, report)], as_json=True)
     else:
-        emit(weights_table(found, report), title=f"{found.amplitudes_mv.size} amplitudes, {found.nonlinearity!r}")
+        title = f"{found.amplitudes_mv.size} amplitudes, {found.nonlinearity!r}"
+        emit(weights_table(found, report), title=f"{title}\n{fill(report.in_words, 80)}")
         emit([_candidate_row(row) for row in found.comparison], title="the visible amplitudes, by likelihood")
     message(found.verdict)
-    message(report.in_words)
     if report.capacity is not None and report.capacity.remark:
         message(report.capacity.remark)
     draw(target, lambda plots: plots.weight_fit(found, report))

@@ -98,7 +98,7 @@ def report(
         numbers=plain(row),
         program=f"dendrocap {__version__}",
     ).write(target)
-    message(found.in_words)
+    typer.echo(found.in_words)
     message(f"report: {target}")
 
 
