@@ -17,8 +17,8 @@ from tests.explorer.serving import explorer
 
 pytestmark = pytest.mark.browser
 
-# Equal branches are the best with so large a margin, and few need few samples: a best estimate within seconds.
-QUICK = {"n_inputs": 200, "n_branches": 5, "kappa": 0.3}
+# Branches with an unbounded g are not split: a best estimate within a second or two.
+QUICK = {"nonlinearity": "relu", "n_inputs": 200, "n_branches": 5}
 
 
 @pytest.fixture(scope="module")
@@ -153,7 +153,7 @@ def test_two_neurons_side_by_side(load):
     type_in(page, "theta_d-number", 1)
     page.wait_for_function("location.search.includes('b.theta_d=1')")
     wait_for_best(page)
-    one, other = (dc.capacity(Parameters(**QUICK, theta_d=x).cell, dc.TaskSpec(kappa=0.3)) for x in (0.5, 1.0))
+    one, other = (dc.capacity(Parameters(**QUICK, theta_d=x).cell) for x in (0.5, 1.0))
     rows = [row.split("\t") for row in page.locator("#compared tbody tr").all_inner_texts()]
     assert rows[0][1] == one.texts()["capacity"]
     assert rows[1][1] == other.texts()["capacity"]
@@ -184,7 +184,7 @@ def test_basal_and_apical_branches(load):
 
 
 def test_how_many_branches_are_best(load):
-    page = load(to_query(Parameters(n_inputs=120, n_branches=5, kappa=0.3)))
+    page = load(to_query(Parameters(nonlinearity="relu", n_inputs=120, n_branches=5)))
     page.click("#count")
     page.wait_for_selector("#branches >> text=Of 5, 11 branches", timeout=60_000)
     assert "store most" in page.inner_text("#branches")

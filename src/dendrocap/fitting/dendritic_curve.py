@@ -105,7 +105,7 @@ class NonlinearityFit(Displayed):
         return np.full(self.x.size, self.rms_residual) if self.sem is None else self.sem
 
     def resampled(self, rng: np.random.Generator) -> NonlinearityFit:
-        """The same fit to points drawn anew about the curve: what another measurement might have given.
+        """The same fit to new points drawn about the curve: what another measurement might have given.
 
         Examples
         --------
