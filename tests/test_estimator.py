@@ -23,11 +23,13 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 from threadpoolctl import threadpool_limits
 
-from dendrocap import Custom, InvalidParameter, Lorentzian, Polsky, Tabulated
+from dendrocap import Custom, DendriticNeuron, InvalidParameter, Lorentzian, NeuronSpec, Polsky, Tabulated
 from dendrocap.encoding import VACANT, fitted_encoder
 from dendrocap.errors import CorruptData
 from dendrocap.estimator import DendriticClassifier
 from dendrocap.learning import FlooredSlope, SlopeOf
+from dendrocap.learning.lanes import LaneLayout
+from dendrocap.model.patterns import pack_patterns
 
 IRIS = load_iris(return_X_y=True)
 CANCER = load_breast_cancer(return_X_y=True)
@@ -228,6 +230,50 @@ def test_memory_stays_near_that_of_the_features(rng):
         tracemalloc.stop()
         # A few blocks of fixed size weigh more here than with 180 MB of images.
         assert peak < 0.2 * image.nbytes + 12e6
+
+
+def test_a_fit_takes_little_more_than_two_bits_per_comparison(rng):
+    """One bit per synapse is all that grows with the samples; comparisons used to be kept beside it."""
+    X = rng.normal(size=(6000, 784))
+    y = np.arange(6000) % 2
+    quick(max_iter=1).fit(X[:50], y[:50])
+    tracemalloc.start()
+    classifier = quick(max_iter=2, n_thresholds=15).fit(X, y)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert classifier._encoder.n_inputs == 2 * 15 * 784
+    assert peak < len(X) * classifier._encoder.n_inputs / 8 + 6e6
+
+
+@pytest.mark.parametrize("kind", ["threshold", "median", None])
+@pytest.mark.parametrize("holes", [0.0, 0.2])
+def test_samples_are_ordered_and_laid_out_as_if_comparisons_were_kept(kind, holes, rng):
+    X = rng.integers(0, 2, (300, 5)) if kind is None else rng.integers(0, 4, (300, 5))
+    X = np.where(rng.random(X.shape) < holes, np.nan, X)
+    labels = rng.integers(0, 3, 300)
+    encoder = fitted_encoder(kind, X, 3)
+    values = X[:, encoder.columns]
+    above = values > (encoder.thresholds if kind == "threshold" else 0 if kind is None else row_medians(X))
+    packed = [np.packbits(bits, axis=1, bitorder="little") for bits in (above, ~np.isnan(X))]
+    order = sorted(range(300), key=lambda at: (packed[0][at].tobytes(), packed[1][at].tobytes(), labels[at]))
+    samples = encoder(X)
+    assert_array_equal(samples.order(labels), order)
+    both = [above] if kind is None else [above, ~above & ~np.isnan(values)]
+    inputs = np.stack(both, axis=2).reshape(300, -1)[order]
+    wiring = np.append(rng.permutation(encoder.n_inputs), VACANT)
+    wired = samples[np.array(order)].inputs(wiring)
+    expected = np.column_stack([inputs, np.zeros(300)])[:, wiring].astype(np.uint8)
+    assert_array_equal(wired.unpack(), expected)
+    for n_branches in (1, 3, 20):
+        layout = LaneLayout(DendriticNeuron(NeuronSpec(Polsky(), 0.1, 0.5), len(wiring), min(n_branches, len(wiring))))
+        assert_array_equal(layout.pack(wired), layout.pack(expected))
+        assert_array_equal(layout.pack(pack_patterns(expected)), layout.pack(expected))
+
+
+def row_medians(X):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # rows without any feature
+        return np.nanmedian(X, axis=1, keepdims=True)
 
 
 def test_missing_values_are_neither_above_nor_below(rng):

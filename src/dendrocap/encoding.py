@@ -5,13 +5,14 @@ complement, "feature not above threshold": what should speak against a class spe
 Input 2 c is comparison c and input 2 c + 1 its complement. Features that are 0 or 1 already are inputs themselves,
 without complements. A missing feature (NaN) is neither above nor not above.
 
-Comparisons are kept at one bit each; complements are formed when they are needed, a block of samples at a time.
+Comparisons are not kept: they are made from the features whenever they are needed, a block of samples at a time. That
+is quicker than laying out the inputs of one neuron, which follows, and takes no memory that grows with the samples.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -19,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dendrocap.errors import InvalidParameter
-from dendrocap.model.patterns import PackedPatterns
+from dendrocap.model.patterns import PackedPatterns, chosen_inputs
 from dendrocap.validation import choice, refuse
 
 __all__ = ["ENCODINGS", "VACANT", "Comparisons", "Encoder", "WiredInputs", "fitted_encoder"]
@@ -34,14 +35,6 @@ VACANT = -1
 BLOCK = 1_000_000
 
 
-def _packed(block: NDArray[np.bool_]) -> Bits:
-    return np.packbits(block, axis=1, bitorder="little")
-
-
-def _unpacked(bits: Bits, count: int) -> Bits:
-    return np.unpackbits(bits, axis=1, count=count, bitorder="little")
-
-
 @dataclass(frozen=True, eq=False)
 class Encoder:
     """A fixed map from features to binary inputs.
@@ -53,7 +46,7 @@ class Encoder:
     n_features : int
         Features per sample.
     columns : array of int
-        Feature behind each comparison.
+        Feature behind each comparison, in rising order.
     thresholds : array of float
         What it is compared with; empty for "median" and None.
 
@@ -74,11 +67,21 @@ class Encoder:
     def __post_init__(self) -> None:
         choice("binarize", self.kind, ENCODINGS)
         columns, thresholds = self.columns, self.thresholds
-        if columns.ndim != 1 or len(columns) == 0 or np.any((columns < 0) | (columns >= self.n_features)):
-            raise refuse("columns", columns, f"features between 0 and {self.n_features - 1}")
+        inside = columns.ndim == 1 and len(columns) > 0 and np.all((columns >= 0) & (columns < self.n_features))
+        if not inside or np.any(np.diff(columns) < 0):
+            raise refuse("columns", columns, f"features between 0 and {self.n_features - 1} in rising order")
+        if self.kind != "threshold" and not np.array_equal(columns, np.arange(self.n_features)):
+            raise refuse(
+                "columns", columns, f"all {self.n_features} features in their order for binarize={self.kind!r}"
+            )
         expected = len(columns) if self.kind == "threshold" else 0
         if thresholds.shape != (expected,) or not np.all(np.isfinite(thresholds)):
             raise refuse("thresholds", thresholds, f"{expected} finite numbers")
+
+    @cached_property
+    def per_feature(self) -> NDArray[np.int64]:
+        """Comparisons per feature."""
+        return np.bincount(self.columns, minlength=self.n_features)
 
     @property
     def per_comparison(self) -> int:
@@ -106,33 +109,32 @@ class Encoder:
 
     def __call__(self, X: Any) -> Comparisons:
         """Comparisons of samples, which may be sparse."""
-        n_samples, step = X.shape[0], max(1, BLOCK // max(self.n_features, len(self.columns)))
-        above = np.empty((n_samples, -(-len(self.columns) // 8)), dtype=np.uint8)
-        present: Bits | None = None
-        for first in range(0, n_samples, step):
+        medians = np.empty((X.shape[0], 1)) if self.kind == "median" else None
+        has_missing = False
+        step = max(1, BLOCK // self.n_features)
+        for first in range(0, X.shape[0], step):
             rows = slice(first, first + step)
-            block = X[rows].toarray() if hasattr(X, "toarray") else X[rows]
-            missing = np.isnan(block) if block.dtype.kind == "f" else None
-            if missing is not None and missing.any():
-                if present is None:
-                    present = np.full((n_samples, -(-self.n_features // 8)), 255, dtype=np.uint8)
-                present[rows] = _packed(~missing)
-            else:
-                missing = None
-            above[rows] = _packed(self._compared(block, missing))
-        return Comparisons(self, above, present)
+            block = _dense(X[rows])
+            missing = _missing(block)
+            has_missing = has_missing or missing is not None
+            if medians is not None:
+                medians[rows] = _row_medians(block, missing)
+            elif self.kind is None:
+                _check_binary(block, missing)
+        if self.kind is None and hasattr(X, "toarray") and not has_missing:
+            # Blocks of binary features are made dense again and again: at one byte each that takes an eighth.
+            X = X.astype(np.bool_, copy=False)
+        return Comparisons(self, X, np.arange(X.shape[0]), has_missing, medians)
 
-    def _compared(self, block: Any, missing: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
-        if self.kind is None:
-            good = (block == 0) | (block == 1)
-            if missing is not None:
-                good |= missing
-            if not good.all():
-                raise refuse("binarize", None, f"'threshold' or 'median' for features such as {block[~good][0].item()}")
-            return np.asarray(block[:, self.columns] == 1)
-        if self.kind == "threshold":
-            return np.asarray(block[:, self.columns] > self.thresholds)
-        return np.asarray(block > _row_medians(block, missing))
+
+def _dense(block: Any) -> Any:
+    return block.toarray() if hasattr(block, "toarray") else block
+
+
+def _missing(block: Any) -> NDArray[np.bool_] | None:
+    """Where features are missing; None if none is."""
+    missing = np.isnan(block) if block.dtype.kind == "f" else None
+    return missing if missing is not None and missing.any() else None
 
 
 def _row_medians(block: Any, missing: NDArray[np.bool_] | None) -> Any:
@@ -142,52 +144,85 @@ def _row_medians(block: Any, missing: NDArray[np.bool_] | None) -> Any:
     return np.nanmedian(np.where(missing.all(axis=1, keepdims=True), 0.0, block), axis=1, keepdims=True)
 
 
+def _check_binary(block: Any, missing: NDArray[np.bool_] | None) -> None:
+    good = (block == 0) | (block == 1)
+    if missing is not None:
+        good |= missing
+    if not good.all():
+        raise refuse("binarize", None, f"'threshold' or 'median' for features such as {block[~good][0].item()}")
+
+
 @dataclass(frozen=True, eq=False)
 class Comparisons:
-    """Samples as an encoder sees them, at one bit per comparison.
+    """Samples as an encoder sees them: a view of their features.
 
     Parameters
     ----------
     encoder : Encoder
-        What was compared with what.
-    above : array of uint8, shape (n_samples, ceil(n_comparisons / 8))
-        Which comparisons are true.
-    present : array of uint8, shape (n_samples, ceil(n_features / 8)), or None
-        Which features are not missing; None if none is.
+        What is compared with what.
+    X : array or CSR matrix
+        Features.
+    rows : array of int
+        The samples: rows of X.
+    has_missing : bool
+        Whether X has missing features.
+    medians : array, shape (len(X), 1), or None
+        Median of every row of X, if features are compared with it.
     """
 
     encoder: Encoder
-    above: Bits
-    present: Bits | None = None
+    X: Any
+    rows: NDArray[np.int64]
+    has_missing: bool
+    medians: Floats | None
 
     def __len__(self) -> int:
-        return len(self.above)
+        return len(self.rows)
 
-    def __getitem__(self, rows: Any) -> Comparisons:
-        return Comparisons(self.encoder, self.above[rows], None if self.present is None else self.present[rows])
+    def __getitem__(self, chosen: Any) -> Comparisons:
+        return replace(self, rows=self.rows[chosen])
 
     def order(self, labels: NDArray[np.int64]) -> NDArray[np.int64]:
         """An order of the samples that depends on their content only: equal ones are neighbours."""
-        parts = [self.above] if self.present is None else [self.above, self.present]
-        rows = np.ascontiguousarray(np.hstack([*parts, labels.astype(">u4")[:, None].view(np.uint8)]))
-        return np.argsort(rows.view(f"V{rows.shape[1]}").ravel(), kind="stable")
+        above = np.empty((len(self), -(-len(self.encoder.columns) // 8)), dtype=np.uint8)
+        present = np.empty((len(self), -(-self.encoder.n_features // 8 if self.has_missing else 0)), dtype=np.uint8)
+        for rows in self._blocks():
+            block, comparisons = self._compared(rows)
+            above[rows] = np.packbits(comparisons, axis=1, bitorder="little")
+            if self.has_missing:
+                present[rows] = np.packbits(~np.isnan(block), axis=1, bitorder="little")
+        # The last key counts first. Rows of bytes are compared as words are, from the left.
+        keys: list[Any] = [bits.view(f"V{bits.shape[1]}").ravel() for bits in (present, above) if bits.size]
+        return np.lexsort([labels, *keys])
 
     def blocks(self) -> Iterator[tuple[slice, Bits, Bits | None]]:
         """Rows, true comparisons and true complements, a block of samples at a time, one byte each."""
-        step = max(1, BLOCK // self.encoder.n_inputs)
-        for first in range(0, len(self), step):
-            rows = slice(first, min(first + step, len(self)))
+        for rows in self._blocks():
             yield rows, *self.dense(rows)
 
-    def dense(self, rows: Any) -> tuple[Bits, Bits | None]:
+    def _blocks(self) -> Iterator[slice]:
+        step = max(1, BLOCK // self.encoder.n_inputs)
+        return (slice(first, min(first + step, len(self))) for first in range(0, len(self), step))
+
+    def dense(self, chosen: Any) -> tuple[Bits, Bits | None]:
         """Which comparisons and which complements of some samples are true; there may be no complements."""
-        encoder = self.encoder
-        above = _unpacked(self.above[rows], len(encoder.columns))
-        if encoder.kind is None:
+        block, comparisons = self._compared(chosen)
+        above = comparisons.view(np.uint8)
+        if self.encoder.kind is None:
             return above, None
-        if self.present is None:
-            return above, 1 - above
-        return above, _unpacked(self.present[rows], encoder.n_features)[:, encoder.columns] & (1 - above)
+        missing = _missing(block) if self.has_missing else None
+        below = ~comparisons if missing is None else ~(comparisons | missing.repeat(self.encoder.per_feature, axis=1))
+        return above, below.view(np.uint8)
+
+    def _compared(self, chosen: Any) -> tuple[Any, NDArray[np.bool_]]:
+        """Features of some samples, and which comparisons of them are true."""
+        rows, encoder = self.rows[chosen], self.encoder
+        block = _dense(self.X[rows])
+        if self.medians is not None:
+            return block, np.asarray(block > self.medians[rows])
+        if encoder.kind is None:
+            return block, np.asarray(block == 1)
+        return block, np.asarray(block.repeat(encoder.per_feature, axis=1) > encoder.thresholds)
 
     def activity(self, weight: Floats | None = None) -> Floats:
         """Fraction of samples in which each input is active."""
@@ -202,17 +237,17 @@ class Comparisons:
     def inputs(self, wiring: Any) -> WiredInputs:
         """These samples as seen by synapses on the given inputs."""
         flat = np.ascontiguousarray(wiring, dtype=np.int64).ravel()
-        return WiredInputs(self.above, len(flat), self, flat)
+        return WiredInputs(np.empty((len(self), 0), dtype=np.uint8), len(flat), self, flat)
 
 
 @dataclass(frozen=True, eq=False)
 class WiredInputs(PackedPatterns):
-    """Patterns as the synapses of one neuron see them: a view of comparisons, which are not copied.
+    """Patterns as the synapses of one neuron see them: a view of comparisons, which holds no bits of its own.
 
     Parameters
     ----------
-    bits : array of uint8
-        Those of the comparisons.
+    bits : array of uint8, shape (n_samples, 0)
+        None.
     n_inputs : int
         Synapses.
     comparisons : Comparisons
@@ -230,23 +265,17 @@ class WiredInputs(PackedPatterns):
             raise refuse("wiring", self.wiring, f"inputs between 0 and {n_inputs - 1}, or {VACANT} for no synapse")
 
     @cached_property
-    def _vacant(self) -> NDArray[np.bool_]:
-        return np.asarray(self.wiring == VACANT)
-
-    @cached_property
     def _source(self) -> NDArray[np.int64]:
-        """Place of each synapse's input among comparisons followed by complements."""
-        encoder, wiring = self.comparisons.encoder, np.maximum(self.wiring, 0)
+        """Place of each synapse's input among comparisons followed by complements; -1 if it is vacant."""
+        encoder, wiring = self.comparisons.encoder, self.wiring
         place = wiring // encoder.per_comparison + encoder.is_complement(wiring) * len(encoder.columns)
-        return np.asarray(place)
+        return np.where(wiring == VACANT, -1, place)
 
-    def unpack(self, rows: Any = slice(None)) -> Bits:
-        """The patterns, or the given rows of them, with one byte per synapse."""
+    def unpack(self, rows: Any = slice(None), inputs: NDArray[np.int64] | None = None) -> Bits:
+        """The patterns, or the given rows and synapses of them, with one byte per synapse; -1 is never active."""
         above, below = self.comparisons.dense(rows)
-        dense = (above if below is None else np.concatenate([above, below], axis=1)).take(self._source, axis=1)
-        if self._vacant.any():
-            dense[:, self._vacant] = 0
-        return dense
+        source = self._source if inputs is None else np.append(self._source, -1)[inputs]
+        return chosen_inputs([above] if below is None else [above, below], source)
 
 
 def fitted_encoder(kind: str | None, X: Any, n_thresholds: int = 7, weight: Floats | None = None) -> Encoder:

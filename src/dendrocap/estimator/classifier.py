@@ -244,9 +244,8 @@ class DendriticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self._begin(classes)
         weight = with_class_weights(self.class_weight, classes, labels, weight)
         training, held_out = self._split(labels)
-        if not again:
-            self._prepare(X, weight, training)
-        samples = Labelled(self._encoder(X), labels, weight)
+        inputs = self._encoder(X) if again else self._prepare(X, weight, training)
+        samples = Labelled(inputs, labels, weight)
         limit = whole_number("max_iter", self.max_iter, 1)
         outside = samples.rows(held_out) if self.early_stopping else None
         samples = (samples.rows(training) if self.early_stopping else samples).in_order()
@@ -278,10 +277,9 @@ class DendriticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"y holds {y[unknown][0]!r}, which is not in classes = {self.classes_}")
         labels = np.searchsorted(self.classes_, y)
         weight = with_class_weights(self.class_weight, self.classes_, labels, weight)
-        if first:
-            self._prepare(X, weight, np.arange(X.shape[0]))
-            self.n_iter_ = 0
-        self._train(Labelled(self._encoder(X), labels, weight).in_order(), None, 1, online=True)
+        inputs = self._prepare(X, weight, np.arange(X.shape[0])) if first else self._encoder(X)
+        self.n_iter_ = 0 if first else self.n_iter_
+        self._train(Labelled(inputs, labels, weight).in_order(), None, 1, online=True)
         self.n_iter_ += 1
         return self
 
@@ -415,12 +413,16 @@ class DendriticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise refuse("validation_fraction", fraction, f"{enough} ({error})") from None
         return np.sort(training), np.sort(held_out)
 
-    def _prepare(self, X: Any, weight: Floats | None, training: NDArray[np.int64]) -> None:
-        """Fix what does not change while learning: encoding and neuron; draw wirings and first weights."""
+    def _prepare(self, X: Any, weight: Floats | None, training: NDArray[np.int64]) -> Comparisons:
+        """Fix what does not change while learning: encoding and neuron; draw wirings and first weights.
+
+        Returns the samples, encoded.
+        """
         used = np.zeros(X.shape[0])
         used[training] = 1.0 if weight is None else weight[training]
         self._encoder = fitted_encoder(self.binarize, X, whole_number("n_thresholds", self.n_thresholds, 1), used)
-        activity = self._encoder(X).activity(used)
+        inputs = self._encoder(X)
+        activity = inputs.activity(used)
         choice("combine", self.combine, COMBINATIONS)
         g = nonlinearity_of(self.nonlinearity)
         n_neurons = len(self._positives) * whole_number("n_neurons", self.n_neurons, 1)
@@ -440,6 +442,7 @@ class DendriticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.weights_ = np.stack(
             [first_weights(one, activity, self.theta_d_, rng) for one, rng in zip(self.wiring_, sources, strict=True)]
         )
+        return inputs
 
     @property
     def _positives(self) -> list[int]:

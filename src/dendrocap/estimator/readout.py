@@ -42,7 +42,7 @@ class Readout:
         root = np.sqrt(self.neuron.branch_size)
         if below is None:
             sums = above.astype(np.float64) @ by_input[0]
-        elif samples.present is None:
+        elif not samples.has_missing:
             # A complement is 1 - comparison: one product of matrices serves both.
             sums = above.astype(np.float64) @ (by_input[0] - by_input[1]) + by_input[1].sum(axis=0)
         else:

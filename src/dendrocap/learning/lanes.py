@@ -18,13 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dendrocap.model.neuron import DendriticNeuron
-from dendrocap.model.patterns import PackedPatterns
+from dendrocap.model.patterns import PackedPatterns, chosen_inputs
 
 __all__ = ["LANES", "LaneLayout", "aligned_zeros"]
 
 LANES = 16
-# Patterns are rearranged a block at a time, which takes a few megabytes whatever their number.
-BLOCK = 1_000_000
+# Patterns are rearranged a block at a time, which takes a megabyte or two whatever their number.
+BLOCK = 250_000
 CACHE_LINE = 64
 
 
@@ -97,16 +97,17 @@ class LaneLayout:
         """Patterns in lanes, one bit per synapse."""
         n_patterns = len(inputs)
         n_places = int(np.prod(self.shape))
-        source = np.full(n_places, self.neuron.n_inputs)
+        source = np.full(n_places, -1)
         source[self.places] = np.arange(self.neuron.n_inputs)
         words = np.empty((n_patterns, n_places // LANES), dtype=np.uint16)
         step = max(1, BLOCK // n_places)
         for first in range(0, n_patterns, step):
             rows = slice(first, min(first + step, n_patterns))
-            dense = inputs.unpack(rows) if isinstance(inputs, PackedPatterns) else inputs[rows]
-            # One column of zeros serves all the idle places.
-            padded = np.concatenate([dense, np.zeros((len(dense), 1), dtype=np.uint8)], axis=1)
-            words[rows] = np.packbits(padded.take(source, axis=1), axis=1, bitorder="little").view("<u2")
+            if isinstance(inputs, PackedPatterns):
+                dense = inputs.unpack(rows, source)
+            else:
+                dense = chosen_inputs([inputs[rows]], source)
+            words[rows] = np.packbits(dense, axis=1, bitorder="little").view("<u2")
         return words.reshape(n_patterns, *self.shape[:2])
 
 

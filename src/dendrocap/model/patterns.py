@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -20,6 +21,7 @@ __all__ = [
     "binary_inputs",
     "binary_labels",
     "binary_patterns",
+    "chosen_inputs",
     "pack_patterns",
     "random_patterns",
 ]
@@ -75,9 +77,16 @@ class PackedPatterns(Displayed):
         """Memory taken by the patterns."""
         return self.bits.nbytes
 
-    def unpack(self, rows: Any = slice(None)) -> Bits:
-        """The patterns, or the given rows of them, with one byte per input."""
-        return np.unpackbits(self.bits[rows], axis=-1, count=self.n_inputs, bitorder="little")
+    def unpack(self, rows: Any = slice(None), inputs: NDArray[np.int64] | None = None) -> Bits:
+        """The patterns, or the given rows and inputs of them, with one byte per input; input -1 is never active."""
+        dense = np.unpackbits(self.bits[rows], axis=-1, count=self.n_inputs, bitorder="little")
+        return dense if inputs is None else chosen_inputs([dense], inputs)
+
+
+def chosen_inputs(parts: Sequence[Bits], inputs: NDArray[np.int64]) -> Bits:
+    """Some columns of arrays that stand side by side; column -1 is all zeros."""
+    zeros = np.zeros((len(parts[0]), 1), dtype=np.uint8)
+    return np.concatenate([*parts, zeros], axis=1).take(inputs, axis=1)
 
 
 class Patterns(NamedTuple):
