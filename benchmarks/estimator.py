@@ -43,7 +43,7 @@ def main():
             bits = X.shape[0] * classifier.weights_[0].size
             shares = f"{bits / 8 / X.nbytes:>14.3f}{fit / X.nbytes:>11.3f}{predict / X.nbytes:>15.3f}"
             print(f"{name:>16}{binarize:>12}{X.nbytes / 1e6:>8.0f}{shares}")
-    print("inputs: one bit per input and sample while a neuron learns, which no fit can do without")
+    print("inputs: one bit per input and sample while a neuron learns, the floor unless each epoch lays them out again")
 
 
 if __name__ == "__main__":
