@@ -1,17 +1,23 @@
 """The explorer in a real browser: from a slider's event to the answer, memory of the server, ten tabs at once.
 
+Before that, a newcomer's way from the open page to the capacity of an own cell, here the 931 EPSPs of Song et al.
+
 Usage: python -m benchmarks.explorer_browser [--moves 500]
 """
 
 from __future__ import annotations
 
 import argparse
+import tempfile
+import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import psutil
 from playwright.sync_api import sync_playwright
 
+from dendrocap.datasets import song2005
 from tests.browser import OPTIONS, chromium
 from tests.explorer.serving import explorer
 
@@ -38,6 +44,25 @@ def opened(context: Any, address: str) -> Any:
     return page
 
 
+def newcomer(context: Any, address: str) -> None:
+    """Open the page, unfold the upload, type the pairs tested, choose the file, wait, read: six actions."""
+    song = song2005()
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "epsp.csv")
+        file.write_text("epsp (mV)\n" + "\n".join(f"{one:.6g}" for one in song.amplitudes_mv))
+        start = time.perf_counter()
+        page = opened(context, address)
+        page.click("text=Upload EPSP amplitudes")
+        page.fill("#n-tested", str(song.n_tested))
+        page.set_input_files("#epsp-file", file)
+        page.wait_for_selector("#said >> text=EPSPs fitted")
+        fitted = time.perf_counter() - start
+        page.wait_for_function("document.body.dataset.accuracy === 'best'", timeout=120_000)
+        answered = time.perf_counter() - start
+        print(f"a newcomer's EPSPs: fitted after {fitted:.1f} s, {page.inner_text('#capacity')} after {answered:.1f} s")
+        page.close()
+
+
 def line(name: str, times: list[float]) -> None:
     print(f"{name:<46}{np.median(times):>9.0f} ms{np.percentile(times, 95):>9.0f} ms")
 
@@ -49,6 +74,7 @@ def main() -> None:
     with sync_playwright() as driver, explorer() as (process, address):
         browser = driver.chromium.launch(executable_path=chromium(), args=OPTIONS)
         context = browser.new_context()
+        newcomer(context, address)
         page, server = opened(context, address), psutil.Process(process.pid)
         print(f"{'in the browser, event to answer':<46}{'median':>12}{'95 %':>12}")
         line("theta_d along its own axis", page.evaluate(MOVES, ["theta_d", 0.3, 0.8, 40]))

@@ -100,7 +100,7 @@ def test_the_ladder_and_the_lights(load):
     assert lights == [flag.light for flag in best.validity.values()]
     strained = [f"{name}: {flag.words}" for name, flag in best.validity.items() if flag.light != "good"]
     assert page.locator("#trust li").all_inner_texts() == strained
-    type_in(page, "n_inputs-number", 10_000)
+    page = load(to_query(Parameters(n_inputs=10_000, n_branches=50)))
     type_in(page, "n_branches-number", 9_999)
     page.wait_for_selector("#lights li.bad >> text=branch size")
     page.wait_for_selector("#trust >> text=1 synapses per branch")
@@ -136,6 +136,15 @@ def test_a_threshold_typed_in_millivolts(load):
     assert "millivolts at the soma" in page.get_attribute("#theta_d-range", "aria-valuetext")
     type_in(page, "theta_s-mv", 0.4 * units.mv_per_theta_s)
     page.wait_for_function("Math.abs(Number(document.getElementById('theta_s-number').value) - 0.4) < 1e-4")
+
+
+def test_an_answer_does_not_write_into_a_field_that_is_being_typed_in(load):
+    page = load(to_query(Parameters(**QUICK)))
+    page.fill("#theta_d-number", "0.7")  # not finished: no Enter yet
+    wait_for_best(page)
+    assert page.input_value("#theta_d-number") == "0.7"
+    page.press("#theta_d-number", "Enter")
+    wait_for(page, "paper_capacity", shown(**QUICK, theta_d=0.7)["paper_capacity"])
 
 
 def test_the_somatic_threshold_ends_where_g_does(load):

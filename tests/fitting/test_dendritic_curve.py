@@ -140,7 +140,8 @@ def test_a_smooth_curve_has_the_scale_of_its_plateau_and_follows_other_shapes(rn
 def test_other_smooth_curves_fit_few_points_as_well_and_differ_in_slope(rng):
     x, sem = np.linspace(0.0, 24.0, 8), np.full(8, 0.45)
     fit = fit_nonlinearity(x, curve(x) + sem * rng.standard_normal(8), "smooth", sem=sem, scale=15.0)
-    flattest, sharpest = fit.as_good()
+    flattest, sharpest, paper = fit.as_good()
+    assert isinstance(paper.nonlinearity, Polsky)
     chi2 = [np.sum(((one.predict(x) - one.y) / sem) ** 2) for one in (flattest, fit, sharpest)]
     assert np.ptp(chi2) < 3.84  # what one parameter may change by chance
     along = np.linspace(0.0, 1.6, 400)
@@ -149,6 +150,8 @@ def test_other_smooth_curves_fit_few_points_as_well_and_differ_in_slope(rng):
     assert slopes[1] < 0.9 * slopes[2]
     assert sharpest.resampled(rng).nonlinearity.sharpness == sharpest.nonlinearity.sharpness
     assert fit_nonlinearity(x, curve(x), scale=15.0).as_good() == ()
+    bend = 15.0 * np.maximum(0.0, np.minimum(x / 6.0 - 1.0, 1.0))  # silent at first, as the paper's g never is
+    assert len(fit_nonlinearity(x, bend, "smooth", sem=sem, scale=15.0).as_good()) == 2
 
 
 def test_points_count_by_their_errors(rng):

@@ -334,3 +334,16 @@ def test_the_report_begins_with_the_best_estimate_of_a_real_neuron(made):
         text = path.read_text(encoding="utf-8").replace("&#x27;", "'")
         assert text.index(answer.in_words) < text.index("fig1: ")
         assert f"dendrocap capacity --theta-d 0.5 --theta-s 0.5 -N {answer.neuron.n_inputs} -K 27" in text
+
+
+def test_failed_runs_and_runs_of_several_versions_are_said():
+    from types import SimpleNamespace
+
+    from dendrocap.reproduction.figure_runner import remarks
+
+    def record(status="done", version="0.1.0"):
+        return SimpleNamespace(status=status, version=version, reason="out of memory")
+
+    assert remarks([record(), record()]) == ""
+    assert remarks([record(), record("failed")]) == "1 of 2 runs failed and are left out: out of memory"
+    assert remarks([record(version="0.2.0"), record()]) == "stored runs of dendrocap 0.1.0, 0.2.0 stand side by side"

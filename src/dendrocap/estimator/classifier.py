@@ -123,7 +123,7 @@ class DendriticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     classes_ : array
         The labels.
-    weights_ : array, shape (n_neurons_, n_branches, branch_size)
+    weights_ : array, shape (n_neurons, n_branches, branch_size)
         Non-negative weights; neuron n speaks for class ``n // n_neurons``, for the second of two classes.
     wiring_ : array of int, of the same shape
         Input of each synapse, -1 where there is none; `synapses_` says what the inputs are.
@@ -322,7 +322,7 @@ class DendriticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return readout.synapses(positives, getattr(self, "feature_names_in_", plain))
 
     def receptive_fields(self, image_shape: tuple[int, ...]) -> Floats:
-        """Weights of pixels minus those of their complements, shape (n_neurons, n_branches, *image_shape).
+        """Weights of pixels minus those of their complements, an image for each neuron and branch.
 
         Examples
         --------

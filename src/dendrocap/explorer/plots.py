@@ -75,8 +75,9 @@ class Plot:
         for legend in plot.legend:
             legend.background_fill_color, legend.background_fill_alpha = theme.background, 0.7
             legend.border_line_color = None
-            legend.label_text_color, legend.label_text_font, legend.label_text_font_size = theme.text, FONT, "12px"
-            legend.padding, legend.spacing, legend.margin = 2, 8 if legend.orientation == "horizontal" else 0, 4
+            legend.label_text_color, legend.label_text_font, legend.label_text_font_size = theme.text, FONT, "11px"
+            legend.glyph_width, legend.label_standoff = 16, 3
+            legend.padding, legend.spacing, legend.margin = 2, 4 if legend.orientation == "horizontal" else 0, 4
         for thing, colours in self._coloured:
             for attribute, name in colours.items():
                 setattr(thing, attribute, getattr(theme, name, None) or theme.curves[name])

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import chdtrc
 
 from dendrocap.display import Displayed
 from dendrocap.errors import InvalidParameter
@@ -23,6 +24,7 @@ Floats = NDArray[np.float64]
 # Steeper than this the sigmoid is a jump between two measured points, and the data cannot tell how steep.
 GAMMA_LIMITS = (0.5, 200.0)
 N_DESCENTS = 6
+REJECTED = 0.05  # a curve whose chi^2 is less likely than this does not describe the points
 NAMES = ("x_min", "gamma", "scale")
 KINDS = ("polsky", "smooth", "tabulated")
 
@@ -122,23 +124,29 @@ class NonlinearityFit(Displayed):
         return self._refitted(y, g.sharpness if isinstance(g, Smooth) else None)
 
     def as_good(self) -> tuple[NonlinearityFit, ...]:
-        """Curves that the points hardly tell from this one, for a smooth one: the flattest and the sharpest.
+        """Curves that the points hardly tell from this one, for a smooth one: flat and sharp ones, and the paper's g.
 
         What lies between few points depends on how a smooth curve is chosen, which other points drawn about it would
-        not show [curve-interval].
+        not show [curve-interval]. The paper's g counts unless its chi^2 rejects it at 5 %.
 
         Examples
         --------
         >>> x = np.linspace(0.5, 25.0, 8)
         >>> fit = fit_nonlinearity(x, 15.0 * Polsky()(x / 15.0), "smooth", sem=np.full(8, 0.5))
-        >>> flattest, sharpest = fit.as_good()
-        >>> slopes = [float(curve.nonlinearity.derivative(np.linspace(0.0, 1.5, 99)).max()) for curve in fit.as_good()]
-        >>> slopes[0] < slopes[1]
-        True
+        >>> flattest, sharpest, paper = fit.as_good()
+        >>> paper.nonlinearity
+        Polsky(x_min=0.33, gamma=15.0)
         """
         if not isinstance(self.nonlinearity, Smooth):
             return ()
-        return tuple(self._refitted(self.y, sharpness) for sharpness in (FLATTEST, SHARPEST))
+        others = [self._refitted(self.y, sharpness) for sharpness in (FLATTEST, SHARPEST)]
+        n_free = 2 if self.fixed_scale else 3
+        if self.x.size > n_free:
+            paper = fit_nonlinearity(self.x, self.y, sem=self.sem, scale=self.scale if self.fixed_scale else None)
+            chi2 = float(np.sum(((paper.predict(self.x) - self.y) / self.noise) ** 2))
+            if chdtrc(self.x.size - n_free, chi2) > REJECTED:
+                others.append(paper)
+        return tuple(others)
 
     def _refitted(self, y: Floats, sharpness: float | None) -> NonlinearityFit:
         fixed = self.scale if self.fixed_scale else None

@@ -266,7 +266,7 @@ class _Workshop:
         return replace(outcome, seconds=time.monotonic() - began)
 
     def _simulate(self, figure: PaperFigure) -> tuple[list[Record], str]:
-        """The finished runs of a figure, after those that were missing; and a word about runs that failed."""
+        """The finished runs of a figure, after those that were missing; and a word about failed and older runs."""
         sweeps = figure.sweeps(self.size)
         if not sweeps:
             return [], ""
@@ -284,13 +284,10 @@ class _Workshop:
             records = [record for sweep in sweeps for record in store.records(sweep)]
         if any(report.interrupted for report in reports):
             raise KeyboardInterrupt
-        done = [record for record in records if record.status == DONE]
-        if len(done) == len(records):
-            return done, ""
-        first = next(record.reason for record in records if record.status != DONE)
+        first = next((record.reason for record in records if record.status != DONE), "")
         if any(report.counts.failed == report.counts.cells for report in reports):
             raise DendrocapError(f"all runs of a simulation failed: {first}")
-        return done, f"{len(records) - len(done)} of {len(records)} runs failed and are left out: {first}"
+        return [record for record in records if record.status == DONE], remarks(records)
 
     def _write(self, figure: PaperFigure, tables: Tables, origin: list[str]) -> None:
         for name, table in tables.items():
@@ -300,6 +297,17 @@ class _Workshop:
             footnote(drawn, f"{self.size.name} preset: {figure.settings(self.size)}")
         for suffix in FORMATS:
             save(drawn, self.folder / f"{figure.name}.{suffix}")
+
+
+def remarks(records: Sequence[Record]) -> str:
+    """A word about the runs behind a figure: how many failed, and whether versions of the package are mixed."""
+    said, failed = [], [record for record in records if record.status != DONE]
+    if failed:
+        said.append(f"{len(failed)} of {len(records)} runs failed and are left out: {failed[0].reason}")
+    versions = sorted({record.version for record in records if record.status == DONE})
+    if len(versions) > 1:
+        said.append(f"stored runs of dendrocap {', '.join(versions)} stand side by side")
+    return "; ".join(said)
 
 
 def _read_outcome(folder: Path, figure: PaperFigure, preset: str) -> FigureOutcome:

@@ -20,6 +20,7 @@ export function render({model}) {
   let resting = null
   let millivolts = {}
   let spoken = ""
+  const typing = new Set() // fields with a number that is not finished yet: answers must not write into them
   let polling = null
   let running = false
   const open = () => (el("training").hidden ? "explore" : "train")
@@ -167,10 +168,10 @@ export function render({model}) {
       if (range) {
         if (document.activeElement !== range) range.value = position(range, value)
         const number = el(`${name}-number`)
-        if (document.activeElement !== number || Number(number.value) !== value) number.value = shown(value)
+        if (!typing.has(number)) number.value = shown(value)
         const inMv = el(`${name}-mv`)
         const mv = inMv ? Number((value * millivolts[name]).toPrecision(4)) : null
-        if (inMv && document.activeElement !== inMv) inMv.value = mv
+        if (inMv && !typing.has(inMv)) inMv.value = mv
         range.setAttribute("aria-valuetext", inMv ? `${shown(value)}, ${mv} millivolts at the soma` : shown(value))
       }
       const choice = document.querySelector(`[data-choice="${name}"]`)
@@ -280,7 +281,9 @@ export function render({model}) {
       change(name, value(range))
     })
     const number = el(`${name}-number`)
+    number.addEventListener("input", () => typing.add(number))
     number.addEventListener("change", () => {
+      typing.delete(number)
       if (number.value.trim() === "" || !Number.isFinite(Number(number.value))) {
         note("problem", `${name}: a number is needed`)
       } else {
@@ -289,7 +292,9 @@ export function render({model}) {
     })
   }
   for (const number of all("[data-mv]")) {
+    number.addEventListener("input", () => typing.add(number))
     number.addEventListener("change", () => {
+      typing.delete(number)
       const name = number.dataset.mv
       const value = Number(number.value) / millivolts[name]
       if (number.value.trim() === "" || !Number.isFinite(value)) note("problem", `${name}: a number of millivolts is needed`)
