@@ -134,8 +134,8 @@ class NonlinearityFit(Displayed):
         >>> x = np.linspace(0.5, 25.0, 8)
         >>> fit = fit_nonlinearity(x, 15.0 * Polsky()(x / 15.0), "smooth", sem=np.full(8, 0.5))
         >>> flattest, sharpest, paper = fit.as_good()
-        >>> paper.nonlinearity
-        Polsky(x_min=0.33, gamma=15.0)
+        >>> print(f"x_min {paper.x_min:.2f}, gamma {paper.gamma:.0f}")
+        x_min 0.33, gamma 15
         """
         if not isinstance(self.nonlinearity, Smooth):
             return ()
