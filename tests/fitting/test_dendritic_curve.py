@@ -140,10 +140,12 @@ def test_a_smooth_curve_has_the_scale_of_its_plateau_and_follows_other_shapes(rn
 def test_other_smooth_curves_fit_few_points_as_well_and_differ_in_slope(rng):
     x, sem = np.linspace(0.0, 24.0, 8), np.full(8, 0.45)
     fit = fit_nonlinearity(x, curve(x) + sem * rng.standard_normal(8), "smooth", sem=sem, scale=15.0)
-    flattest, sharpest, paper = fit.as_good()
-    assert isinstance(paper.nonlinearity, Polsky)
-    chi2 = [np.sum(((one.predict(x) - one.y) / sem) ** 2) for one in (flattest, fit, sharpest)]
-    assert np.ptp(chi2) < 3.84  # what one parameter may change by chance
+    flattest, sharpest, steepest = fit.as_good()
+    assert fit.points_on_rise < 3
+    assert steepest.gamma > fit_nonlinearity(x, fit.y, sem=sem, scale=15.0).gamma
+    chi2 = [np.sum(((one.predict(x) - one.y) / sem) ** 2) for one in (flattest, fit, sharpest, steepest)]
+    assert np.ptp(chi2[:3]) < 3.84  # what one parameter may change by chance
+    assert chi2[3] < 16.0  # 6 degrees of freedom and what was left to the slope
     along = np.linspace(0.0, 1.6, 400)
     slopes = [one.nonlinearity.derivative(along).max() for one in (flattest, fit, sharpest)]
     assert slopes[0] < 0.9 * slopes[1]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import chdtrc
+from scipy.special import chdtrc, chdtri
 
 from dendrocap.display import Displayed
 from dendrocap.errors import InvalidParameter
@@ -25,6 +25,8 @@ Floats = NDArray[np.float64]
 GAMMA_LIMITS = (0.5, 200.0)
 N_DESCENTS = 6
 REJECTED = 0.05  # a curve whose chi^2 is less likely than this does not describe the points
+RESOLVED = 3  # points on the rise, from which on they show its slope
+N_STEEPER = 16
 NAMES = ("x_min", "gamma", "scale")
 KINDS = ("polsky", "smooth", "tabulated")
 
@@ -124,29 +126,47 @@ class NonlinearityFit(Displayed):
         return self._refitted(y, g.sharpness if isinstance(g, Smooth) else None)
 
     def as_good(self) -> tuple[NonlinearityFit, ...]:
-        """Curves that the points hardly tell from this one, for a smooth one: flat and sharp ones, and the paper's g.
+        """Curves that the points hardly tell from this one, for a smooth one: the flattest and the sharpest.
 
         What lies between few points depends on how a smooth curve is chosen, which other points drawn about it would
-        not show [curve-interval]. The paper's g counts unless its chi^2 rejects it at 5 %.
+        not show [curve-interval]. Where fewer than three points lie on the rise, the steepest of the paper's functions
+        that they allow comes as a third.
 
         Examples
         --------
         >>> x = np.linspace(0.5, 25.0, 8)
         >>> fit = fit_nonlinearity(x, 15.0 * Polsky()(x / 15.0), "smooth", sem=np.full(8, 0.5))
-        >>> flattest, sharpest, paper = fit.as_good()
-        >>> print(f"x_min {paper.x_min:.2f}, gamma {paper.gamma:.0f}")
-        x_min 0.33, gamma 15
+        >>> flattest, sharpest, steepest = fit.as_good()
+        >>> fit.points_on_rise, steepest.gamma > 50.0
+        (1, True)
         """
         if not isinstance(self.nonlinearity, Smooth):
             return ()
         others = [self._refitted(self.y, sharpness) for sharpness in (FLATTEST, SHARPEST)]
-        n_free = 2 if self.fixed_scale else 3
-        if self.x.size > n_free:
-            paper = fit_nonlinearity(self.x, self.y, sem=self.sem, scale=self.scale if self.fixed_scale else None)
-            chi2 = float(np.sum(((paper.predict(self.x) - self.y) / self.noise) ** 2))
-            if chdtrc(self.x.size - n_free, chi2) > REJECTED:
-                others.append(paper)
+        if self.points_on_rise < RESOLVED:
+            others += self._steepest()
         return tuple(others)
+
+    def _steepest(self) -> list[NonlinearityFit]:
+        """The steepest of the paper's functions within 95 % of the likelihood of the best; none if that is rejected."""
+        n_free = 2 if self.fixed_scale else 3
+        if self.x.size <= n_free:
+            return []
+        best = fit_nonlinearity(self.x, self.y, sem=self.sem, scale=self.scale if self.fixed_scale else None)
+
+        def chi2(x_min: float, gamma: float) -> float:
+            y = best.scale * Polsky(x_min, gamma)(self.x / best.scale)
+            return float(np.sum(((y - self.y) / self.noise) ** 2))
+
+        least = chi2(best.x_min, best.gamma)
+        if chdtrc(self.x.size - n_free, least) < REJECTED:
+            return []
+        steepest = best
+        for gamma in np.geomspace(best.gamma, GAMMA_LIMITS[1], N_STEEPER)[1:].tolist():
+            value, x_min = min((chi2(x_min, gamma), x_min) for x_min in np.linspace(0.0, 0.98, 99).tolist())
+            if value < least + chdtri(2, REJECTED):
+                steepest = replace(best, nonlinearity=Polsky(x_min, gamma), x_min=x_min, gamma=gamma)
+        return [steepest]
 
     def _refitted(self, y: Floats, sharpness: float | None) -> NonlinearityFit:
         fixed = self.scale if self.fixed_scale else None
