@@ -107,6 +107,8 @@ def test_a_table_takes_the_data_as_they_are_and_averages_repeats():
         ([1, 2, 3, 4], [1, 2, 3, 4], {"sem": [1, 1]}, "sem of 2 points"),
         ([1, 2, 3, 4], [1, 2, 3, 4], {"kind": "smooth"}, "5 points without standard errors"),
         ([1, 2, 3, 4], [1, 2, 3, 4], {"scale": 0.0}, "scale = 0.0"),
+        ([1, 2, 3, 4], [1, 2, 3, 4], {"sharpness": 1.0}, "sharpness = 1.0 .*a smooth curve alone has it"),
+        ([1, 2, 3, 4], [1, 2, 3, 4], {"kind": "smooth", "sem": [1] * 4, "sharpness": 4.0}, "sharpness = 4.0"),
         ([1, 1, 2, 2], [1, 3, 2, 2], {"kind": "tabulated"}, "different outputs"),
     ],
 )
@@ -133,6 +135,25 @@ def test_a_smooth_curve_has_the_scale_of_its_plateau_and_follows_other_shapes(rn
     assert np.abs(fit.predict(X) - truth(X)).max() < 0.6
     assert 0.1 < fit.rms_residual < 0.3
     assert fit_nonlinearity(X, y, "smooth", sem=sem, scale=15.0).scale == 15.0
+
+
+def test_other_smooth_curves_fit_few_points_as_well_and_differ_in_slope(rng):
+    x, sem = np.linspace(0.0, 24.0, 8), np.full(8, 0.45)
+    fit = fit_nonlinearity(x, curve(x) + sem * rng.standard_normal(8), "smooth", sem=sem, scale=15.0)
+    flattest, sharpest, steepest = fit.as_good()
+    assert fit.points_on_rise < 3
+    assert steepest.gamma > fit_nonlinearity(x, fit.y, sem=sem, scale=15.0).gamma
+    chi2 = [np.sum(((one.predict(x) - one.y) / sem) ** 2) for one in (flattest, fit, sharpest, steepest)]
+    assert np.ptp(chi2[:3]) < 3.84  # what one parameter may change by chance
+    assert chi2[3] < 16.0  # 6 degrees of freedom and what was left to the slope
+    along = np.linspace(0.0, 1.6, 400)
+    slopes = [one.nonlinearity.derivative(along).max() for one in (flattest, fit, sharpest)]
+    assert slopes[0] < 0.9 * slopes[1]
+    assert slopes[1] < 0.9 * slopes[2]
+    assert sharpest.resampled(rng).nonlinearity.sharpness == sharpest.nonlinearity.sharpness
+    assert fit_nonlinearity(x, curve(x), scale=15.0).as_good() == ()
+    bend = 15.0 * np.maximum(0.0, np.minimum(x / 6.0 - 1.0, 1.0))  # silent at first, as the paper's g never is
+    assert len(fit_nonlinearity(x, bend, "smooth", sem=sem, scale=15.0).as_good()) == 2
 
 
 def test_points_count_by_their_errors(rng):

@@ -10,8 +10,9 @@ from scipy.stats import binom
 
 from dendrocap import NeuronSpec, Polsky, TaskSpec, Units, critical_capacity
 from dendrocap.fitting.amplitudes import fit_weights
-from dendrocap.fitting.bootstrap import bootstrap, interval
+from dendrocap.fitting.bootstrap import bootstrap, interval, interval_of_logs
 from dendrocap.fitting.estimators import Rule
+from dendrocap.fitting.recovery import recover_curves
 from dendrocap.theory.weight_distributions import CapacityWeights
 
 TASK, UNITS, PAPER_FIT = TaskSpec(f_in=0.05, f_out=0.05), Units(), Polsky(x_min=0.2, gamma=20.0)
@@ -105,6 +106,21 @@ def somatic_coverage(n, n_seeds, n_bootstrap):
 def test_somatic_intervals_hold_the_truth_in_ninety_of_a_hundred_data_sets(n):
     found = somatic_coverage(n, n_seeds=100, n_bootstrap=400)
     assert found["theta_s_mv"] >= 90, found
+
+
+def test_an_interval_grows_in_squares_towards_what_the_data_allow_as_well():
+    repeated = np.exp([0.1, -0.1, 0.2, -0.2])
+    alone = interval_of_logs(1.0, repeated, 0.95)
+    assert alone.low * alone.high == pytest.approx(1.0)
+    wider = interval_of_logs(1.0, repeated, 0.95, [np.exp(0.5), np.exp(0.3), np.nan])
+    assert wider.low == alone.low
+    assert np.log(wider.high) == pytest.approx(np.hypot(np.log(alone.high), 0.5))
+
+
+def test_eight_points_do_not_resolve_a_curve_and_its_interval_says_so():
+    n = 20  # redrawn points alone give intervals that hold the truth in 8 of these
+    found = recover_curves(8, noise=0.02, n_data_sets=n, n_resampled=6, seed=3)
+    assert found.covered >= binom.ppf(0.01, n, 0.88)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 from dendrocap import (
     Branches,
@@ -280,6 +280,25 @@ def test_the_load_is_stationary_on_the_surface_of_constraints(case, k):
     along = slopes[:, 0] - constraints @ np.linalg.lstsq(constraints, slopes[:, 0], rcond=None)[0]
     assert np.max(np.abs(slopes[:, 0])) > 1e-2  # the constraints do bind
     assert np.max(np.abs(along)) < 1e-7 * found.state.alpha
+
+
+def test_a_jacobian_computes_each_population_only_where_it_moves(monkeypatch):
+    task = TaskSpec()
+    populations = populations_of(BASAL_APICAL, task, 60.0)
+    x = broken_state(populations, BASAL_APICAL.theta_s, task, 1).x
+    computed, norm = [], PopulationKernel.norm
+
+    def counted(self, *args):
+        computed.append(self)
+        return norm(self, *args)
+
+    monkeypatch.setattr(PopulationKernel, "norm", counted)
+    equations = PopulationEquations(populations, task, BASAL_APICAL.theta_s, 1)
+    points = [x, *(x + 1e-6 * np.eye(x.size)), x]
+    kept = [equations.residuals(point) for point in points]
+    assert len(computed) == len(populations) + x.size
+    fresh = [PopulationEquations(populations, task, BASAL_APICAL.theta_s, 1).residuals(point) for point in points]
+    assert_array_equal(kept, fresh)
 
 
 def test_unequal_branches_break_too():

@@ -116,7 +116,7 @@ class CurveOptions:
         if self.kind != "polsky" and found.points_on_rise < 3:
             message(
                 f"warning: {found.points_on_rise} points lie on the rise of the curve, too few to show its slope; "
-                "capacities computed from it are too small. Measure more points there, or take --kind polsky"
+                "capacities computed from it may be a third too large or too small. Measure more points there"
             )
         return found
 

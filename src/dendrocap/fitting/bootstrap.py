@@ -103,15 +103,18 @@ def _resampled(visible: Floats, n: int, generator: np.random.Generator) -> Float
             return drawn
 
 
-def interval_of_logs(value: float, repeated: ArrayLike, level: float) -> Interval:
+def interval_of_logs(value: float, repeated: ArrayLike, level: float, others: ArrayLike = ()) -> Interval:
     """A positive estimate with the normal interval of the logarithms of its replicates, scatter and bias together.
 
     For estimators that smooth, such as curves: forty replicates give a standard deviation, but no quantile of 2.5 %,
     and what smoothing takes away from a curve that is smooth already is less than what it took away from the data.
+    ``others`` are estimates that the data allow as well: as far as they lie below and above, the interval grows, in
+    squares [curve-interval].
     """
-    logs = np.log(np.asarray(repeated, dtype=np.float64))
-    logs = logs[np.isfinite(logs)] - math.log(value)
+    logs, far = (np.log(np.asarray(values, dtype=np.float64)) - math.log(value) for values in (repeated, others))
+    logs, far = logs[np.isfinite(logs)], far[np.isfinite(far)]
     if logs.size < 2:
         return Interval(value, math.nan, math.nan)
     width = -float(ndtri(tails(level)[0])) * math.hypot(float(logs.std(ddof=1)), float(logs.mean()))
-    return Interval(value, value * math.exp(-width), value * math.exp(width))
+    down, up = (math.hypot(width, max(float(end), 0.0)) for end in (-far.min(initial=0.0), far.max(initial=0.0)))
+    return Interval(value, value * math.exp(-down), value * math.exp(up))

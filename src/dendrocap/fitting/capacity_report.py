@@ -309,26 +309,29 @@ class _OneStep:
         return self.where_possible([(fit.nonlinearity, d, s) for s in somatic for d in ends])
 
     def redrawn(self, fit: WeightFit, curve: NonlinearityFit, rng: np.random.Generator) -> tuple[float, float]:
-        """Factors by which other measurements of the curve would have changed the capacity."""
-        points = []
+        """Factors by which other measurements, and other curves among the points, would change the capacity."""
+        again = []
         for _ in range(N_CURVES):
             try:
-                again = curve.resampled(rng)
+                again.append(curve.resampled(rng))
             except ValueError:  # points redrawn so unluckily that they do not rise
                 continue
-            # Another scale makes other weights, in the model's units, of the same millivolts.
-            units = replace(fit.units, scale_mv=fit.units.scale_mv * again.scale / curve.scale)
-            theta_d = fit.dendrites.theta_d * fit.units.mv_per_weight / units.mv_per_weight
-            points.append((again.nonlinearity, theta_d, fit.dendrites.theta_s))
-        repeated = []
-        for point in points:
-            try:
-                repeated.append(critical_capacity(NeuronSpec(*point), self.task).alpha_c)
-            except (NoSolution, ConvergenceError):
-                continue
         here = fit.dendrites.solution.alpha_c
-        found = interval_of_logs(here, repeated, fit.level)
+        repeated, as_good = (
+            [self._symmetric(fit, curve.scale, other) for other in others] for others in (again, curve.as_good())
+        )
+        found = interval_of_logs(here, repeated, fit.level, as_good)
         return _factors(here, [found.low, found.high])
+
+    def _symmetric(self, fit: WeightFit, scale: float, other: NonlinearityFit) -> float:
+        """Replica-symmetric capacity with another curve; NaN where there is none."""
+        # Another scale makes other weights, in the model's units, of the same millivolts.
+        units = replace(fit.units, scale_mv=fit.units.scale_mv * other.scale / scale)
+        theta_d = fit.dendrites.theta_d * fit.units.mv_per_weight / units.mv_per_weight
+        try:
+            return critical_capacity(NeuronSpec(other.nonlinearity, theta_d, fit.dendrites.theta_s), self.task).alpha_c
+        except (NoSolution, ConvergenceError):
+            return math.nan
 
 
 def _silent(found: Capacity, differences: Sequence[float]) -> Interval:

@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import chdtrc, chdtri
 
 from dendrocap.display import Displayed
 from dendrocap.errors import InvalidParameter
 from dendrocap.model import Nonlinearity, Polsky, Smooth, Tabulated
+from dendrocap.model.smoothing import FLATTEST, POWER, SHARPEST
 from dendrocap.validation import choice, real_number, refuse
 
 __all__ = ["NonlinearityFit", "fit_nonlinearity"]
@@ -22,6 +24,9 @@ Floats = NDArray[np.float64]
 # Steeper than this the sigmoid is a jump between two measured points, and the data cannot tell how steep.
 GAMMA_LIMITS = (0.5, 200.0)
 N_DESCENTS = 6
+REJECTED = 0.05  # a curve whose chi^2 is less likely than this does not describe the points
+RESOLVED = 3  # points on the rise, from which on they show its slope
+N_STEEPER = 16
 NAMES = ("x_min", "gamma", "scale")
 KINDS = ("polsky", "smooth", "tabulated")
 
@@ -91,7 +96,7 @@ class NonlinearityFit(Displayed):
     def points_on_rise(self) -> int:
         """Different x between a tenth and nine tenths of the rise; fewer than three do not show how steep it is.
 
-        A smooth curve is then too flat, and a capacity computed from it too small.
+        A smooth curve is then too flat or too steep, and its capacity may be a third too small or too large.
         """
         low, high = self.nonlinearity.range
         if not math.isfinite(low + high):
@@ -116,9 +121,56 @@ class NonlinearityFit(Displayed):
         >>> bool(np.std(again) < 3.0 * fit.scale_error)
         True
         """
+        g = self.nonlinearity
         y = self.predict(self.x) + self.noise * rng.standard_normal(self.x.size)
+        return self._refitted(y, g.sharpness if isinstance(g, Smooth) else None)
+
+    def as_good(self) -> tuple[NonlinearityFit, ...]:
+        """Curves that the points hardly tell from this one, for a smooth one: the flattest and the sharpest.
+
+        What lies between few points depends on how a smooth curve is chosen, which other points drawn about it would
+        not show [curve-interval]. Where fewer than three points lie on the rise, the steepest of the paper's functions
+        that they allow comes as a third.
+
+        Examples
+        --------
+        >>> x = np.linspace(0.5, 25.0, 8)
+        >>> fit = fit_nonlinearity(x, 15.0 * Polsky()(x / 15.0), "smooth", sem=np.full(8, 0.5))
+        >>> flattest, sharpest, steepest = fit.as_good()
+        >>> fit.points_on_rise, steepest.gamma > 50.0
+        (1, True)
+        """
+        if not isinstance(self.nonlinearity, Smooth):
+            return ()
+        others = [self._refitted(self.y, sharpness) for sharpness in (FLATTEST, SHARPEST)]
+        if self.points_on_rise < RESOLVED:
+            others += self._steepest()
+        return tuple(others)
+
+    def _steepest(self) -> list[NonlinearityFit]:
+        """The steepest of the paper's functions within 95 % of the likelihood of the best; none if that is rejected."""
+        n_free = 2 if self.fixed_scale else 3
+        if self.x.size <= n_free:
+            return []
+        best = fit_nonlinearity(self.x, self.y, sem=self.sem, scale=self.scale if self.fixed_scale else None)
+
+        def chi2(x_min: float, gamma: float) -> float:
+            y = best.scale * Polsky(x_min, gamma)(self.x / best.scale)
+            return float(np.sum(((y - self.y) / self.noise) ** 2))
+
+        least = chi2(best.x_min, best.gamma)
+        if chdtrc(self.x.size - n_free, least) < REJECTED:
+            return []
+        steepest = best
+        for gamma in np.geomspace(best.gamma, GAMMA_LIMITS[1], N_STEEPER)[1:].tolist():
+            value, x_min = min((chi2(x_min, gamma), x_min) for x_min in np.linspace(0.0, 0.98, 99).tolist())
+            if value < least + chdtri(2, REJECTED):
+                steepest = replace(best, nonlinearity=Polsky(x_min, gamma), x_min=x_min, gamma=gamma)
+        return [steepest]
+
+    def _refitted(self, y: Floats, sharpness: float | None) -> NonlinearityFit:
         fixed = self.scale if self.fixed_scale else None
-        return fit_nonlinearity(self.x, y, self.nonlinearity.name, sem=self.sem, scale=fixed)
+        return fit_nonlinearity(self.x, y, self.nonlinearity.name, sem=self.sem, scale=fixed, sharpness=sharpness)
 
 
 def fit_nonlinearity(
@@ -128,6 +180,7 @@ def fit_nonlinearity(
     *,
     sem: ArrayLike | None = None,
     scale: float | None = None,
+    sharpness: float | None = None,
 ) -> NonlinearityFit:
     """Fit of a measured dendritic curve by the Polsky function, by a smooth curve, or the points themselves as a table.
 
@@ -146,6 +199,8 @@ def fit_nonlinearity(
         Standard error of each y: points count by 1 / sem^2, and a smooth curve leaves them as far as these allow.
     scale : float, optional
         Keeps the scale fixed, at 15 mV say. Otherwise it is fitted, or for other curves the largest value of the curve.
+    sharpness : float, optional
+        Of a smooth curve, as for `Smooth`.
 
     Raises
     ------
@@ -167,8 +222,13 @@ def fit_nonlinearity(
     choice("kind", kind, KINDS)
     if scale is not None:
         scale = real_number("scale", scale, 0.0, low_open=True)
+    if sharpness is not None and kind != "smooth":
+        raise refuse("sharpness", sharpness, f'left out for kind = "{kind}": a smooth curve alone has it')
     inputs, outputs, errors = _checked(x, y, sem, 4 - (scale is not None) if kind == "polsky" else 2)
-    fitted = {"polsky": _polsky, "smooth": _smooth, "tabulated": _table}[kind](inputs, outputs, errors, scale)
+    if kind == "smooth":
+        fitted = _smooth(inputs, outputs, errors, scale, POWER if sharpness is None else sharpness)
+    else:
+        fitted = {"polsky": _polsky, "tabulated": _table}[kind](inputs, outputs, errors, scale)
     return replace(fitted, fixed_scale=scale is not None)
 
 
@@ -252,16 +312,21 @@ def _standard_errors(jacobian: Floats, sum_of_squares: float, at_bound: NDArray[
     return [float(error) for error in errors]
 
 
-def _smooth(x: Floats, y: Floats, sem: Floats | None, scale: float | None) -> NonlinearityFit:
+def _smooth(x: Floats, y: Floats, sem: Floats | None, scale: float | None, sharpness: float) -> NonlinearityFit:
     at, value, error = x, y, sem
     if x[0] > 0.0:  # no input, no output: a point that nobody measures
         at, value = np.append(0.0, x), np.append(0.0, y)
         error = None if sem is None else np.append(sem.min(), sem)
+
+    def curve(unit: float) -> Smooth:
+        errors = None if error is None else _tuple(error / unit)
+        return Smooth(_tuple(at / unit), _tuple(value / unit), errors, sharpness=sharpness)
+
     if scale is None:
-        scale = float(Smooth(tuple(at), tuple(value), _tuple(error)).range[1])
+        scale = float(curve(1.0).range[1])
         if scale <= 0.0:
             raise InvalidParameter("y is not allowed: the smooth curve among the points never becomes positive")
-    g = Smooth(tuple(at / scale), tuple(value / scale), _tuple(None if error is None else error / scale))
+    g = curve(scale)
     residual = y - scale * g(x / scale)
     return _curve_fit(g, scale, x, y, sem, residual, max(x.size - g.freedom, 1.0))
 
@@ -298,8 +363,8 @@ def _curve_fit(
     )
 
 
-def _tuple(values: Floats | None) -> tuple[float, ...] | None:
-    return None if values is None else tuple(values.tolist())
+def _tuple(values: Floats) -> tuple[float, ...]:
+    return tuple(values.tolist())
 
 
 def _checked(x: Any, y: Any, sem: Any, fewest: int) -> tuple[Floats, Floats, Floats | None]:

@@ -111,8 +111,9 @@ def recover_curves(
         )
         value = _symmetric(fit.nonlinearity)
         again = [_symmetric(fit.resampled(rng).nonlinearity) for _ in range(n_resampled)]
+        as_good = [_symmetric(other.nonlinearity) for other in fit.as_good()]
         estimates.append(value)
-        covered += interval_of_logs(value, again, 0.95).covers(wanted)
+        covered += interval_of_logs(value, again, 0.95, as_good).covers(wanted)
         if callback is not None:
             callback()
     bias = float(np.nanmedian(estimates)) / wanted - 1.0

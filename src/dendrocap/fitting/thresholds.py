@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.interpolate import CubicSpline
 
 from dendrocap.display import Displayed
 from dendrocap.errors import NoSolution
@@ -158,6 +157,8 @@ def compatible_thresholds(
 
 def _interpolated(nodes: Floats, surface: Floats, at: Floats) -> Floats:
     """Each row of the surface, a spline through the nodes, at the given points; NaN rows stay NaN."""
+    from scipy.interpolate import CubicSpline
+
     result = np.full((surface.shape[0], at.size), np.nan)
     known = np.all(np.isfinite(surface), axis=1)
     if np.any(known):

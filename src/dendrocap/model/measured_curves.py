@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from dendrocap.errors import InvalidParameter
 from dendrocap.model import table
 from dendrocap.model.nonlinearities import TABLE, Kernel, Nonlinearity
-from dendrocap.model.smoothing import monotone_curve
-from dendrocap.validation import choice, refuse
+from dendrocap.model.smoothing import POWER, monotone_curve
+from dendrocap.validation import choice, real_number, refuse
 
 __all__ = ["PiecewiseCubic", "Smooth", "Tabulated"]
 
@@ -189,6 +189,9 @@ class Smooth(PiecewiseCubic):
         points left out decides (Akaike's criterion, corrected for few points).
     below, above : {"flat", "linear"}
         Beyond the measured x the curve stays at its last value, or goes on with its last slope.
+    sharpness : float
+        From 0, an ordinary smoothing spline, to 3: how much more a steep part may bend than a flat one. Few points do
+        not tell, and the capacity depends on it.
 
     Examples
     --------
@@ -205,6 +208,7 @@ class Smooth(PiecewiseCubic):
     sem: tuple[float, ...] | None = None
     below: str = "flat"
     above: str = "flat"
+    sharpness: float = POWER
     name: ClassVar[str] = "smooth"
     _found: Any = field(init=False, repr=False, compare=False)
 
@@ -212,6 +216,7 @@ class Smooth(PiecewiseCubic):
         x, y = _curve(self.x, self.y)
         for side in ("below", "above"):
             choice(side, getattr(self, side), ("flat", "linear"))
+        object.__setattr__(self, "sharpness", real_number("sharpness", self.sharpness, 0.0, 3.0))
         sem = None
         if self.sem is not None:
             sem = _numbers("sem", np.full(x.shape, self.sem) if np.ndim(self.sem) == 0 else self.sem)
@@ -224,7 +229,7 @@ class Smooth(PiecewiseCubic):
         object.__setattr__(self, "x", tuple(x.tolist()))
         object.__setattr__(self, "y", tuple(y.tolist()))
         object.__setattr__(self, "sem", None if sem is None else tuple(sem.tolist()))
-        object.__setattr__(self, "_found", monotone_curve(x, y, sem))
+        object.__setattr__(self, "_found", monotone_curve(x, y, sem, self.sharpness))
 
     def __repr__(self) -> str:
         return f"Smooth({len(self.x)} points, {self.freedom:.1f} degrees of freedom)"

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dendrocap.errors import InvalidParameter
 
-__all__ = ["MonotoneCurve", "monotone_curve"]
+__all__ = ["FLATTEST", "POWER", "SHARPEST", "MonotoneCurve", "monotone_curve"]
 
 Floats = NDArray[np.float64]
 
@@ -19,6 +19,10 @@ N_ROUNDS = 3  # of weighing changes of slope by the slope itself; the curve hard
 # A steep part may bend more than in proportion. For simulated curves of 16, 32 and 64 points capacities are off by +12,
 # -2 and 0 % with power 1.5, by +7, -6 and -3 % with this one, and by +2, -9 and -4 % with 1.2.
 POWER = 1.35
+# Few points do not tell how sharp a curve is: with these powers, the lower one that of an ordinary smoothing spline, it
+# fits them as well. For four simulated curves of 8 points, 30 data sets each, intervals that reach to both hold the
+# capacity in 67, 87 and 93 % at worst with an upper power of 2, 2.5 and 3.
+FLATTEST, SHARPEST = 0.0, 2.75
 FLOOR = 0.3  # slopes below this share of the mean slope count as this: elsewhere the penalty would have no bound
 
 
@@ -32,10 +36,10 @@ class MonotoneCurve(NamedTuple):
     noise: float  # deviation of the points per degree of freedom, in units of their errors if these are known
 
 
-def monotone_curve(x: Floats, y: Floats, sem: Floats | None) -> MonotoneCurve:
+def monotone_curve(x: Floats, y: Floats, sem: Floats | None, power: float = POWER) -> MonotoneCurve:
     """The curve of smallest chi^2 + penalty whose slope is never negative [smooth-curve]; ``x`` ascends.
 
-    The penalty is the integral of s'^2 / s_0^2.7 with the slope s_0 of the previous round, so that a steep part may
+    The penalty is the integral of (s' / s_0^power)^2 with the slope s_0 of the previous round, so that a steep part may
     bend more than a flat one. How much it counts is chosen for the curve without the bound on its slope, by
     Mallows' criterion if errors are known and by Akaike's, corrected for few points, if they are not.
     """
@@ -63,7 +67,7 @@ def monotone_curve(x: Floats, y: Floats, sem: Floats | None) -> MonotoneCurve:
     slopes, first, freedom = np.ones(edges.size), 0.0, 0.0
     for _ in range(N_ROUNDS):
         size = 0.5 * (slopes[1:] + slopes[:-1]) + FLOOR
-        L = np.diff(np.eye(edges.size), axis=0) / (size**POWER * np.sqrt(widths))[:, None]
+        L = np.diff(np.eye(edges.size), axis=0) / (size**power * np.sqrt(widths))[:, None]
         L = np.column_stack([np.zeros(widths.size), L])
         strength, freedom = _strength(A, target, L, n, unseen, known=sem is not None)
         # The intercept may have either sign: it is the difference of two numbers that may not.

@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +46,17 @@ class Side:
     b: float
     c: Floats
     f: Floats
+    norm: Norm
+    overlaps: tuple[Overlap, ...]
+
+
+class _Own(NamedTuple):
+    """One population by itself, in units of its own."""
+
+    averages: Averages
+    W_bar: float
+    c: float
+    q: Floats  # overlaps, the last of them Q
     norm: Norm
     overlaps: tuple[Overlap, ...]
 
@@ -118,6 +130,7 @@ class PopulationEquations:
         self.n_means = 1 if constraint == "inputs" else len(self.populations)
         self.evaluations = 0
         self._kernels = kernels or [PopulationKernel(population) for population in self.populations]
+        self._known: dict[tuple[Any, ...], _Own] = {}
 
     @property
     def size(self) -> int:
@@ -145,34 +158,51 @@ class PopulationEquations:
 
     def _side(self, p: int, u: Unknowns, m: float, mu: Floats | None) -> tuple[Side, Floats]:
         """One population, given the common mu of the first (None for the first itself); its residuals for mu."""
+        own = self._own(p, u, m)
+        own_c, active = own.c, own.averages.active
+        own_mu = u.mu * active / own_c
+        gap = 1.0 if mu is None else float(mu[-1] / own_mu[-1])
+        common = own_mu if mu is None else mu
+        side = Side(
+            unknowns=u,
+            m=m,
+            W_bar=own.W_bar,
+            Q=float(own.q[-1]),
+            q=own.q[:-1],
+            active=active,
+            gap=gap,
+            A=active / gap,
+            b=u.b * math.sqrt(own_c) / gap,
+            c=np.cumsum(u.delta) * own_c / gap**2,
+            f=own.averages.f * own_c / active / gap,
+            norm=own.norm,
+            overlaps=own.overlaps,
+        )
+        return side, np.log(own_mu[:-1] * gap / common[:-1])
+
+    def _own(self, p: int, u: Unknowns, m: float) -> _Own:
+        """One population by itself, which is where the time goes.
+
+        A column of the Jacobian moves one population and leaves the others where they were, so that the last points
+        are kept: as many as one Jacobian visits.
+        """
+        key = (p, m, u.b, u.s.tobytes(), u.delta.tobytes())
+        if key in self._known:
+            return self._known[key]
         population, kernel = self.populations[p], self._kernels[p]
         found: Averages = one_sided_cascade(1.0, np.array([-u.b]), np.ones(1), u.delta, u.mu, self.grid)
         W_bar = population.W_bar(m)
         if not W_bar > 0.0:
             raise ValueError("the mean weight is not positive")
         own_c = (found.active * W_bar / found.slope) ** 2
-        overlaps = found.slope2 * own_c / found.active**2
-        own_mu = u.mu * found.active / own_c
-        gap = 1.0 if mu is None else float(mu[-1] / own_mu[-1])
-        common = own_mu if mu is None else mu
-        Q = float(overlaps[-1])
+        q = found.slope2 * own_c / found.active**2
+        Q = float(q[-1])
         norm = kernel.norm(m, Q)
-        side = Side(
-            unknowns=u,
-            m=m,
-            W_bar=W_bar,
-            Q=Q,
-            q=overlaps[:-1],
-            active=found.active,
-            gap=gap,
-            A=found.active / gap,
-            b=u.b * math.sqrt(own_c) / gap,
-            c=np.cumsum(u.delta) * own_c / gap**2,
-            f=found.f * own_c / found.active / gap,
-            norm=norm,
-            overlaps=tuple(kernel.overlap(m, Q, Q - float(q), norm) for q in overlaps[:-1]),
-        )
-        return side, np.log(own_mu[:-1] * gap / common[:-1])
+        overlaps = tuple(kernel.overlap(m, Q, Q - float(each), norm) for each in q[:-1])
+        if len(self._known) >= len(self.populations) + self.size:
+            del self._known[next(iter(self._known))]
+        self._known[key] = _Own(found, W_bar, own_c, q, norm, overlaps)
+        return self._known[key]
 
     def state(self, x: Floats) -> PopulationState:
         """Everything at one point of the unknowns [pop-potential]."""
