@@ -86,12 +86,14 @@ def test_lights_do_not_look_fine_with_one_synapse_per_branch():
     assert "quick look" in lights["number of branches"].words
     best = dc.capacity(cell)  # no search among thousands of branches with one synapse each
     assert "fewer than 4 synapses per branch" in best.remark
+    assert best.answer.startswith("about")  # no error that could be quoted
     assert [name for name, flag in best.validity.items() if flag.light == "bad"] == [
         "branch size", "active inputs per branch", "symmetry of branches", "replica symmetry",
     ]  # fmt: skip
     assert best.validity["number of branches"].light == "caution"
     many = dc.capacity(dc.DendriticNeuron(NEURON, 100_000, 5_000))
     assert "more than 1001 branches" in many.remark
+    assert math.isnan(many.error)
 
 
 @pytest.mark.parametrize(

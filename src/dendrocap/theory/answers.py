@@ -45,7 +45,7 @@ class Capacity(Displayed):
         Patterns per synapse, the best estimate.
     error : float
         Its error: statistical, plus 3 % and half the square of the correction for the number of branches where
-        first-order corrections were multiplied; NaN with ``accuracy="fast"``.
+        first-order corrections were multiplied; NaN with ``accuracy="fast"``, and where no split was looked for.
     n_patterns : int or None
         Patterns that the whole neuron stores; None without a number of inputs.
     bits, bits_per_synapse : float or None, float

@@ -213,7 +213,8 @@ class _Question:
         estimates[SHORT] = answer.alpha
         taken_as_infinite = self._why_infinite()
         if taken_as_infinite:
-            error = FIRST_ORDER * answer.alpha
+            # How much a split that was not looked for would add is not known.
+            error = math.nan if self.finite_soma else FIRST_ORDER * answer.alpha
             return self._result(answer, answer.alpha, error, estimates, taken_as_infinite, False, self._stability()[0])
         if self.spec.populations:
             return self._prescribed(estimates)
