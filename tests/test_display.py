@@ -22,11 +22,12 @@ PACKAGES = ("model", "theory", "learning", "fitting", "experiments", "datasets",
 VALUES = {
     "NeuronSpec", "TaskSpec", "DendriticNeuron", "LinearNeuron", "Units", "Cell", "Pace", "SGD", "LocalRule",
     "Linear", "ReLU", "SaturatingReLU", "Step", "Polsky", "Smooth", "Tabulated", "Custom", "Recipe",
-    "ReconstructedNeuron", "Branches", "Level", "Flag",
+    "ReconstructedNeuron", "Branches", "Inhibition", "Level", "Flag",
     "TrueSlope", "Lorentzian", "FlooredSlope", "SlopeOf", "Constant", "ExponentialAnnealing", "HalveOnPlateau",
     "AnnealedSurrogate", "LeastAction", "MessagePassing", "PlainSGD", "ReplicatedSGD", "SharpenedNonlinearity",
 }  # fmt: skip
 NEURON = dc.NeuronSpec(dc.ReLU(), theta_d=1.0, theta_s=0.5)
+INHIBITED = dc.NeuronSpec(dc.ReLU(), 1.0, 0.5, inhibition=dc.Inhibition(share=0.2, drive=0.25))
 SMALL = dc.LinearNeuron(0.5, 49)
 
 
@@ -102,6 +103,15 @@ GROUP = fitting.BranchGroup("basal", 20, 2400.0, 2400, dc.Polsky(), 0.05, None)
 
 # One object of each class, and what its line must say.
 EXAMPLES = [
+    (lambda: dc.maximal_margin(NEURON, alpha=0.3), "criterion='kappa', estimate='replica symmetric'"),
+    (lambda: dc.learned_state(NEURON, alpha=0.3, gamma_ce=1.0), "estimate='replica symmetric'"),
+    (lambda: dc.learned_state(NEURON, alpha=0.3, gamma_ce=1.0).margins, "gamma_ce=1, log_tau="),
+    (lambda: dc.teacher_student(NEURON, alpha=0.3), "estimate='exact'"),
+    (lambda: dc.broken_saddle_point(NEURON, alpha=1.1), "alpha=1.1, estimate='broken symmetry k = 1', free_entropy="),
+    (lambda: dc.complexity_curve(NEURON, alpha=1.1, m=[0.2]), "alpha=1.1, estimate='broken symmetry k = 1'"),
+    (lambda: dc.critical_capacity(INHIBITED).populations[0].synapses[1], "kind='inhibitory', share=0.2"),
+    (lambda: dc.saddle_point(INHIBITED, alpha=0.3).populations[0].synapses[0], "kind='excitatory', share=0.8"),
+    (lambda: reproduction.full_size_verdicts()[CLAIM.id], "verdict="),
     (capacity, lambda: f"alpha_c={capacity().alpha_c:.6g}, estimate='replica symmetric'"),
     (lambda: theory.OtherSolution(1.25, 0.3, 2.0, 0.9, "minimum"), "alpha=1.25"),
     (lambda: dc.stability_limit(NEURON), "StabilityLimit(alpha="),

@@ -75,6 +75,19 @@ SHOWING = {
         "capacity --theta-d 0.5,1 --rsb 0 --plot {}/certain.svg",
     ],
     "saddle-point": ["saddle-point --alpha 0.5 --theta-d 0.5", "saddle-point --alpha 6 --theta-d 0.5"],
+    "noise": [
+        "noise --alpha 0.5,6 --theta-d 0.5",
+        "noise --theta-d 0.5 --plot {}/noise.svg",
+        "noise --alpha 6 --flips 0.01 --theta-d 0.5",
+    ],
+    "learned-state": [
+        "learned-state --alpha 4.951315,9 --theta-d 0.5",
+        "learned-state --alpha 0.5,6 --theta-d 0.5 --quantity silent_fraction --plot {}/learned.svg",
+    ],
+    "teacher-student": [
+        "teacher-student --alpha 1 --theta-d 0.5",
+        "teacher-student -g linear --teacher polsky --alpha 0.5,1 --plot {}/teacher.svg",
+    ],
     "sweep run": ["sweep run {}/capacity.toml --store {}/results.db"],
     "sweep plot": ["sweep plot {}/sweep.svg --x theta_d --y alpha_c --store {}/results.db"],
     "sweep export": ["sweep export {}/sweep.csv --store {}/results.db"],
@@ -232,6 +245,9 @@ PLOTS = {
     "breaking": [lambda: plot.breaking(LOADS)],
     "solvers": [lambda: plot.solvers([{"solver": "sgd", "theta_d": 0.5, "alpha": 0.6}], LOADS)],
     "neuron_at_capacity": [at_capacity],
+    "states": [
+        lambda: plot.states(rows(estimate="replica symmetric"), "theta_d", {"silent_fraction": "silent"}, "silent")
+    ],
 }
 # Plots without a capacity of the theory, of measurements, or, in the last three, of fits, whose tests are elsewhere.
 OTHER_PLOTS = {
@@ -260,7 +276,7 @@ def test_figures_of_the_paper_name_their_estimate_in_every_panel_or_their_legend
     drawn = figure.draw(read_tables(folder, outcome["tables"]))
     if drawn.legends and any(re.search("replica symmetric", t.get_text()) for t in drawn.legends[0].get_texts()):
         return  # one legend for all panels
-    learned = 1 if name == "fig3" else 0  # its left panel has training errors only
+    learned = 2 if name == "fig3" else 0  # training errors, and the loads learned by three readings: no theory
     for axes in drawn.axes[learned:]:
         assert re.search("replica symmetric", " ".join(t.get_text() for t in axes.findobj(Text))), axes
 

@@ -102,14 +102,12 @@ class ConvergenceError(DendrocapError):
 
     Examples
     --------
-    >>> from dendrocap import ConvergenceError, Custom, NeuronSpec, critical_capacity
-    >>> import numpy as np
-    >>> hump = Custom(lambda x: np.exp(-x * x), lambda x: -2.0 * x * np.exp(-x * x))
+    >>> from dendrocap import ConvergenceError
     >>> try:
-    ...     critical_capacity(NeuronSpec(hump, theta_d=0.5, theta_s=0.3))
+    ...     raise ConvergenceError("no root in 200 evaluations", last_iterate=0.25)
     ... except ConvergenceError as error:
-    ...     print(str(error).split(" for ")[0])
-    alpha(Q) has no interior maximum
+    ...     print(error, "from", error.last_iterate)
+    no root in 200 evaluations from 0.25
     """
 
     def __init__(self, message: str, last_iterate: Any = None) -> None:

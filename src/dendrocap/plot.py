@@ -10,6 +10,7 @@ from dendrocap.figures.cell_plots import cell
 from dendrocap.figures.learning_plots import averages, error_curve, generalisation, perturbations, robustness, training
 from dendrocap.figures.neuron_plots import neuron_at_capacity
 from dendrocap.figures.nonlinearity_plots import nonlinearity, nonlinearity_fit
+from dendrocap.figures.state_plots import states
 from dendrocap.figures.style import save
 from dendrocap.figures.weight_plots import solver_weights, weight_fit
 
@@ -30,6 +31,7 @@ __all__ = [
     "save",
     "solver_weights",
     "solvers",
+    "states",
     "training",
     "weight_fit",
 ]

@@ -249,3 +249,29 @@ def test_solve_refuses_in_one_line(wrong):
     outcome = run("solve", *SMALL, *wrong)
     assert outcome.exit_code == 2
     assert len(outcome.stderr.strip().splitlines()) == 1
+
+
+def test_inputs_may_be_correlated_within_branches(tmp_path):
+    small = ["-N", "60", "-K", "3", "--branch-correlation", "8"]
+    for command in (["train", "--max-epochs", "2"], ["solve", "--time-limit", "1"]):
+        saved = tmp_path / f"{command[0]}.npz"
+        assert run(*command, *small, "--alpha", "2", "--save", saved).exit_code in (0, 1)
+        expected = random_patterns(120, 60, branch_correlation=8.0, n_branches=3, rng=0)
+        assert (load_run(saved).inputs.unpack() == expected.inputs).all()
+    measured = run("algorithmic-capacity", *small, "--patience", "2", "--max-epochs", "5", "--seeds", "1", "--json")
+    independent = run(
+        "algorithmic-capacity", *small[:4], "--patience", "2", "--max-epochs", "5", "--seeds", "1", "--json"
+    )
+    assert json.loads(measured.stdout) != json.loads(independent.stdout)
+
+
+def test_too_strong_a_correlation_and_one_beside_a_file_are_refused(tmp_path):
+    outcome = run("train", "-N", "60", "-K", "3", "--branch-correlation", "20")
+    assert outcome.exit_code == 2
+    assert "branch_correlation = 20.0" in outcome.stderr
+    assert "below N / K = 20" in outcome.stderr
+    file = tmp_path / "mine.npz"
+    np.savez(file, inputs=np.eye(4, dtype=np.uint8), labels=np.array([0, 1, 0, 1], dtype=np.uint8))
+    outcome = run("train", "--data", file, "-K", "2", "--branch-correlation", "1")
+    assert outcome.exit_code == 2
+    assert "--data" in outcome.stderr

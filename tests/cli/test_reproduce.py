@@ -79,7 +79,7 @@ def test_a_figure_that_cannot_be_measured_is_exit_code_one(tmp_path, monkeypatch
     monkeypatch.setattr(figure_runner, "FIGURES", figures)
     result = run("2c", "--out", tmp_path)
     assert result.exit_code == 1
-    assert "fig2c was drawn, but its tables cannot be measured: 'no such column'" in result.stderr
+    assert "fig2c failed: its tables cannot be measured: 'no such column'" in result.stderr
 
 
 @pytest.mark.parametrize(("flag", "opened"), [("--open", 1), ("--no-open", 0), (None, 0)])

@@ -249,3 +249,20 @@ def test_sizes_are_checked(arguments, words):
     outcome = run("capacity", *arguments)
     assert outcome.exit_code in (1, 2)
     assert words in outcome.stderr
+
+
+def test_correlation_is_a_parameter_of_every_grid(tmp_path):
+    target = tmp_path / "c.svg"
+    arguments = ["-g", "linear", "--branch-correlation", "0,1,5", "--rsb", 0]
+    rows = json.loads(run("capacity", *arguments, "--json", "--plot", target).stdout)
+    # closed form: B = c0 I_1(B), alpha_c = 2 H(B)
+    np.testing.assert_allclose([row["alpha_c"] for row in rows], [1.0, 0.782525174, 0.479858601], atol=1e-9)
+    assert [row["branch_correlation"] for row in rows] == [0.0, 1.0, 5.0]
+    assert "correlation within branches" in target.read_text()
+    (point,) = json.loads(run("saddle-point", "--branch-correlation", 2, "--json").stdout)
+    exact = saddle_point(NeuronSpec(Polsky(), 0.5, 0.5), TaskSpec(branch_correlation=2.0), alpha=0.5)
+    assert point["free_entropy"] == exact.free_entropy
+    best = run("capacity", "-N", 999, "-K", 27, "--branch-correlation", 2)
+    assert best.exit_code == 1
+    assert "accuracy='fast'" in best.stderr
+    assert run("capacity", "--branch-correlation", -1).exit_code == 2

@@ -11,7 +11,17 @@ from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_array_equal
 
 from dendrocap import DendriticNeuron, InvalidParameter, NeuronSpec, ReLU
-from dendrocap.datasets import CATALOGUE, binarise, binary_set, data_set, fetch, load_images, pixel_permutation, verify
+from dendrocap.datasets import (
+    CATALOGUE,
+    binarise,
+    binary_set,
+    data_set,
+    fetch,
+    is_here,
+    load_images,
+    pixel_permutation,
+    verify,
+)
 from dendrocap.datasets import fetch as fetch_function
 from dendrocap.errors import CorruptData, MissingData
 from tests.image_fixtures import idx
@@ -24,6 +34,19 @@ def test_small_sets_load(small_sets):
     assert load_images("cifar10", "train").images.shape == (150, 3072)
     assert load_images("cifar10", "test").images.shape == (30, 3072)
     assert not any(sound for _, sound in verify("mnist"))  # random pixels are not MNIST
+
+
+def test_the_digits_of_scikit_learn_need_no_files(tmp_path, monkeypatch):
+    monkeypatch.setenv("DENDROCAP_DATA", str(tmp_path))
+    monkeypatch.setenv("DENDROCAP_CACHE", str(tmp_path))
+    train, test = (load_images("digits", split) for split in ("train", "test"))
+    assert (train.images.shape, len(test)) == ((1200, 64), 597)
+    assert is_here("digits")
+    assert not is_here("mnist")
+    assert fetch("digits") == []
+    digits = binary_set("digits", rng=0)
+    assert (digits.n_inputs, digits.inputs.unpack().mean()) == (128, 0.5)
+    assert_array_equal(digits.test_labels, test.labels % 2)
 
 
 def test_missing_sets_say_which_file_where_and_how(tmp_path, monkeypatch):
@@ -138,7 +161,7 @@ def test_real_files_are_the_originals(real_data):
     assert np.bincount(train.labels).tolist() == [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]
     fashion = binary_set("fashion-mnist", rng=0)
     assert (len(fashion.labels), len(fashion.test_labels)) == (31193, 5228)
-    assert set(CATALOGUE) == {"mnist", "fashion-mnist", "cifar10"}
+    assert set(CATALOGUE) == {"mnist", "fashion-mnist", "cifar10", "digits"}
 
 
 @pytest.mark.slow

@@ -193,5 +193,5 @@ def test_bad_sizes_are_refused():
 
 def test_without_dask_the_message_names_the_extra(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(MissingExtra, match=r"pip install 'dendrocap\[dask\]'"):
+    with pytest.raises(MissingExtra, match=r"pip install '\.\[dask\]'"):
         run_sweep(draws(4), tmp_path / "results.db", executor=DaskExecutor("local"))

@@ -90,7 +90,7 @@ def test_bad_input_is_one_line(small_sets, arguments, code, words):
 def test_datasets_command(small_sets, monkeypatch, tmp_path):
     rows = json.loads(run("datasets", "list", "--json").stdout)
     assert {row["name"]: bool(row["found_in"]) for row in rows} == {
-        "mnist": True, "fashion-mnist": True, "cifar10": True
+        "mnist": True, "fashion-mnist": True, "cifar10": True, "digits": True
     }  # fmt: skip
     outcome = run("datasets", "verify", "mnist")
     assert outcome.exit_code == 2
@@ -100,6 +100,11 @@ def test_datasets_command(small_sets, monkeypatch, tmp_path):
     assert missing.exit_code == 1
     assert "dendrocap datasets fetch cifar10" in missing.stderr
     assert run("datasets", "fetch", "svhn").exit_code == 2
+    bundled = run("datasets", "fetch", "digits")
+    assert (bundled.exit_code, "part of scikit-learn" in bundled.stderr) == (0, True)
+    digits = run("generalise", "digits", "--max-epochs", 2, "--seeds", 1, "--json")
+    assert digits.exit_code == 0, digits.stderr
+    assert [row["neuron"] for row in json.loads(digits.stdout)] == ["dendritic, K = 4"] * 2 + ["linear"] * 2
 
 
 @pytest.mark.slow

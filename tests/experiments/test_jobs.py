@@ -9,11 +9,16 @@ import pytest
 from dendrocap import (
     CapacitySolution,
     DendriticNeuron,
+    Inhibition,
+    Linear,
     LinearNeuron,
     NeuronSpec,
     Polsky,
     TaskSpec,
     critical_capacity,
+    learned_state,
+    least_noise_error,
+    noise_error,
     saddle_point,
 )
 from dendrocap.errors import InvalidParameter
@@ -21,6 +26,7 @@ from dendrocap.experiments import Sweep
 from dendrocap.experiments.cells import run_cell
 from dendrocap.experiments.jobs import BUILT_IN, check, job_named, metrics_of
 from dendrocap.learning import SGD, HalveOnPlateau, Recipe
+from dendrocap.model.flat import flat_neuron, flat_task
 from dendrocap.model.seeds import generator_for
 
 HERE = "tests.experiments.test_jobs"
@@ -146,6 +152,39 @@ def test_built_in_jobs_can_be_imported_or_say_why_not(name):
         assert callable(job_named(name).function)
     except InvalidParameter as error:
         assert "in this version of dendrocap" in str(error)  # noqa: PT017
+
+
+def test_jobs_of_states_give_what_the_functions_give():
+    thresholds = {"theta_d": 0.5, "theta_s": 0.5}
+    (cell,) = Sweep("noise_error", parameters={**thresholds, "nonlinearity": "linear", "alpha": 0.5, "flips": 0.05})
+    found = job_named("noise_error")(cell)
+    linear = NeuronSpec(Linear(), 0.5, 0.5)
+    assert found["typical"] == noise_error(saddle_point(linear, alpha=0.5), flips=0.05)
+    assert found["best_possible"] == least_noise_error(linear, alpha=0.5, flips=0.05)
+    assert found["estimate"] == "replica symmetric"
+    (cell,) = Sweep("learned_state", parameters={**thresholds, "nonlinearity": "linear", "alpha": 2.0, "gamma_ce": 1.0})
+    assert job_named("learned_state")(cell)["loss"] == learned_state(linear, alpha=2.0, gamma_ce=1.0).loss
+    teacher = {"nonlinearity": "polsky", "gamma": 15}
+    (cell,) = Sweep(
+        "teacher_student", parameters={**thresholds, "nonlinearity": "linear", "alpha": 1, "teacher": teacher}
+    )
+    found = job_named("teacher_student")(cell)
+    assert round(found["gibbs_error"], 6) == 0.292496  # a linear student of a Polsky teacher
+    assert found["estimate"] == "replica symmetric"
+    (cell,) = Sweep("teacher_student", parameters={**thresholds, "nonlinearity": "polsky", "alpha": 1})
+    assert job_named("teacher_student")(cell)["estimate"] == "exact"
+
+
+def test_cells_without_inhibition_and_correlation_keep_the_keys_that_they_had_before():
+    flat = {**flat_neuron(DendriticNeuron(NeuronSpec(Polsky(), 0.5, 0.5), 999, 27)), **flat_task(TaskSpec())}
+    (cell,) = Sweep("train", grid={"alpha": [0.5]}, parameters=flat)
+    assert cell.key == "f072422e129580983dd2b97401e84f83"  # as a store of version 0.1.0 has it
+    inhibited = NeuronSpec(Polsky(), 0.5, 0.5, inhibition=Inhibition(0.2, 0.25))
+    more = {**flat, **flat_neuron(DendriticNeuron(inhibited, 999, 27))}
+    assert {name: more[name] for name in more.keys() - flat.keys()} == {
+        "inhibitory_share": 0.2,
+        "inhibitory_drive": 0.25,
+    }
 
 
 def test_metrics_are_plain_data():

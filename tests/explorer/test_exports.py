@@ -18,6 +18,7 @@ from dendrocap.explorer.parameters import Parameters
 from dendrocap.explorer.presets import preset
 from dendrocap.explorer.trainer import Trainer
 from dendrocap.explorer.views import along, along_question, key_numbers, view
+from dendrocap.learning import patterns_at_load
 from tests.explorer.desks import InstantDesk, pretended
 
 CASES = [
@@ -125,3 +126,13 @@ def test_the_table_holds_the_answer_every_curve_and_the_link(parameters):
     named = {row["quantity"] for row in rows}
     assert {"g", "linear_alpha_c", "density"} <= named
     assert "alpha_c" not in named
+
+
+def test_scripts_draw_correlated_patterns_as_the_page_does():
+    parameters = Parameters(branch_correlation=4.0, load=0.2, train_inputs=60, train_branches=3)
+    drawn = {}
+    exec(training_script(parameters).partition("recipe = ")[0], drawn)
+    expected = patterns_at_load(parameters.finite_neuron, 0.2, 0, parameters.task)
+    assert (drawn["patterns"].inputs == expected.inputs).all()
+    assert 'dc.capacity(cell, task, accuracy="fast")' in neuron_script(parameters)
+    assert "dc.capacity(cell, task)" in neuron_script(Parameters(branch_correlation=4.0, nonlinearity="relu"))

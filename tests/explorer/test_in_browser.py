@@ -427,7 +427,7 @@ def test_every_slider_and_number_is_explained(load):
         assert page.is_visible(f"#{name}-help")
         assert page.inner_text(f"#{name}-help") == SLIDERS[name].help
         assert page.get_attribute(f"#{name}-range", "aria-describedby") == f"{name}-help"
-    assert page.locator(".numbers dd.help:visible").count() == 8
+    assert page.locator(".numbers dd.help:visible").count() == page.locator(".numbers dt:visible").count() == 9
     assert "Capacity against the dendritic threshold" in page.get_attribute("#capacity-theta_d", "aria-label")
 
 
@@ -443,7 +443,7 @@ def test_every_control_has_a_name_and_is_reached_by_the_tab_key(load):
         page.keyboard.press("Tab")
         reached.add(page.evaluate("document.activeElement.id"))
     sliders = [name for name in SLIDERS if page.locator(f"#{name}-range").is_visible()]
-    assert len(sliders) == 9
+    assert len(sliders) == 10
     for name in sliders:
         assert {f"{name}-range", f"{name}-number"} <= reached
     wanted = {"nonlinearity", "axis", "tab-explore", "dark", "copy-link", "neuron-b", "count", "theta_d-mv", "explain"}

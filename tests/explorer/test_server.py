@@ -96,7 +96,7 @@ def test_without_panel_the_command_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "panel", None)
     outcome = CliRunner().invoke(app, ["explore", "--no-browser"])
     assert outcome.exit_code == 1
-    assert "pip install 'dendrocap[explore]'" in outcome.stderr
+    assert "pip install '.[explore]'" in outcome.stderr
 
 
 def test_a_port_that_is_lost_between_look_and_use_is_looked_for_again(monkeypatch):

@@ -324,3 +324,14 @@ def test_training_from_start_to_stop(session):
     session.handle({"kind": "train", "action": "start"})
     session.close()
     assert not session.trainer.alive
+
+
+def test_where_there_is_no_best_estimate_the_page_says_that_the_quick_look_is_all():
+    correlated = Parameters(branch_correlation=2.0, n_inputs=999, n_branches=27)
+    session = Session(correlated, desk=InstantDesk(real=True))
+    session.handle({"kind": "hello"})
+    reply = session.handle({"kind": "rest"})
+    session.close()
+    assert reply["said"] == sessions.NO_BEST
+    assert reply["numbers"]["capacity"].startswith("about")
+    assert reply["answer"]["accuracy"] == "fast"

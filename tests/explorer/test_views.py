@@ -10,7 +10,7 @@ import dendrocap as dc
 from dendrocap.display import with_error
 from dendrocap.explorer.parameters import Parameters
 from dendrocap.explorer.presets import PRESETS, preset
-from dendrocap.explorer.views import along, along_question, difference, key_numbers, view
+from dendrocap.explorer.views import NOTHING, along, along_question, difference, key_numbers, view
 from dendrocap.fitting import fit_weights
 from tests.explorer.desks import pretended
 from tests.explorer.test_links import any_parameters
@@ -137,3 +137,25 @@ def test_a_preset_leaves_nothing_of_the_neuron_before():
                      n_branches=7)  # fmt: skip
     for name in PRESETS:
         assert odd.changed(preset(name)) == Parameters().changed(preset(name))
+
+
+def test_correlated_inputs_reach_every_number():
+    parameters = Parameters(branch_correlation=2.0, n_inputs=999, n_branches=27)
+    shown = view(parameters)
+    expected = dc.capacity(parameters.cell, dc.TaskSpec(branch_correlation=2.0), accuracy="fast")
+    assert shown.answer.alpha_c == expected.alpha_c < view(Parameters(n_inputs=999, n_branches=27)).answer.alpha_c
+    linear = dc.critical_capacity(dc.NeuronSpec(dc.Linear(), 0.5, 0.5), parameters.task).alpha_c
+    assert linear == pytest.approx(0.662599811)
+    assert key_numbers(shown)["gain"] == f"about {expected.alpha_c / linear:.2g} ×"
+    assert "below branch_size = 3" in view(Parameters(branch_correlation=5.0, n_inputs=300, n_branches=100)).problem
+
+
+def test_errors_under_flips_are_shown_where_they_are_known():
+    known = {name: key_numbers(view(Parameters(**of)))["flip_error_rs"] for name, of in {
+        "strong": {}, "mild": {"theta_d": 0.05}, "linear": {"nonlinearity": "linear"}, "sparse": {"f_in": 0.2},
+        "margin": {"kappa": 0.3}, "two kinds": {"populations": "2"},
+    }.items()}  # fmt: skip
+    assert known == {
+        "strong": "8.1 %", "mild": "0.34 %", "linear": "0.72 %", "sparse": NOTHING, "margin": NOTHING,
+        "two kinds": NOTHING,
+    }  # fmt: skip

@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from dendrocap import (
     Branches,
     DendriticNeuron,
+    Inhibition,
     InvalidParameter,
     Level,
     Linear,
@@ -25,7 +26,7 @@ from dendrocap import (
     pack_patterns,
     random_patterns,
 )
-from dendrocap.model import neuron as neuron_module
+from dendrocap.model import dendritic_neuron as neuron_module
 from tests.naive.neuron import naive_somatic_input
 
 specs = st.builds(
@@ -179,10 +180,11 @@ GOOD = NEURON.initial_weights(0.5, 0)
         (lambda: Branches(Polsky(), 0.1, 0.5, length=0.0), ["length = 0.0"]),
         (lambda: Branches(Polsky(), 0.1, 0.5, mean_output="largest"), ["mean_output = 'largest'", "best"]),
         (lambda: Branches("polsky", 0.1, 0.5), ["nonlinearity = 'polsky'"]),
-        (lambda: DendriticNeuron(TWO_KINDS, 10, 2).initial_weights(), ["2 population(s)", "all be alike"]),
+        (lambda: DendriticNeuron(TWO_KINDS, 10, 2).nonlinearity, ["2 populations", "all be alike"]),
         (lambda: TaskSpec(f_in=0.0), ["f_in = 0.0", "(0, 1)"]),
         (lambda: TaskSpec(f_out=1.0), ["f_out = 1.0", "(0, 1)"]),
-        (lambda: TaskSpec(kappa=-1), ["kappa = -1", ">= 0"]),
+        (lambda: TaskSpec(kappa=float("inf")), ["kappa = inf", "finite"]),
+        (lambda: NeuronSpec(ReLU(), 0.5, -0.1), ["theta_s = -0.1", ">= 0", "below 0"]),
         (lambda: DendriticNeuron(SPEC, 10, 11), ["n_branches = 11", "[1, 10]"]),
         (lambda: DendriticNeuron(SPEC, 0, 1), ["n_inputs = 0", ">= 1"]),
         (lambda: DendriticNeuron(SPEC, 10.0, 2), ["n_inputs = 10.0", "whole number"]),
@@ -192,6 +194,17 @@ GOOD = NEURON.initial_weights(0.5, 0)
         (lambda: DendriticNeuron(Polsky(), 10, 2), ["spec", "NeuronSpec"]),
         (lambda: DendriticNeuron(NeuronSpec(levels=[Level(ReLU(), 0.1)] * 2, theta_s=0.5), 10, 2), ["n_levels = 2"]),
         (lambda: NEURON.predict(GOOD[:2], np.zeros((1, 10))), ["(2, 4)", "(3, 4)", "(10,)"]),
+        (lambda: TaskSpec(branch_correlation=-0.1), ["branch_correlation = -0.1"]),
+        (lambda: Inhibition(share=1.0, drive=0.1), ["share = 1.0"]),
+        (lambda: Inhibition(share=0.2, drive=-0.1), ["drive = -0.1"]),
+        (lambda: Inhibition(share=0.0, drive=0.1), ["drive = 0.1", "share = 0"]),
+        (lambda: Inhibition(share=0.2, drive=0.1, f_in=0.0), ["f_in = 0.0"]),
+        (lambda: NeuronSpec(ReLU(), 0.5, 0.5, inhibition=0.2), ["inhibition = 0.2", "Inhibition(share="]),
+        (lambda: NeuronSpec(ReLU(), 0.5, 0.5, inhibition=Inhibition(0.2, 0.6)), ["drive = 0.6", "theta_d = 0.5"]),
+        (
+            lambda: NeuronSpec(populations=[Branches(ReLU(), 0.5, 1.0)], theta_s=0.5, inhibition=Inhibition(0.2, 0.1)),
+            ["inhibition", "populations", "Branches("],
+        ),
         (lambda: NEURON.predict(-np.ones(10), np.zeros((1, 10))), ["weights[0] = -1.0", ">= 0"]),
         (lambda: NEURON.predict(np.full(10, np.nan), np.zeros((1, 10))), ["weights[0] = nan"]),
         (lambda: NEURON.predict(np.ones((3, 4)), np.zeros((1, 10))), ["short branch", "0"]),

@@ -128,6 +128,18 @@ def test_derivative_of_custom_without_one_is_accurate_on_both_sides_of_a_kink():
     assert_allclose(twin.derivative(x), g.derivative(x), rtol=0, atol=5e-8)
 
 
+@pytest.mark.parametrize("steepness", [1.0, 100.0, 1e5])
+def test_derivative_of_custom_without_one_is_accurate_however_steep_it_is(steepness):
+    twin = Custom(lambda x: np.tanh(steepness * x))
+    u = np.linspace(-20.0, 20.0, 4001)
+    assert_allclose(twin.derivative(u / steepness) / steepness, 1.0 / np.cosh(u) ** 2, rtol=0, atol=2e-10)
+
+
+def test_steep_but_smooth_functions_are_not_suspected_of_kinks():
+    for steep in (Custom(lambda x: np.tanh(1e5 * x)), Custom(lambda x: np.logaddexp(0.0, 3000.0 * x) / 3000.0)):
+        assert len(steep.knots) > 2
+
+
 def test_custom_range_tells_bounded_from_unbounded():
     assert Custom(np.tanh).range == (-1.0, 1.0)
     assert Custom(lambda x: x**2).range == (0.0, np.inf)
@@ -171,7 +183,11 @@ def test_values_are_hashable_comparable_and_survive_pickling(g):
         (lambda: Custom(np.tanh, breakpoints=[np.inf]), ["breakpoints", "finite"]),
         (lambda: Custom(lambda x: 1.0), ["same shape"]),
         (lambda: Custom(np.tanh, domain=(1.0, 1.0)), ["domain[1] = 1.0", "> 1"]),
-        (lambda: Custom(lambda x: np.sign(x - 0.123)).kernel(), ["cubic pieces", "breakpoints"]),
+        (lambda: Custom(lambda x: np.sign(x - 0.123)).kernel(), ["jump near x = 0.123", "breakpoints"]),
+        (lambda: Custom(lambda x: np.abs(x - 0.123)).knots, ["kink", "near x = 0.123", "breakpoints=[0.123"]),
+        (lambda: Custom(np.abs).knots, ["near x = 0"]),  # where a cut falls by itself
+        (lambda: Custom(np.tanh, lambda x: 1.0 - np.tanh(x)).knots, ["derivative", "per unit"]),
+        (lambda: Custom(lambda x: np.sin(900.0 * x)).knots, ["polynomial pieces"]),
         (lambda: dendrocap.named_nonlinearity("sigmoid"), ["'sigmoid'", "'polsky'"]),
         (lambda: dendrocap.named_nonlinearity("relu", gamma=1.0), ["gamma", "relu", "none"]),
     ],

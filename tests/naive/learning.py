@@ -42,3 +42,36 @@ def naive_plateau_rates(errors, learning_rate, patience, factor, floor):
             if learning_rate < floor:
                 break
     return rates
+
+
+def naive_epoch_of_kinds(branches, theta_s, weights, inputs, labels, order, learning_rate, gamma_ce):
+    """The same where branches differ and some synapses are inhibitory; gives the weights after one epoch.
+
+    Each branch is (g, signal, threshold, signs of its synapses); weights and patterns are lists of branches.
+    """
+    weights = [[float(w) for w in branch] for branch in weights]
+    k = len(branches)
+    for mu in order:
+        sign = 1.0 if labels[mu] else -1.0
+        lambdas = []
+        for (_, _, threshold, signs), w, xi in zip(branches, weights, inputs[mu], strict=True):
+            n = len(signs)
+            lambdas.append(sum(a * b for a, b in zip(w, xi, strict=True)) / math.sqrt(n) - math.sqrt(n) * threshold)
+        outputs = [float(branch[0](x)) for branch, x in zip(branches, lambdas, strict=True)]
+        somatic_input = sum(outputs) / math.sqrt(k) - math.sqrt(k) * theta_s
+        error = 0.5 * (1.0 - math.tanh(gamma_ce * sign * somatic_input))
+        for (_, signal, _, signs), x, w, xi in zip(branches, lambdas, weights, inputs[mu], strict=True):
+            for i, allowed in enumerate(signs):
+                moved = w[i] + learning_rate * sign * error * float(signal(x)) * xi[i] / math.sqrt(len(signs) * k)
+                w[i] = moved if allowed * moved > 0.0 else 0.0
+    return weights
+
+
+def naive_homeostasis(signs, drive, activity, weights):
+    """One branch after homeostasis: inhibition has its drive, and excitation gives up as much as inhibition does."""
+    n = len(signs)
+    excitation = sum(f * w for s, f, w in zip(signs, activity, weights, strict=True) if s > 0)
+    inhibition = sum(-f * w for s, f, w in zip(signs, activity, weights, strict=True) if s < 0)
+    factor = n * drive / inhibition
+    balance = (excitation + n * drive - inhibition) / excitation
+    return [w * (factor if s < 0 else balance) for s, w in zip(signs, weights, strict=True)]

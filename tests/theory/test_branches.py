@@ -123,7 +123,7 @@ def test_a_finite_number_of_branches_moves_the_mean_output(theta_s, n, K, alpha,
     (population,) = populations_of(NeuronSpec(BIOLOGICAL, 0.04, theta_s), SPARSE, n)
     found = symmetric_state_at(population, SPARSE, theta_s, K)
     assert_allclose(found.alpha, alpha, atol=6e-4 if alpha < 16.0 else 6e-2)
-    assert_allclose(found.sides[0].silent_fraction, p0, atol=6e-4)
+    assert_allclose(1.0 - found.sides[0].A, p0, atol=6e-4)
 
 
 @pytest.mark.parametrize("n", [300, 100])

@@ -22,6 +22,7 @@ from dendrocap import (
 from dendrocap.theory import (
     committee_ceiling,
     critical_capacity,
+    large_margin_capacity,
     large_threshold_silent_fraction,
     large_threshold_slope,
     linear_margin,
@@ -30,6 +31,7 @@ from dendrocap.theory import (
     saddle_point,
     silent_range,
     somatic_thresholds,
+    sparse_labels_capacity,
     stability_limit,
     zero_load,
 )
@@ -162,3 +164,26 @@ def test_without_a_task_labels_are_balanced_and_without_margin():
     assert somatic_thresholds(Polsky(), weights) == somatic_thresholds(Polsky(), weights, TaskSpec())
     assert silent_range(Polsky(), 0.5) == silent_range(Polsky(), 0.5, TaskSpec())
     assert linear_margin(weights) == linear_margin(weights, TaskSpec())
+
+
+@pytest.mark.parametrize("g", [Linear(), ReLU(), Polsky()])
+def test_rare_labels_approach_their_limit(g):
+    neuron, errors = NeuronSpec(g, 0.5, 0.5), []
+    for f_out in (1e-3, 1e-6, 1e-12):
+        exact = critical_capacity(neuron, TaskSpec(f_out=f_out)).alpha_c
+        errors.append(exact / sparse_labels_capacity(neuron, f_out) - 1.0)
+    assert errors[0] > errors[1] > errors[2] > 0.0  # corrections of order 1 / t^2 with t^2 up to 40
+    assert errors[2] < 0.03
+
+
+def test_large_margins_approach_their_limit():
+    for g in (ReLU(), SaturatingReLU(), Polsky()):
+        neuron = NeuronSpec(g, 0.5, 0.5)
+        limit = large_margin_capacity(neuron)
+        errors = [
+            kappa**2 * critical_capacity(neuron, TaskSpec(kappa=kappa)).alpha_c / limit - 1.0 for kappa in (30, 300)
+        ]
+        assert abs(errors[1]) < 1e-4
+        assert abs(errors[1]) < 0.02 * abs(errors[0])  # the correction is Gamma_0 / kappa^2
+    with pytest.raises(NoSolution, match="without bound"):
+        large_margin_capacity(NeuronSpec(Linear(), 0.5, 0.5))

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
-from dendrocap import InvalidParameter, NeuronSpec, Polsky, ReLU, TaskSpec
+from dendrocap import InvalidParameter, Linear, NeuronSpec, Polsky, ReLU, TaskSpec
 from dendrocap.theory import capacity_curve, critical_capacity, saddle_point, saddle_point_curve
 
 NEURON = NeuronSpec(Polsky(), 0.5, 0.5)
@@ -63,3 +64,17 @@ def test_bad_grids_are_refused(values, words):
         capacity_curve(NEURON, **values)
     for word in words:
         assert word in str(caught.value)
+
+
+def test_a_capacity_has_no_load_as_a_parameter():
+    with pytest.raises(InvalidParameter, match=r"alpha.*saddle_point_curve takes alpha"):
+        capacity_curve(NeuronSpec(ReLU(), 0.5, 0.5), alpha=[1.0])
+
+
+def test_the_line_of_stability_is_a_field():
+    curve = capacity_curve(NeuronSpec(ReLU(), 0.5, 0.5), theta_d=[0.5, 1.0], theta_s=[0.5, -1.0], stability=True)
+    assert_allclose(curve.alpha_at[:, 0], [0.793798, 0.733866], atol=1e-6)
+    assert np.all(np.isnan(curve.alpha_at[:, 1]))
+    linear = capacity_curve(NeuronSpec(Linear(), 0.5, 0.5), theta_d=[0.5], stability=True)
+    assert np.isinf(linear.alpha_at.item())
+    assert "alpha_at" not in capacity_curve(NeuronSpec(ReLU(), 0.5, 0.5), theta_d=[0.5])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from dendrocap import Custom, Level, Linear, NeuronSpec, NoSolution, Polsky, ReLU, SaturatingReLU, Tabulated
+from dendrocap import Custom, Level, Linear, NeuronSpec, NoSolution, Polsky, ReLU, SaturatingReLU, Tabulated, TaskSpec
 from dendrocap.theory.response import check_reachable, is_monotone, tree_response, tree_responses
 
 SPECS = [
@@ -22,26 +22,27 @@ SPECS = [
 
 @pytest.mark.parametrize("spec", SPECS, ids=repr)
 @pytest.mark.parametrize("Q", [0.02, 3.0])
-def test_derivatives_are_total_derivatives(spec, Q):
+@pytest.mark.parametrize("task", [TaskSpec(f_in=0.3), TaskSpec(f_in=0.3, branch_correlation=2.0)], ids=repr)
+def test_derivatives_are_total_derivatives(spec, Q, task):
     h = 2e-3 * Q
     for value, slope in (("Gamma0", "dGamma0"), ("Gamma1", "dGamma1")):
-        ahead, behind, far, back = (getattr(tree_response(spec, 0.3, Q + k * h), value) for k in (1, -1, 2, -2))
+        ahead, behind, far, back = (getattr(tree_response(spec, task, Q + k * h), value) for k in (1, -1, 2, -2))
         difference = (8 * (ahead - behind) - (far - back)) / (12 * h)
-        here = tree_response(spec, 0.3, Q)
+        here = tree_response(spec, task, Q)
         # The difference itself is good to about h^4 and rounding / h.
         assert_allclose(getattr(here, slope), difference, rtol=2e-8, atol=2e-9 * getattr(here, value) / Q)
 
 
 def test_linear_tree_is_the_perceptron():
-    one = tree_response(NeuronSpec(Linear(), 0.5, 0.5), 0.3, 2.0)
-    three = tree_response(NeuronSpec(levels=[Level(Linear(), 0.5)] * 3, theta_s=0.5), 0.3, 2.0)
+    one = tree_response(NeuronSpec(Linear(), 0.5, 0.5), TaskSpec(f_in=0.3), 2.0)
+    three = tree_response(NeuronSpec(levels=[Level(Linear(), 0.5)] * 3, theta_s=0.5), TaskSpec(f_in=0.3), 2.0)
     assert_allclose([one.Gamma0, one.Gamma1, one.dGamma0, one.dGamma1], [0.42, 0.21, 0.21, 0.0], atol=1e-15)
     assert_allclose(three[:4], one[:4], rtol=1e-13, atol=1e-15)
 
 
 def test_one_level_given_as_a_list_is_bit_for_bit_the_paper_model():
-    assert tree_response(NeuronSpec(levels=(Level(Polsky(), 0.5),), theta_s=0.5), 0.5, 8.0) == tree_response(
-        NeuronSpec(Polsky(), 0.5, 0.5), 0.5, 8.0
+    assert tree_response(NeuronSpec(levels=(Level(Polsky(), 0.5),), theta_s=0.5), TaskSpec(), 8.0) == tree_response(
+        NeuronSpec(Polsky(), 0.5, 0.5), TaskSpec(), 8.0
     )
 
 
@@ -52,7 +53,7 @@ def test_two_level_kernel_equals_a_direct_simulation(rng):
     outputs are independent, so five standard errors come from the sample itself.
     """
     g1, g2, theta_2, theta_s, Q, n = Polsky(), SaturatingReLU(), 0.4, 0.6, 3.0, 300
-    exact = tree_response(NeuronSpec(levels=(Level(g1, 0.5), Level(g2, theta_2)), theta_s=theta_s), 0.5, Q)
+    exact = tree_response(NeuronSpec(levels=(Level(g1, 0.5), Level(g2, theta_2)), theta_s=theta_s), TaskSpec(), Q)
     m1, m2 = exact.means
     eps = 1e-4  # the correlation of the two replicas is 1 - eps
     outputs = []
@@ -76,11 +77,11 @@ def test_two_level_kernel_equals_a_direct_simulation(rng):
 def test_a_hump_has_two_mean_inputs_or_none():
     hump = NeuronSpec(Custom(lambda x: np.exp(-(x**2))), 0.5, 0.3)
     assert not is_monotone(hump.nonlinearity)
-    low, high = sorted(tree_responses(hump, 0.5, 4.0), key=lambda tree: tree.means[0])
+    low, high = sorted(tree_responses(hump, TaskSpec(), 4.0), key=lambda tree: tree.means[0])
     # E exp(-u^2) = exp(-m^2 / (1 + 2 s^2)) / sqrt(1 + 2 s^2) at s^2 = 1
     exact = np.sqrt(-3 * np.log(0.3 * np.sqrt(3)))
     assert_allclose([low.means[0], high.means[0]], [-exact, exact], rtol=1e-9)
-    assert tree_responses(hump, 0.5, 40.0) == []
+    assert tree_responses(hump, TaskSpec(), 40.0) == []
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,13 @@
 """Capacity with broken replica symmetry: potential, limits, published values, and what the result carries."""
 
 import math
+from math import factorial
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.integrate import quad, trapezoid
+from scipy.optimize import minimize_scalar
 
 from dendrocap import (
     Custom,
@@ -21,7 +24,7 @@ from dendrocap import (
     critical_capacity,
 )
 from dendrocap.errors import NoSolution
-from dendrocap.theory.rsb import committee_capacity
+from dendrocap.theory.rsb import committee_capacity, committee_stability
 from dendrocap.theory.rsb.cascade import FieldGrid, gaussian_cascade, one_sided_cascade
 from dendrocap.theory.rsb.equations import BrokenEquations, NonNegative, TreeSoma, Unknowns
 from tests.naive.rsb import nested, one_step_load, potential
@@ -191,10 +194,30 @@ def test_halving_the_grid_changes_nothing(name, k):
     assert np.max(np.abs(finer.residuals(finer.pack(found.ladder[-1].unknowns)))) < 1e-9
 
 
+@pytest.mark.parametrize(
+    ("neuron", "alpha"),
+    [
+        (NeuronSpec(ReLU(), 1000.0, 0.5), 3.3754424),
+        (NeuronSpec(ReLU(), 0.5, 1e-6), 4.1003486),
+        (NeuronSpec(SaturatingReLU(), 1000.0, 0.5), 5.3640504),
+    ],
+    ids=str,
+)
+def test_one_step_at_extreme_thresholds(neuron, alpha):
+    found = critical_capacity(neuron, rsb=1)
+    assert found.residual < 1e-9
+    assert found.quadrature_error < 1e-7
+    assert_allclose(found.alpha_c, alpha, rtol=1e-7)
+    if isinstance(neuron.nonlinearity, ReLU):  # depends on theta_d / theta_s alone
+        scaled = NeuronSpec(ReLU(), 3.0 * neuron.theta_d, 3.0 * neuron.theta_s)
+        assert_allclose(critical_capacity(scaled, rsb=1).alpha_c, alpha, rtol=1e-7)
+
+
 def test_unknowns_survive_packing():
-    unknowns = Unknowns(np.array([0.3, 0.8]), np.array([0.2, 0.3, 0.5]), 0.1, 0.4)
+    unknowns = Unknowns(np.array([0.3, 0.8]), np.array([0.2, 0.3, 0.5]), 0.1, 0.4, mean=-0.7)
     packed = unknowns.pack(free_norm=True, with_shift=True)
-    again = Unknowns.unpack(packed, 2, free_norm=True)
+    again = Unknowns.unpack(packed, 2, free_norm=True, free_mean=True)
+    assert unknowns._replace(mean=None).pack(free_norm=True, with_shift=True).tolist() == packed[:-1].tolist()
     for one, other in zip(unknowns, again, strict=True):
         assert_allclose(one, other, rtol=1e-14)
     assert_allclose(Unknowns.from_mu(again.mu, again.delta, 0.1, 0.4).s, unknowns.s, rtol=1e-14)
@@ -280,6 +303,78 @@ def erf_unit(scale):
     from scipy.special import erf
 
     return Custom(lambda x: erf(scale * x), lambda x: 2.0 * scale / np.sqrt(np.pi) * np.exp(-((scale * x) ** 2)))
+
+
+def hermite(n):
+    """The n-th Hermite polynomial of probability theory."""
+    he = np.polynomial.hermite_e.HermiteE.basis(n)
+    slope = he.deriv()
+    return Custom(lambda x: he(x), lambda x: slope(x), domain=(-12.0, 12.0))
+
+
+@pytest.mark.parametrize("n", [3, 4, 5])
+@pytest.mark.parametrize("kappa", [0.0, 0.5])
+def test_committee_with_orthogonal_clusters(n, kappa):
+    """With q_0 = 0 both sides are closed: alpha is the minimum over mu of a ratio of logarithms."""
+    task = TaskSpec(kappa=kappa)
+    found = committee_capacity(hermite(n), rsb=1, task=task)
+    variance, gain = factorial(n), n * factorial(n)
+    v = kappa / np.sqrt(variance)
+
+    def load(log_mu):
+        mu = np.exp(log_mu)
+        t = mu * variance / gain
+        return 0.5 * np.log1p(mu) / -np.log(_one_sided(v, t))
+
+    best = minimize_scalar(load, bounds=(-3.0, 8.0), method="bounded", options={"xatol": 1e-9})
+    assert_allclose(found.alpha_c, best.fun, rtol=1e-9)
+    assert found.overlaps == (0.0,)
+    if n == 3 and kappa == 0.0:
+        assert_allclose(found.alpha_c, 3.9507, atol=5e-5)
+    with pytest.raises(NoSolution, match="q_0 = 0"):
+        committee_capacity(hermite(n), rsb=2, task=task)
+
+
+def _one_sided(v, t):
+    """E exp(-t max(v + z, 0)^2 / 2) by plain quadrature."""
+    z = np.linspace(-12.0, 12.0, 400_001)
+    return trapezoid(np.exp(-0.5 * t * np.maximum(v + z, 0.0) ** 2 - 0.5 * z * z) / np.sqrt(2 * np.pi), z)
+
+
+def test_committee_with_almost_orthogonal_clusters():
+    found = committee_capacity(Custom(lambda x: np.sin(3 * x), lambda x: 3 * np.cos(3 * x)), rsb=1)
+    assert 0.0 < found.overlaps[0] < 0.01
+    assert found.residual < 1e-9
+    steep = committee_capacity(erf_unit(100.0), rsb=1)
+    assert steep.residual < 1e-9
+    assert steep.alpha_c < 0.05 * steep.by_steps[0]
+
+
+def test_committee_with_margin_and_unequal_labels():
+    plain = committee_capacity(ReLU(), rsb=1)
+    for task in (TaskSpec(kappa=0.5), TaskSpec(f_out=0.2), TaskSpec(f_out=0.2, kappa=0.3)):
+        found = committee_capacity(ReLU(), rsb=1, task=task)
+        assert found.residual < 1e-9
+        assert found.by_steps[1] < found.by_steps[0]
+        mirrored = committee_capacity(ReLU(), rsb=1, task=TaskSpec(f_out=1.0 - task.f_out, kappa=task.kappa))
+        assert_allclose(mirrored.alpha_c, found.alpha_c, rtol=1e-9)
+    near = committee_capacity(ReLU(), rsb=1, task=TaskSpec(f_out=0.5001, kappa=1e-4))
+    assert_allclose(near.alpha_c, plain.alpha_c, rtol=1e-3)
+    # a perceptron with margin, Gardner's capacity
+    linear = committee_capacity(Linear(), rsb=1, task=TaskSpec(kappa=1.0))
+    gardner = 1.0 / quad(lambda t: np.exp(-0.5 * t * t) / np.sqrt(2 * np.pi) * (t + 1.0) ** 2, -1.0, np.inf)[0]
+    assert_allclose(linear.alpha_c, gardner, rtol=1e-9)
+    full = committee_capacity(ReLU(), rsb="full")
+    assert full.alpha_c < full.by_steps[-1] < full.by_steps[1]
+
+
+def test_committee_becomes_unstable():
+    assert_allclose(committee_stability(hermite(2)), np.pi / 4.0, rtol=1e-8)  # at q = 0: C'' = 4, E f'^2 = 1 / pi
+    assert np.isinf(committee_stability(hermite(3)))  # q = 0 stays stable: C''(0) = 0
+    assert np.isinf(committee_stability(Linear()))
+    for g in (ReLU(), erf_unit(1.0)):
+        assert committee_stability(g) < committee_capacity(g, rsb=0).alpha_c
+    assert committee_stability(ReLU(), TaskSpec(kappa=0.5)) < committee_stability(ReLU())
 
 
 @pytest.mark.parametrize(

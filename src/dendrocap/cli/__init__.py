@@ -25,15 +25,18 @@ from dendrocap.cli.datasets import datasets
 from dendrocap.cli.explore import explore
 from dendrocap.cli.fit import fit
 from dendrocap.cli.generalise import generalise
+from dendrocap.cli.learned_state import learned_state
+from dendrocap.cli.noise import noise
 from dendrocap.cli.nonlinearity import nonlinearity
 from dendrocap.cli.perturb import perturb
-from dendrocap.cli.questions import LEARN, MEASURED, MORE, STORE, help_text
+from dendrocap.cli.questions import LEARN, MEASURED, MORE, STATES, STORE, help_text
 from dendrocap.cli.report import report
 from dendrocap.cli.reproduce import reproduce
 from dendrocap.cli.robustness import robustness
 from dendrocap.cli.saddle_point import saddle_point
 from dendrocap.cli.solve import solve
 from dendrocap.cli.sweep import sweep
+from dendrocap.cli.teacher_student import teacher_student
 from dendrocap.cli.train import train
 from dendrocap.errors import CorruptData, DendrocapError, InvalidParameter
 
@@ -102,6 +105,7 @@ def root(
 
 for heading, commands in {
     STORE: (capacity, saddle_point, nonlinearity),
+    STATES: (noise, learned_state, teacher_student),
     LEARN: (train, solve, algorithmic_capacity, robustness, perturb, generalise),
     MEASURED: (cell, report),
     MORE: (reproduce, explore),

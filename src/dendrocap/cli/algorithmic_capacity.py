@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dendrocap.cli import learning_options as options
-from dendrocap.cli.option_groups import NeuronOptions, PlateauOptions, spread
+from dendrocap.cli.option_groups import InputOptions, NeuronOptions, PlateauOptions, spread
 from dendrocap.cli.output import JsonFlag, PlotPath, draw, emit, message, plot_target, progress
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ __all__ = ["algorithmic_capacity"]
 def algorithmic_capacity(
     neuron: NeuronOptions,
     learning: PlateauOptions,
+    inputs: InputOptions,
     start: Annotated[float, typer.Option("--from", help="Smallest load.")] = 0.1,
     stop: Annotated[float, typer.Option("--to", help="Largest load.")] = 2.0,
     resolution: Annotated[float, typer.Option(help="Distance of the loads tried.")] = 0.1,
@@ -49,7 +50,8 @@ def algorithmic_capacity(
     choice("--method", method, ("bisection", "scan", "curve"))
     several = range(whole_number("--seeds", seeds, 1))
     measured = neuron.neuron()
-    how: dict[str, Any] = {"recipe": learning.recipe(), "seeds": several, "tolerance": tolerance, "workers": workers}
+    how: dict[str, Any] = {"recipe": learning.recipe(), "task": inputs.task(), "seeds": several}
+    how |= {"tolerance": tolerance, "workers": workers}
     kept: list[Trial] = []
     interrupted = False
     with progress(seeds, "seed") as tell:

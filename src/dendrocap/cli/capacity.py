@@ -11,12 +11,11 @@ import typer
 
 from dendrocap.cli.option_groups import spread
 from dendrocap.cli.output import CsvFlag, JsonFlag, PlotPath
-from dendrocap.cli.ranges import values
 from dendrocap.cli.theory_grid import GridOptions, fields_of, heard, run
 from dendrocap.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from dendrocap.theory import Capacity
+    from dendrocap.theory import Capacity, PopulationCapacity
 
 __all__ = ["capacity"]
 
@@ -60,14 +59,12 @@ class CapacityGrid(GridOptions):
 
     @property
     def more(self) -> dict[str, list[Any]]:
-        """Sizes, length of branches and steps of breaking, where given."""
-        given = {
-            name: values("--" + name.replace("_", "-"), text, log=self.log)
-            for name in ("n_inputs", "n_branches", "branch_size")
-            if (text := getattr(self, name)) is not None
-        }
-        sizes = {name: [float(round(number)) for number in listed] for name, listed in given.items()}
-        return {**sizes, **({"branch_size": given["branch_size"]} if "branch_size" in given else {}), **super().more}
+        """Sizes, length of branches and what all grids may have, where given."""
+        from dendrocap.theory.parameter_grids import SIZES
+
+        sizes = self.given(SIZES)
+        whole = {name: [float(round(number)) for number in listed] for name, listed in sizes.items()}
+        return {**whole, **self.given(["branch_size"]), **super().more}
 
 
 @spread
@@ -123,7 +120,9 @@ def _certain(grid: CapacityGrid, **output: Any) -> None:
     from dendrocap.theory.parameter_grids import BROKEN_FIELDS, CAPACITY_FIELDS, capacity_points
 
     names = [estimate_name(steps) for steps in grid.steps or (0,)]
-    table = ["estimate", "alpha_c", "silent_fraction", "Q"]
+    table = fields_of(["estimate", "alpha_c", "silent_fraction", "Q"])
+    known = fields_of(["estimate", *(BROKEN_FIELDS if grid.steps else CAPACITY_FIELDS)])
+    signs = _silent_by_sign if grid.inhibitory_share is not None else lambda solution: {}
 
     def notes() -> Iterator[str]:
         for name in dict.fromkeys(names):
@@ -136,13 +135,19 @@ def _certain(grid: CapacityGrid, **output: Any) -> None:
     run(
         grid,
         capacity_points,
-        fields_of(["estimate", *(BROKEN_FIELDS if grid.steps else CAPACITY_FIELDS)]),
-        fields_of(table),
+        lambda solution: {**known(solution), **signs(solution)},
+        lambda solution: {**table(solution), **signs(solution)},
         y="alpha_c",
         y_label=r"critical capacity $\alpha_c = P_c / N$",
         notes=notes,
         **output,
     )
+
+
+def _silent_by_sign(solution: PopulationCapacity | None) -> dict[str, float | None]:
+    """Silent fractions of excitatory and of inhibitory synapses."""
+    found = {} if solution is None else {one.kind: one.silent_fraction for one in solution.populations[0].synapses}
+    return {f"silent_{kind}": found.get(kind) for kind in ("excitatory", "inhibitory")}
 
 
 def _best(grid: CapacityGrid, estimates: bool, accuracy: str, seed: int, **output: Any) -> None:

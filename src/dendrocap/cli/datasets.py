@@ -14,7 +14,9 @@ __all__ = ["datasets"]
 
 datasets = typer.Typer(help="Image sets: list, verify, fetch.", no_args_is_help=True)
 
-Name = Annotated[str, typer.Argument(help="mnist, fashion-mnist or cifar10.", autocompletion=image_set_names)]
+Name = Annotated[
+    str, typer.Argument(help="mnist, fashion-mnist or cifar10; digits need no files.", autocompletion=image_set_names)
+]
 
 
 @datasets.command("list")
@@ -26,7 +28,8 @@ def list_sets(as_json: JsonFlag = False) -> None:
     rows = []
     for name, known in CATALOGUE.items():
         try:
-            where = str(locate(name)[0].path.parent)
+            files = locate(name)
+            where = str(files[0].path.parent) if files else known.bundled_with
         except MissingData:
             where = ""
         rows.append({"name": name, "found_in": where, "title": known.title, "terms": known.terms})
@@ -56,6 +59,9 @@ def fetch(name: Name) -> None:
     from dendrocap.datasets import fetch as download
 
     known = data_set(name)
+    if known.bundled_with:
+        message(f"{known.title} are part of {known.bundled_with}: there is nothing to fetch")
+        return
     message(f"{known.title}; please cite {known.citation}; terms: {known.terms}")
     with progress(None, "MB") as tell:
         paths = download(name, bar=_Bar(tell))

@@ -32,7 +32,7 @@ def explore(
     try:
         from dendrocap.explorer.server import listening_server, run
     except ImportError as error:
-        raise MissingExtra(f"the explorer needs more: pip install 'dendrocap[explore]' ({error})") from error
+        raise MissingExtra(f"the explorer needs more: pip install '.[explore]' in the clone ({error})") from error
 
     server, chosen = listening_server(port or DEFAULT_PORT, address, fixed=port is not None)
     shown = address if address not in ("0.0.0.0", "::") else "127.0.0.1"

@@ -16,7 +16,7 @@ __all__ = ["generalise"]
 
 # What stands for a preset: training images, epochs, seeds. None is all images.
 PRESETS: dict[str, tuple[int | None, int, int]] = {"quick": (2000, 20, 3), "paper": (None, 100, 10)}
-BRANCHES = {"mnist": 7, "fashion-mnist": 7, "cifar10": 8, "cifar10-odd-even": 8}
+BRANCHES = {"mnist": 7, "fashion-mnist": 7, "cifar10": 8, "cifar10-odd-even": 8, "digits": 4}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +33,8 @@ def generalise(
     dataset: Annotated[
         str,
         typer.Argument(
-            help="mnist, fashion-mnist, cifar10 (bird/ship) or cifar10-odd-even.", autocompletion=binary_set_names
+            help="mnist, fashion-mnist, cifar10 (bird/ship), cifar10-odd-even, or digits, which need no files.",
+            autocompletion=binary_set_names,
         ),
     ],
     preset: Annotated[str, typer.Option(help="quick: 2,000 images, 20 epochs, 3 seeds; paper: all, 100, 10")] = "quick",
@@ -63,7 +64,7 @@ def generalise(
 
     choice("dataset", dataset, tuple(BINARY_SETS))
     n_train, max_epochs, n_seeds = PRESETS[choice("--preset", preset, tuple(PRESETS))]
-    n_train = images if images is not None else n_train
+    n_train = images if images is not None else None if dataset == "digits" else n_train  # there are 1200 in all
     max_epochs = whole_number("--max-epochs", learning.max_epochs or max_epochs, 1)
     n_seeds = whole_number("--seeds", n_seeds if seeds is None else seeds, 1)
     if neuron.theta_d <= 0.0:

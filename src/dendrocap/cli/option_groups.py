@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from dendrocap.model import DendriticNeuron, NeuronSpec, Nonlinearity, Patterns, TaskSpec
 
 __all__ = [
+    "InputOptions",
     "NeuronOptions",
     "PatternOptions",
     "PlateauOptions",
@@ -129,16 +130,27 @@ class NeuronOptions(SpecOptions):
     n_inputs: Annotated[int, typer.Option("--n-inputs", "-N", help="Number of inputs N.")] = 999
     n_branches: Annotated[int, typer.Option("--n-branches", "-K", help="Number of branches K.")] = 27
     linear: Annotated[bool, typer.Option("--linear", help="The linear neuron, without dendrites.")] = False
+    inhibitory_share: Annotated[
+        float | None, typer.Option(help="Share of a branch's synapses that inhibit and learn, in [0, 1).")
+    ] = None
+    inhibitory_drive: Annotated[
+        float | None, typer.Option(help="Mean input that inhibition takes away, from 0 to theta_d.")
+    ] = None
+    inhibitory_f_in: Annotated[
+        float | None,
+        typer.Option("--inhibitory-f-in", help="Coding level of inhibitory inputs; that of the others if not given."),
+    ] = None
 
     def neuron(self, **changes: Any) -> DendriticNeuron:
         """The neuron that the options describe, with some flat parameters replaced."""
-        from dendrocap.model.flat import finite_neuron, neuron_from_flat
+        from dendrocap.model.flat import INHIBITION, finite_neuron, neuron_from_flat
 
         flat = {**_given(self), **changes}
         if flat.pop("linear"):
             if "x_min" in flat or "gamma" in flat:
                 raise InvalidParameter("--linear has no dendrites: --x-min and --gamma are not allowed with it")
-            flat = {"nonlinearity": "linear", "theta_d": flat["theta_d"], "n_inputs": flat["n_inputs"]}
+            kept = {name: flat[name] for name in ("theta_d", "n_inputs", *INHIBITION) if name in flat}
+            flat = {"nonlinearity": "linear", **kept}
         return finite_neuron(neuron_from_flat(flat))
 
 
@@ -150,7 +162,27 @@ class TaskOptions:
 
     f_in: Annotated[float, typer.Option("--f-in", help="Input coding level, in (0, 1).")] = 0.5
     f_out: Annotated[float, typer.Option("--f-out", help="Output coding level, in (0, 1).")] = 0.5
-    kappa: Annotated[float, typer.Option(help="Margin, >= 0.")] = 0.0
+    kappa: Annotated[float, typer.Option(help="Margin; negative if the threshold may be missed.")] = 0.0
+
+    def task(self) -> TaskSpec:
+        """The task that the options describe."""
+        from dendrocap.model.flat import task_from_flat
+
+        return task_from_flat(_given(self))
+
+
+BranchCorrelation = Annotated[
+    float, typer.Option(help="c0 >= 0: two inputs of one branch have the correlation c0 K / N, which is below 1.")
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class InputOptions:
+    """Random inputs, at loads that the command chooses."""
+
+    panel: ClassVar[str] = "Patterns"
+
+    branch_correlation: BranchCorrelation = 0.0
 
     def task(self) -> TaskSpec:
         """The task that the options describe."""
@@ -170,6 +202,7 @@ class PatternOptions:
         Path | None,
         typer.Option(metavar="FILE", help="A .npz file with binary arrays inputs and labels, instead of --alpha."),
     ] = None
+    branch_correlation: BranchCorrelation = 0.0
     seed: Annotated[int, typer.Option(help="Of patterns, first weights, shuffles and noise.")] = 0
 
     def for_neuron(self, options: NeuronOptions) -> tuple[DendriticNeuron, Patterns]:
@@ -178,7 +211,13 @@ class PatternOptions:
 
         if self.data is None:
             neuron = options.neuron()
-            return neuron, patterns_at_load(neuron, self.alpha, self.seed)
+            task = InputOptions(branch_correlation=self.branch_correlation).task()
+            return neuron, patterns_at_load(neuron, self.alpha, self.seed, task)
+        if self.branch_correlation:
+            raise InvalidParameter(
+                f"--branch-correlation {self.branch_correlation:g} is not allowed with --data, whose inputs are as the "
+                "file has them: leave one of the two out"
+            )
         patterns = read_patterns(self.data)
         return options.neuron(n_inputs=patterns.inputs.shape[1]), patterns
 

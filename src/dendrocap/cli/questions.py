@@ -7,11 +7,23 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["LEARN", "MEASURED", "MORE", "PANELS", "QUESTIONS", "STORE", "Question", "help_text", "markdown_table"]
+__all__ = [
+    "LEARN",
+    "MEASURED",
+    "MORE",
+    "PANELS",
+    "QUESTIONS",
+    "STATES",
+    "STORE",
+    "Question",
+    "help_text",
+    "markdown_table",
+]
 
 # Headings under which ``--help`` lists the commands.
-STORE, LEARN, MEASURED, MORE = PANELS = (
+STORE, STATES, LEARN, MEASURED, MORE = PANELS = (
     "What can it store?",
+    "What are its states good for?",
     "What does learning reach?",
     "What do my recordings say?",
     "The paper, many runs, and a page to play with",
@@ -65,6 +77,13 @@ QUESTIONS = (
         "biology.md",
     ),
     Question(
+        "What if inputs are correlated?",
+        "capacity --branch-correlation 0,1,5",
+        "TaskSpec",
+        "capacity against `branch_correlation`, infinitely many branches",
+        "theory/correlated_inputs.md",
+    ),
+    Question(
         "How many branches are best?",
         "capacity -N 999 -K 9,27,81",
         "capacity",
@@ -114,11 +133,32 @@ QUESTIONS = (
         "results/learning.md",
     ),
     Question(
+        "How robust can it be at best?",
+        "noise --alpha 0.5",
+        "noise_error",
+        "errors of typical, largest-margin and learned states, and the best possible",
+        "theory/noise.md",
+    ),
+    Question(
+        "Where does training end?",
+        "learned-state --alpha 0.5",
+        "learned_state",
+        "training error, loss and silent fraction where the loss is least",
+        "theory/learned_states.md",
+    ),
+    Question(
         "Does it generalise?",
         "generalise mnist",
         "DendriticClassifier",
         "test error, against the linear neuron",
         "learn/machine_learning.md",
+    ),
+    Question(
+        "What does it make of a teacher?",
+        "teacher-student --teacher polsky",
+        "teacher_student",
+        "errors on unseen patterns; with `-g linear --crossing` when dendrites pay",
+        "theory/generalisation.md",
     ),
     Question(
         "What does my measured dendrite do?",

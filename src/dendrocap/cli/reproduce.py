@@ -89,10 +89,10 @@ def reproduce(
         raise typer.Exit(130)
     if show or (show is None and _somebody_looks()):
         webbrowser.open(page.absolute().as_uri())
-    unmeasured = [o for o in made.outcomes if o.status == "done" and "not run" in _verdicts(made, o)]
-    for outcome in unmeasured:
-        message(f"{outcome.name} was drawn, but {made.claims_of(outcome.name)[0].note}")
-    if unmeasured or any(outcome.status == "failed" for outcome in made.outcomes):
+    failed = [outcome for outcome in made.outcomes if outcome.status == "failed"]
+    for outcome in failed:
+        message(f"{outcome.name} failed: {outcome.reason}")
+    if failed:
         raise typer.Exit(1)
 
 
@@ -122,7 +122,9 @@ def _verdicts(made: Reproduction, outcome: FigureOutcome) -> Counter[str]:
 
 
 def _claim_rows(made: Reproduction) -> list[dict[str, Any]]:
-    status = {outcome.name: outcome for outcome in made.outcomes}
+    from dendrocap.reproduction import full_size_verdicts
+
+    status, full_size = {outcome.name: outcome for outcome in made.outcomes}, full_size_verdicts()
     return [
         {
             "figure": judged.claim.figure,
@@ -135,6 +137,9 @@ def _claim_rows(made: Reproduction) -> list[dict[str, Any]]:
             "measured": None if judged.measured is None else judged.measured.value,
             "standard_error": None if judged.measured is None else judged.measured.error,
             "verdict": judged.verdict,
+            "reading": judged.claim.reading,
+            "full_size_verdict": full_size[judged.claim.id].verdict,
+            "full_size_measured": full_size[judged.claim.id].value,
             "note": judged.note,
         }
         for judged in made.judged

@@ -259,7 +259,7 @@ def export(
 ) -> None:
     """Write the results of a sweep to a table.
 
-    Parquet and NetCDF need an extra: pip install 'dendrocap[tables]'.
+    Parquet and NetCDF need an extra: pip install '.[tables]' in the clone.
     """
     from dendrocap.experiments import Store
     from dendrocap.experiments.cell_tables import export as write

@@ -22,7 +22,9 @@ class GridOptions:
     """Non-linearities, and the values of each parameter as typed."""
 
     panel: ClassVar[str] = "Grid"
-    parameters: ClassVar[tuple[str, ...]] = ("theta_d", "theta_s", "x_min", "gamma", "f_in", "f_out", "kappa")
+    parameters: ClassVar[tuple[str, ...]] = (
+        "theta_d", "theta_s", "x_min", "gamma", "f_in", "f_out", "kappa", "branch_correlation",
+    )  # fmt: skip
 
     nonlinearity: Annotated[
         str,
@@ -37,6 +39,24 @@ class GridOptions:
     f_in: Annotated[str, typer.Option("--f-in", help="Input coding level, in (0, 1).", metavar="VALUES")] = "0.5"
     f_out: Annotated[str, typer.Option("--f-out", help="Output coding level, in (0, 1).", metavar="VALUES")] = "0.5"
     kappa: Annotated[str, typer.Option(help="Margin, >= 0.", metavar="VALUES")] = "0"
+    branch_correlation: Annotated[
+        str,
+        typer.Option(help="c0 >= 0: two inputs of one branch have the correlation c0 K / N.", metavar="VALUES"),
+    ] = "0"
+    inhibitory_share: Annotated[
+        str | None,
+        typer.Option(help="Share of a branch's synapses that inhibit and learn, in [0, 1).", metavar="VALUES"),
+    ] = None
+    inhibitory_drive: Annotated[
+        str | None,
+        typer.Option(help="Mean input that inhibition takes away, from 0 to theta_d.", metavar="VALUES"),
+    ] = None
+    inhibitory_f_in: Annotated[
+        str | None,
+        typer.Option(
+            "--inhibitory-f-in", help="Coding level of inhibitory inputs; f_in if not given.", metavar="VALUES"
+        ),
+    ] = None
     log: Annotated[bool, typer.Option("--log", help="Space ranges evenly in the logarithm.")] = False
 
     @property
@@ -48,7 +68,18 @@ class GridOptions:
     @property
     def more(self) -> dict[str, list[Any]]:
         """Parameters beyond the usual ones that were given, with their values."""
-        return {"rsb": list(self.steps)} if self.steps else {}
+        from dendrocap.model.flat import INHIBITION
+
+        return {**self.given(INHIBITION), **({"rsb": list(self.steps)} if self.steps else {})}
+
+    def given(self, names: Iterable[str]) -> dict[str, list[float]]:
+        """The values of those of these parameters that were given."""
+        texts = {name: getattr(self, name, None) for name in names}
+        return {
+            name: values("--" + name.replace("_", "-"), text, log=self.log)
+            for name, text in texts.items()
+            if text is not None
+        }
 
     @property
     def inputs(self) -> list[str]:
@@ -59,10 +90,7 @@ class GridOptions:
         """Each non-linearity with the values of the parameters that it has."""
         from dendrocap.model import Polsky, named_nonlinearity
 
-        numbers: dict[str, list[Any]] = {
-            name: values("--" + name.replace("_", "-"), getattr(self, name), log=self.log) for name in self.parameters
-        }
-        numbers |= self.more
+        numbers: dict[str, list[Any]] = {**self.given(self.parameters), **self.more}
         found = []
         for name in self.nonlinearity.split(","):
             g = named_nonlinearity(name.strip())
@@ -80,7 +108,7 @@ def run(
     as_json: bool,
     as_csv: bool,
     plot: Path | None,
-    y: str,
+    y: str | Mapping[str, str],
     y_label: str,
     notes: Callable[[], Iterable[str]] = lambda: (),
     long: bool = False,
@@ -88,10 +116,11 @@ def run(
     """Solve the ``points`` of a grid and print them.
 
     ``described`` gives all that JSON, CSV and figures know of a solution, None included; ``shown`` what a table does;
-    ``notes`` are printed below a table.
+    ``notes`` are printed below a table. A figure shows the quantity ``y``, or several states side by side, by their
+    columns and names.
     """
-    from dendrocap.model import NeuronSpec, TaskSpec
-    from dendrocap.theory.parameter_grids import SIZES, specified
+    from dendrocap.model import NeuronSpec
+    from dendrocap.theory.parameter_grids import check_values
 
     check_format(as_json=as_json, as_csv=as_csv)
     target = plot_target(plot) if plot else None
@@ -101,10 +130,12 @@ def run(
     if target and not along:
         raise InvalidParameter("--plot needs a parameter with several values, such as --theta-d 0.1:1:10")
     for g, numbers in cases:  # a value that is never allowed is bad input, not a point without an answer
+        # What inhibition allows depends on its other numbers: each is tried beside those that leave it most room.
+        roomy = {"theta_d": max, "inhibitory_share": max, "inhibitory_drive": min}
+        beside = {name: pick(numbers[name]) for name, pick in roomy.items() if name in numbers}
         for name, listed in numbers.items():
             for number in listed:
-                if name not in SIZES:
-                    specified(NeuronSpec(g, 0.5, 0.5), TaskSpec(), {name: number})
+                check_values(NeuronSpec(g, 0.5, 0.5), {**beside, name: number})
     rows: list[dict[str, Any]] = []
     table: list[dict[str, Any]] = []
     with progress(sum(math.prod(map(len, numbers.values())) for _, numbers in cases), "solving") as step:
@@ -136,7 +167,11 @@ def run(
 
         axis = max(along, key=lambda name: len(dict.fromkeys(row[name] for row in rows)))
         family = [name for name in along if name != axis]
-        plots.save(plots.curves(rows, axis, y, y_label, log=grid.log, family=family), target)
+        if isinstance(y, str):
+            figure = plots.curves(rows, axis, y, y_label, log=grid.log, family=family)
+        else:
+            figure = plots.states(rows, axis, y, y_label, log=grid.log, family=family)
+        plots.save(figure, target)
         message(f"figure: {target}")
 
 

@@ -5,7 +5,7 @@ from dendrocap.datasets.catalogue import CATALOGUE, DataSet, data_set
 from dendrocap.datasets.columns import Amplitudes, Column, Curve, Table, read_table
 from dendrocap.datasets.example_cell import example_cell
 from dendrocap.datasets.fetch import fetch
-from dendrocap.datasets.images import ImageSet, load_images, locate, verify
+from dendrocap.datasets.images import ImageSet, is_here, load_images, locate, verify
 from dendrocap.datasets.song2005 import SynapticStrengths, song2005
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "example_cell",
     "fetch",
     "binary_set",
+    "is_here",
     "load_images",
     "locate",
     "pixel_permutation",

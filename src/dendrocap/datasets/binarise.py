@@ -10,7 +10,7 @@ neighbouring pixels over the branches.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,7 +20,7 @@ from dendrocap.display import Displayed
 from dendrocap.errors import InvalidParameter
 from dendrocap.model.patterns import PackedPatterns, pack_patterns
 from dendrocap.model.seeds import Seed, generator_for
-from dendrocap.validation import choice, refuse, whole_number
+from dendrocap.validation import choice, real_number, refuse, whole_number
 
 __all__ = ["BINARY_SETS", "BinarySet", "binarise", "binary_set", "pixel_permutation"]
 
@@ -58,6 +58,7 @@ BINARY_SETS: dict[str, _SetRule] = {
         "cifar10", lambda images: np.isin(images.labels, (2, 8)), lambda labels: labels == 2, "birds against ships"
     ),
     "cifar10-odd-even": _SetRule("cifar10", _all, _odd, "odd classes against even ones"),
+    "digits": _SetRule("digits", _all, _odd, "odd digits against even ones, of 8 x 8 pixels"),
 }
 
 
@@ -96,6 +97,21 @@ class BinarySet(Displayed):
     def n_inputs(self) -> int:
         """Twice the number of pixels."""
         return self.inputs.n_inputs
+
+    def held_out(self, share: float = 0.2) -> BinarySet:
+        """The set for choosing settings: the last of the training images in place of the test images.
+
+        Examples
+        --------
+        >>> digits = binary_set("digits", rng=0)
+        >>> inner = digits.held_out(0.25)
+        >>> len(digits.labels), len(inner.labels), len(inner.test_labels)
+        (1200, 900, 300)
+        """
+        share = real_number("share", share, 0.0, 1.0, low_open=True, high_open=True)
+        cut = round(len(self.labels) * (1.0 - share))
+        first, last = (PackedPatterns(self.inputs.bits[part], self.n_inputs) for part in (slice(cut), slice(cut, None)))
+        return replace(self, inputs=first, labels=self.labels[:cut], test_inputs=last, test_labels=self.labels[cut:])
 
 
 def pixel_permutation(n_pixels: int, rng: Seed) -> NDArray[np.int64]:
@@ -154,8 +170,8 @@ def binary_set(
 
     Parameters
     ----------
-    name : {"mnist", "fashion-mnist", "cifar10", "cifar10-odd-even"}
-        Odd against even classes, or for "cifar10" birds against ships.
+    name : {"mnist", "fashion-mnist", "cifar10", "cifar10-odd-even", "digits"}
+        Odd against even classes, or for "cifar10" birds against ships. "digits" needs no files.
     n_train, n_test : int, optional
         Images of each half, drawn with equal numbers of both classes; all that take part if not given.
     rng : int, SeedSequence, Generator or None

@@ -51,6 +51,8 @@ class DataSet(Displayed):
         Names of the labels, in order.
     citation, terms : str
         What to cite, and under which terms it is distributed.
+    bundled_with : str
+        The package that brings its images along; it then has no files and nothing is fetched.
 
     Examples
     --------
@@ -69,6 +71,7 @@ class DataSet(Displayed):
     classes: tuple[str, ...]
     citation: str
     terms: str
+    bundled_with: str = ""
 
     @property
     def n_pixels(self) -> int:
@@ -147,6 +150,17 @@ CATALOGUE: dict[str, DataSet] = {
         classes=("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"),
         citation="A. Krizhevsky, Learning Multiple Layers of Features from Tiny Images (2009)",
         terms="none stated by the authors",
+    ),
+    "digits": DataSet(
+        name="digits",
+        title="Small handwritten digits",
+        files=(),
+        archive=None,
+        image_shape=(8, 8),
+        classes=tuple("0123456789"),
+        citation="E. Alpaydin, C. Kaynak, Optical Recognition of Handwritten Digits, UCI Repository (1998)",
+        terms="CC BY 4.0",
+        bundled_with="scikit-learn",
     ),
 }  # fmt: skip
 

@@ -119,7 +119,7 @@ def _sheet(content: bytes, path: Path, name: str | None) -> list[Row]:
         import openpyxl
     except ImportError:
         raise MissingExtra(
-            f"{path}: Excel files need openpyxl: pip install 'dendrocap[excel]', or save the sheet as CSV"
+            f"{path}: Excel files need openpyxl: pip install '.[excel]' in the clone, or save the sheet as CSV"
         ) from None
     try:
         book = openpyxl.load_workbook(io.BytesIO(content), read_only=True, data_only=True)

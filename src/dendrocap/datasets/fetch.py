@@ -21,7 +21,7 @@ def fetch(name: str, *, bar: Any = False) -> list[Path]:
     Parameters
     ----------
     name : {"mnist", "fashion-mnist", "cifar10"}
-        Which data set.
+        Which data set; of one that another package brings along there is nothing to fetch.
     bar : object, optional
         A progress bar as pooch wants it, with ``total``, ``update``, ``reset`` and ``close``.
 
@@ -37,7 +37,7 @@ def fetch(name: str, *, bar: Any = False) -> list[Path]:
     ...     fetch("imagenet")
     ... except InvalidParameter as error:
     ...     print(str(error).split(': ')[1])
-    it must be one of 'mnist', 'fashion-mnist', 'cifar10'
+    it must be one of 'mnist', 'fashion-mnist', 'cifar10', 'digits'
     """
     known = data_set(name)
     wanted = (known.archive,) if known.archive is not None else known.files

@@ -18,9 +18,11 @@ from dendrocap.display import Displayed
 from dendrocap.errors import CorruptData, MissingData
 from dendrocap.validation import choice
 
-__all__ = ["ImageSet", "Located", "data_folders", "locate", "load_images", "user_cache", "verify"]
+__all__ = ["ImageSet", "Located", "data_folders", "is_here", "locate", "load_images", "user_cache", "verify"]
 
 Bytes = NDArray[np.uint8]
+# scikit-learn's 1797 digits are one set; the file goes from writer to writer.
+N_DIGITS_TRAIN = 1200
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,13 +92,28 @@ def locate(name: str) -> tuple[Located, ...]:
     return tuple(_located(known, file) for file in known.files)
 
 
+def is_here(name: str) -> bool:
+    """Whether all files of a data set are on this machine.
+
+    Examples
+    --------
+    >>> is_here("digits")  # scikit-learn brings them along
+    True
+    """
+    try:
+        locate(name)
+    except MissingData:
+        return False
+    return True
+
+
 def load_images(name: str, split: str = "train") -> ImageSet:
     """Images and labels of one half of a data set.
 
     Parameters
     ----------
-    name : {"mnist", "fashion-mnist", "cifar10"}
-        Which data set.
+    name : {"mnist", "fashion-mnist", "cifar10", "digits"}
+        Which data set; "digits" comes with scikit-learn and needs no file.
     split : {"train", "test"}
         Which half.
 
@@ -116,11 +133,22 @@ def load_images(name: str, split: str = "train") -> ImageSet:
     """
     known = data_set(name)
     choice("split", split, ("train", "test"))
+    if known.bundled_with:
+        return _bundled(known, split)
     if name == "cifar10":
         files = [file for file in known.files if file.name.startswith("test") == (split == "test")]
     else:
         files = [file for file in known.files if file.name.startswith("train" if split == "train" else "t10k")]
     return _loaded(known.name, split, tuple(_located(known, file) for file in files))
+
+
+def _bundled(known: DataSet, split: str) -> ImageSet:
+    """scikit-learn's digits: the first two thirds for training, the rest, mostly by other hands, for test."""
+    from sklearn.datasets import load_digits
+
+    digits = load_digits()
+    half = slice(None, N_DIGITS_TRAIN) if split == "train" else slice(N_DIGITS_TRAIN, None)
+    return _checked(known, split, digits.data[half].astype(np.uint8), digits.target[half].astype(np.uint8))
 
 
 @lru_cache(maxsize=2)  # an experiment draws many sets from one data set, and unpacking CIFAR-10 takes seconds

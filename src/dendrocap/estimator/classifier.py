@@ -34,7 +34,7 @@ from dendrocap.estimator.settings import (
 from dendrocap.estimator.wiring import correlated_order, first_weights, wired
 from dendrocap.learning import EpochRecord, Surrogate
 from dendrocap.learning.many import in_parallel
-from dendrocap.model import DendriticNeuron, Nonlinearity
+from dendrocap.model import DendriticNeuron, Inhibition, Nonlinearity
 from dendrocap.validation import choice, real_number, refuse, whole_number
 
 if TYPE_CHECKING:
@@ -72,6 +72,9 @@ class DendriticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Dendritic threshold. "auto" is 0.1 where half of the inputs are active, and less where fewer are.
     theta_s : float
         Somatic threshold.
+    inhibition : Inhibition or None
+        Inhibitory synapses, the last ones of each branch, that learn too. ``theta_d`` is then the excitatory drive; the
+        drive of inhibition is at most as large.
     learning_rate : float or "auto"
         Of the first epoch. "auto" grows with the number of branches and with the size of weights that the activity
         of the inputs asks for.
@@ -124,7 +127,8 @@ class DendriticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     classes_ : array
         The labels.
     weights_ : array, shape (n_neurons, n_branches, branch_size)
-        Non-negative weights; neuron n speaks for class ``n // n_neurons``, for the second of two classes.
+        Weights >= 0, or <= 0 where synapses are inhibitory. Neuron n speaks for class ``n // n_neurons``, for the
+        second of two classes.
     wiring_ : array of int, of the same shape
         Input of each synapse, -1 where there is none; `synapses_` says what the inputs are.
     synapses_ : DataFrame
@@ -169,6 +173,7 @@ class DendriticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         combine: str = "mean",
         theta_d: float | str = "auto",
         theta_s: float = 0.5,
+        inhibition: Inhibition | None = None,
         learning_rate: float | str = "auto",
         schedule: str = "annealing",
         gamma_ce: float = 2.5,
@@ -196,6 +201,7 @@ class DendriticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.combine = combine
         self.theta_d = theta_d
         self.theta_s = theta_s
+        self.inhibition = inhibition
         self.learning_rate = learning_rate
         self.schedule = schedule
         self.gamma_ce = gamma_ce
@@ -438,9 +444,10 @@ class DendriticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         mean = float(activity.mean())
         self.theta_d_ = self._number_or("theta_d", usual_theta_d(mean))
         self.learning_rate_ = self._number_or("learning_rate", usual_rate(mean, self.wiring_.shape[1]))
-        self.neuron_ = made_neuron(g, self.theta_d_, self.theta_s, *self.wiring_.shape[1:])
+        _, n_branches, size = self.wiring_.shape
+        self.neuron_ = made_neuron(g, self.theta_d_, self.theta_s, n_branches, size, self.inhibition)
         self.weights_ = np.stack(
-            [first_weights(one, activity, self.theta_d_, rng) for one, rng in zip(self.wiring_, sources, strict=True)]
+            [first_weights(one, activity, self.neuron_, rng) for one, rng in zip(self.wiring_, sources, strict=True)]
         )
         return inputs
 

@@ -142,7 +142,8 @@ def learn(
 
 def _is_silent(weights: Floats) -> NDArray[np.bool_]:
     """Synapses that are zero, or so weak that their branch would not miss them."""
-    return np.asarray(weights <= WEAK * weights.mean(axis=1, keepdims=True))
+    strength = np.abs(weights)
+    return np.asarray(strength <= WEAK * strength.mean(axis=1, keepdims=True))
 
 
 class _Watch:

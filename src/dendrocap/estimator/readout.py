@@ -47,7 +47,7 @@ class Readout:
             sums = above.astype(np.float64) @ (by_input[0] - by_input[1]) + by_input[1].sum(axis=0)
         else:
             sums = above.astype(np.float64) @ by_input[0] + below.astype(np.float64) @ by_input[1]
-        return np.asarray(sums.reshape(len(above), *self.weights.shape[:2]) / root - root * self.neuron.theta_d)
+        return np.asarray(sums.reshape(len(above), *self.weights.shape[:2]) / root - root * self.neuron.thresholds)
 
     def somatic_input(self, samples: Comparisons) -> Floats:
         """Delta of every sample and neuron, shape (n_samples, n_neurons) [model]."""

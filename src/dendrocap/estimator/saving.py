@@ -23,7 +23,7 @@ from dendrocap.errors import CorruptData, InvalidParameter
 from dendrocap.estimator.settings import made_neuron, nonlinearity_of
 from dendrocap.files import reading, write_file
 from dendrocap.learning import FlooredSlope, Lorentzian, SlopeOf, Surrogate, TrueSlope
-from dendrocap.model import Nonlinearity
+from dendrocap.model import Inhibition, Nonlinearity
 from dendrocap.model.flat import flat_nonlinearity, nonlinearity_from_flat
 from dendrocap.validation import real_number, whole_number
 
@@ -79,6 +79,8 @@ def _plain(name: str, value: Any) -> Any:
         return value.tolist()
     if isinstance(value, dict):
         return {"items": [[_plain(name, key), _plain(name, weight)] for key, weight in value.items()]}
+    if isinstance(value, Inhibition):
+        return asdict(value)
     if isinstance(value, Nonlinearity):
         return flat_nonlinearity(value)
     if isinstance(value, SlopeOf):
@@ -99,6 +101,8 @@ def _parameter(name: str, plain: Any) -> Any:
         if plain["surrogate"] == "SlopeOf":
             return SlopeOf(nonlinearity_from_flat(shape))
         return SURROGATES[plain["surrogate"]](**shape)
+    if name == "inhibition" and plain is not None:
+        return Inhibition(**plain)
     if name == "class_weight" and isinstance(plain, dict):
         return dict(plain["items"])
     return np.array(plain) if name == "wiring" and isinstance(plain, list) else plain
@@ -125,7 +129,11 @@ def read_classifier(cls: type[Classifier], path: str | Path) -> Classifier:
         _check_synapses(classifier, arrays["weights"], arrays["wiring"])
         classifier.weights_, classifier.wiring_ = arrays["weights"], arrays["wiring"]
         g = nonlinearity_of(classifier.nonlinearity)
-        classifier.neuron_ = made_neuron(g, classifier.theta_d_, classifier.theta_s, *classifier.wiring_.shape[1:])
+        _, n_branches, size = classifier.wiring_.shape
+        neuron = made_neuron(g, classifier.theta_d_, classifier.theta_s, n_branches, size, classifier.inhibition)
+        classifier.neuron_ = neuron
+        for one in classifier.weights_:
+            neuron.flat_weights(one)  # refuses weights of the wrong sign
         if "feature_names" in arrays:
             names = arrays["feature_names"]
             if names.shape != (n_features,) or names.dtype.kind != "U" or len(np.unique(names)) != n_features:
@@ -177,11 +185,11 @@ def _check_synapses(classifier: DendriticClassifier, weights: NDArray[Any], wiri
     n_neurons = n_outputs * whole_number("n_neurons", classifier.n_neurons, 1)
     if weights.dtype != np.float64 or weights.ndim != 3 or len(weights) != n_neurons or weights.size == 0:
         raise ValueError(f"weights of shape {weights.shape} do not belong to {n_neurons} neuron(s)")
-    if not (np.isfinite(weights).all() and weights.min() >= 0.0):
-        raise ValueError("weights are not all finite and non-negative")
+    if not np.isfinite(weights).all():
+        raise ValueError("weights are not all finite")
     if wiring.dtype != np.int64 or wiring.shape != weights.shape:
         raise ValueError(f"wiring of shape {wiring.shape} and type {wiring.dtype} does not belong to the weights")
     if wiring.min() < VACANT or wiring.max() >= classifier._encoder.n_inputs:
         raise ValueError(f"wiring leads to inputs beyond the {classifier._encoder.n_inputs} of the encoding")
-    if np.any(weights[wiring == VACANT] > 0.0):
-        raise ValueError("weights are positive where there is no synapse")
+    if np.any(weights[wiring == VACANT] != 0.0):
+        raise ValueError("weights are not zero where there is no synapse")

@@ -19,7 +19,7 @@ from dendrocap.learning import (
     suitable_solver,
 )
 from dendrocap.learning.many import available_cores
-from dendrocap.model import DendriticNeuron, LinearNeuron, NeuronSpec, Nonlinearity, named_nonlinearity
+from dendrocap.model import DendriticNeuron, Inhibition, LinearNeuron, NeuronSpec, Nonlinearity, named_nonlinearity
 from dendrocap.validation import choice, real_number, refuse, whole_number
 
 __all__ = [
@@ -75,11 +75,21 @@ def nonlinearity_of(given: Any) -> Nonlinearity:
     return g
 
 
-def made_neuron(g: Nonlinearity, theta_d: float, theta_s: float, n_branches: int, branch_size: int) -> DendriticNeuron:
+def made_neuron(
+    g: Nonlinearity,
+    theta_d: float,
+    theta_s: float,
+    n_branches: int,
+    branch_size: int,
+    inhibition: Inhibition | None = None,
+) -> DendriticNeuron:
     """A neuron whose branches are of one size."""
+    if isinstance(inhibition, Inhibition) and inhibition.f_in is not None:
+        raise refuse("inhibition.f_in", inhibition.f_in, "None: how active inputs are is seen from the data")
     if g.name == "linear":
-        return LinearNeuron(theta_d, n_branches * branch_size)
-    return DendriticNeuron(NeuronSpec(g, theta_d, theta_s), n_branches * branch_size, n_branches)
+        return LinearNeuron(theta_d, n_branches * branch_size, inhibition)
+    spec = NeuronSpec(g, theta_d, theta_s, inhibition=inhibition)
+    return DendriticNeuron(spec, n_branches * branch_size, n_branches)
 
 
 def made_recipe(

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from dendrocap.encoding import VACANT, Encoder
 from dendrocap.errors import InvalidParameter
+from dendrocap.model import DendriticNeuron
 from dendrocap.validation import choice, refuse, whole_number
 
 __all__ = ["WIRINGS", "correlated_order", "first_weights", "rewired", "wired"]
@@ -141,13 +142,20 @@ def correlated_order(X: Any, rng: np.random.Generator) -> NDArray[np.int64]:
     return np.asarray(leaves_list(tree), dtype=np.int64)
 
 
-def first_weights(wiring: Wiring, activity: Floats, theta_d: float, rng: np.random.Generator) -> Floats:
-    """Random weights whose mean drive balances the dendritic threshold on every branch, however active its inputs."""
+def first_weights(wiring: Wiring, activity: Floats, neuron: DendriticNeuron, rng: np.random.Generator) -> Floats:
+    """Random weights that give every branch its drives, however active its inputs, to balance its threshold."""
     taken = wiring != VACANT
-    active = np.where(taken, activity[np.maximum(wiring, 0)], 0.0).sum(axis=1, keepdims=True)
-    # The threshold is n_l theta_d; a branch whose inputs are never active has nothing to balance it with.
-    mean = wiring.shape[1] * theta_d / np.where(active > 0.0, active, wiring.shape[1])
-    return np.asarray(rng.uniform(0.0, 2.0, wiring.shape) * mean * taken)
+    active, n = np.where(taken, activity[np.maximum(wiring, 0)], 0.0), wiring.shape[1]
+    inhibitory = neuron.inhibitory.reshape(wiring.shape)
+    drive = -neuron.spec.inhibition.drive if neuron.spec.inhibition else 0.0
+
+    def mean(of_branch: float, which: NDArray[np.bool_]) -> Floats:
+        # The drive is n_l theta_d; a branch whose inputs are never active has nothing to balance it with.
+        total = (active * which).sum(axis=1, keepdims=True)
+        return np.asarray(n * of_branch / np.where(total > 0.0, total, n))
+
+    means = np.where(inhibitory, mean(drive, inhibitory), mean(neuron.theta_d, ~inhibitory))
+    return np.asarray(rng.uniform(0.0, 2.0, wiring.shape) * means * taken)
 
 
 def rewired(wiring: Wiring, silent: NDArray[np.bool_], n_inputs: int, rng: np.random.Generator) -> Wiring:

@@ -164,4 +164,4 @@ def _needs(library: str) -> None:
     try:
         import_module(library)
     except ImportError as error:
-        raise MissingExtra(f"this needs {library}: pip install 'dendrocap[tables]' ({error})") from error
+        raise MissingExtra(f"this needs {library}: pip install '.[tables]' in the clone ({error})") from error

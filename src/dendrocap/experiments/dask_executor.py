@@ -167,5 +167,5 @@ def _distributed() -> Any:
     try:
         import distributed
     except ImportError as error:
-        raise MissingExtra(f"sweeps on Dask need more: pip install 'dendrocap[dask]' ({error})") from error
+        raise MissingExtra(f"sweeps on Dask need more: pip install '.[dask]' in the clone ({error})") from error
     return distributed

@@ -92,6 +92,11 @@ def contenders(
     return Contender(f"dendritic, K = {n_branches}", dendritic, recipe), Contender("linear", linear, own)
 
 
+def balanced_error(wrong: NDArray[np.bool_], labels: NDArray[np.uint8]) -> float:
+    """Mean over the two classes of the fraction wrong."""
+    return float(np.mean([wrong[labels == label].mean() for label in (0, 1)]))
+
+
 def generalisation_curve(
     images: BinarySet,
     contender: Contender,
@@ -121,8 +126,7 @@ def generalisation_curve(
     for record in run:
         if record.epoch % every == 0 or record.epoch == contender.recipe.max_epochs:
             wrong = neuron.predict(run.state().weights, images.test_inputs) != images.test_labels
-            balanced = np.mean([wrong[images.test_labels == label].mean() for label in (0, 1)])
-            rows.append((record.epoch, record.error, wrong.mean(), balanced))
+            rows.append((record.epoch, record.error, wrong.mean(), balanced_error(wrong, images.test_labels)))
         if stop is not None and stop(record):
             break
     epochs, train, test, even = np.array(rows, dtype=np.float64).reshape(-1, 4).T
@@ -149,7 +153,7 @@ def generalise(
 
     Parameters
     ----------
-    dataset : {"mnist", "fashion-mnist", "cifar10", "cifar10-odd-even"}
+    dataset : {"mnist", "fashion-mnist", "cifar10", "cifar10-odd-even", "digits"}
         What to learn.
     neuron, recipe
         The dendritic neuron, and how it is trained.

@@ -33,12 +33,17 @@ __all__ = ["BUILT_IN", "Job", "check", "job_named", "metrics_of"]
 BUILT_IN = {
     "capacity": "dendrocap.theory:critical_capacity",
     "saddle_point": "dendrocap.theory:saddle_point",
+    "noise_error": "dendrocap.theory.states.comparison:noise_errors",
+    "learned_state": "dendrocap.theory:learned_state",
+    "teacher_student": "dendrocap.experiments.theory_jobs:teacher_student",
     "train": "dendrocap.experiments.learning_jobs:train",
     "algorithmic_capacity": "dendrocap.experiments.learning_jobs:algorithmic_capacity",
     "learning_speed": "dendrocap.experiments.learning_jobs:learning_speed",
     "learned_weights": "dendrocap.experiments.learning_jobs:learned_weights",
     "robustness": "dendrocap.experiments.learning_jobs:robustness",
     "generalise": "dendrocap.experiments.learning_jobs:generalise",
+    "image_error": "dendrocap.experiments.learning_jobs:image_error",
+    "image_logistic": "dendrocap.experiments.learning_jobs:image_logistic",
 }
 
 # What is built from flat parameters: their names, and how.

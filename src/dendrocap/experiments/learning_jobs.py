@@ -12,19 +12,31 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
+from dendrocap.datasets import BinarySet, binary_set
 from dendrocap.errors import InvalidParameter
 from dendrocap.experiments import generalise as images
+from dendrocap.experiments.logistic import positive_logistic
 from dendrocap.learning import SGD, Recipe, TrainingResult, noise_robustness, patterns_at_load, weight_statistics
 from dendrocap.learning import algorithmic_capacity as measure_capacity
 from dendrocap.learning.trials import train_at_load
-from dendrocap.model import DendriticNeuron, NeuronSpec, TaskSpec
+from dendrocap.model import DendriticNeuron, LinearNeuron, NeuronSpec, TaskSpec
 from dendrocap.model.flat import finite_neuron
 from dendrocap.theory import CapacityWeights
 
-__all__ = ["algorithmic_capacity", "generalise", "learned_weights", "learning_speed", "robustness", "train"]
+__all__ = [
+    "algorithmic_capacity",
+    "generalise",
+    "image_error",
+    "image_logistic",
+    "learned_weights",
+    "learning_speed",
+    "robustness",
+    "train",
+]
 
 # A learning curve is kept at this many epochs, evenly spaced in the logarithm.
 SAMPLED_EPOCHS = 60
+IMAGE_ERRORS = ("train_error", "test_error", "balanced_test_error")
 # Where flat parameters say nothing else: the flat loss of the comparison of robustness, and weights at rest.
 FLAT_LOSS, TO_REST = Recipe(SGD(0.1, 10.0)), Recipe(stop_when_solved=False)
 
@@ -129,10 +141,12 @@ def learned_weights(
 
     ``last_errors`` are the patterns wrong with these weights. ``near_zeros`` are below ``threshold`` times the mean
     weight, and ``distance`` is the largest between the cumulative distribution of the others and that of the
-    theory's form, a truncated Gaussian with as many silent weights and the same mean.
+    theory's form, a truncated Gaussian with as many silent weights and the same mean. All of it is of excitatory
+    weights; ``inhibitory_near_zeros`` and ``mean_inhibition`` are of inhibitory ones, where there are any.
     """
     result = train_at_load(finite_neuron(neuron), alpha, seed, task, recipe)
-    found = weight_statistics(result.state.weights, threshold=threshold)
+    mask = result.neuron.inhibitory
+    found = weight_statistics(result.state.weights, inhibitory=mask, threshold=threshold)
     B = float(ndtri(min(max(found.near_zeros, 1e-9), 1.0 - 1e-9)))
     unit = CapacityWeights(B, 1.0)
     return {
@@ -145,6 +159,11 @@ def learned_weights(
         "standard_deviation": found.standard_deviation,
         "distance": found.compare(CapacityWeights(B, found.mean / unit.mean())).largest_distance,
         "weight_quantiles": np.quantile(found.weights, np.linspace(0.0, 1.0, quantiles)),
+        **(
+            {}
+            if found.inhibition is None
+            else {"inhibitory_near_zeros": found.inhibition.near_zeros, "mean_inhibition": found.inhibition.mean}
+        ),
     }
 
 
@@ -183,12 +202,59 @@ def generalise(
         **{
             f"{name}_{error}": getattr(curve, error)
             for name, curve in (("dendritic", dendritic), ("linear", linear))
-            for error in ("train_error", "test_error", "balanced_test_error")
+            for error in IMAGE_ERRORS
         },
     }
 
 
+def image_error(
+    dataset: str,
+    seed: int,
+    neuron: NeuronSpec = images.DENDRITIC,
+    recipe: Recipe = images.RECIPE,
+    *,
+    n_branches: int | None = None,
+    n_train: int | None = None,
+    held_out: float = 0.0,
+    every: int = 1,
+) -> dict[str, Any]:
+    """Errors of one neuron along its training on images; without ``n_branches`` it is the linear one.
+
+    With ``held_out`` this share of the training images takes the place of the test images, for choosing settings.
+    """
+    found = _image_set(dataset, seed, n_train, held_out)
+    if n_branches is None:
+        chosen = images.Contender("linear", LinearNeuron(neuron.theta_d, found.n_inputs), recipe)
+    else:
+        chosen = images.contenders(found.n_inputs, neuron, recipe, n_branches=n_branches)[0]
+    curve = images.generalisation_curve(found, chosen, seed=seed, every=every)
+    return {"epochs": curve.epochs, **{error: getattr(curve, error) for error in IMAGE_ERRORS}}
+
+
+def image_logistic(
+    dataset: str, seed: int, *, penalty: float, n_train: int | None = None, held_out: float = 0.0
+) -> dict[str, Any]:
+    """Errors of the logistic regression with non-negative weights on the same images."""
+    found = _image_set(dataset, seed, n_train, held_out)
+    fitted = positive_logistic(found.inputs.unpack(), found.labels, penalty=penalty)
+    wrong, missed = (
+        fitted.predict(inputs.unpack()) != labels
+        for inputs, labels in ((found.inputs, found.labels), (found.test_inputs, found.test_labels))
+    )
+    errors = (wrong.mean(), missed.mean(), images.balanced_error(missed, found.test_labels))
+    kept = {"loss": fitted.loss, "gradient": fitted.gradient, "evaluations": fitted.evaluations}
+    return {**dict(zip(IMAGE_ERRORS, map(float, errors), strict=True)), **kept}
+
+
+def _image_set(dataset: str, seed: int, n_train: int | None, held_out: float) -> BinarySet:
+    found = binary_set(dataset, n_train=n_train, rng=seed)
+    return found.held_out(held_out) if held_out else found
+
+
 def _summary(result: TrainingResult) -> dict[str, Any]:
     kept = ("solved", "error", "errors", "n_patterns", "epochs", "best_epoch", "stopped")
-    silent = float(np.mean(result.neuron.flat_weights(result.weights) == 0.0))
-    return {**{name: getattr(result, name) for name in kept}, "silent_fraction": silent}
+    flat, mask = result.neuron.flat_weights(result.weights), result.neuron.inhibitory
+    silent = {"silent_fraction": float(np.mean(flat[~mask] == 0.0))}
+    if mask.any():
+        silent["inhibitory_silent_fraction"] = float(np.mean(flat[mask] == 0.0))
+    return {**{name: getattr(result, name) for name in kept}, **silent}

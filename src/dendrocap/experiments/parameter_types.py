@@ -15,8 +15,9 @@ from dendrocap.learning.local_rule import SGD
 from dendrocap.learning.recipe import Recipe
 from dendrocap.learning.schedules import ExponentialAnnealing, HalveOnPlateau
 from dendrocap.learning.surrogates import Lorentzian
+from dendrocap.model.dendritic_neuron import DendriticNeuron
 from dendrocap.model.flat import KINDS
-from dendrocap.model.neuron import DendriticNeuron, TaskSpec
+from dendrocap.model.neuron import Inhibition, TaskSpec
 from dendrocap.validation import refuse
 
 __all__ = ["fitted", "flat_types", "types_of"]
@@ -32,8 +33,8 @@ def flat_types() -> dict[str, Any]:
     for kind in (*KINDS, DendriticNeuron, TaskSpec, SGD, HalveOnPlateau, ExponentialAnnealing, Recipe):
         for name, hint in types_of(kind).items():
             found.setdefault(name, hint)
-    bump = types_of(Lorentzian)
-    return {**found, **{f"surrogate_{name}": hint for name, hint in bump.items()}}
+    bump = {f"surrogate_{name}": hint for name, hint in types_of(Lorentzian).items()}
+    return {**found, **bump, **{f"inhibitory_{name}": hint for name, hint in types_of(Inhibition).items()}}
 
 
 def types_of(function: Callable[..., Any]) -> dict[str, Any]:

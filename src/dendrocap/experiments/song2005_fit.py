@@ -114,6 +114,11 @@ class PaperComparison(Displayed):
             "only reading in which all three are millivolts at the soma. All silent fractions are replica symmetric."
         )
 
+    @property
+    def fits(self) -> dict[str, WeightFit]:
+        """The fits to the raw amplitudes, by their labels among the readings."""
+        return dict(zip(RAW_FITS, (self.paper_way, self.likelihood, self.tested), strict=True))
+
     def _reading(self, label: str) -> Reading:
         return next(reading for reading in self.readings if reading.label == label)
 
@@ -123,6 +128,11 @@ READING_MILLIVOLTS = "printed, 63 mV = 15 K theta_s"
 READING_ATTENUATED = "printed, 63 mV = 15 sqrt(K) theta_s"
 READING_W_STAR = "printed, W_star = 5.56 mV"
 THREE_READINGS = (READING_MODEL, READING_MILLIVOLTS, READING_ATTENUATED)
+RAW_FITS = (
+    "raw data, least squares on histogram",
+    "raw data, likelihood",
+    "raw data, likelihood, p0 from tested pairs",
+)
 
 
 def compare_with_paper(
@@ -140,9 +150,7 @@ def compare_with_paper(
     tested = fit_weights(data.amplitudes_mv, data.n_tested, p0="tested", **how)
     readings = (
         *printed_readings(),
-        _fitted("raw data, least squares on histogram", paper_way),
-        _fitted("raw data, likelihood", likelihood),
-        _fitted("raw data, likelihood, p0 from tested pairs", tested),
+        *map(_fitted, RAW_FITS, (paper_way, likelihood, tested)),
     )
     return PaperComparison(readings, paper_way, likelihood, tested)
 

@@ -276,7 +276,7 @@ def _axis(name: str, values: Any) -> tuple[Any, ...] | Search:
     if isinstance(values, str | bytes) or not hasattr(values, "__iter__"):
         raise refuse(f"grid.{name}", values, "a list of values, or a table with from, to and points")
     axis = tuple(_plain(f"grid.{name}", value) for value in values)
-    if not axis or any(isinstance(value, list) for value in axis):
+    if not axis or any(isinstance(value, list | dict) for value in axis):
         raise refuse(f"grid.{name}", list(axis), "a list of at least one number, text or boolean")
     if len({canonical(_numbers(value)) for value in axis}) < len(axis):
         raise refuse(f"grid.{name}", list(axis), "without repetitions: seeds repeat a cell")
@@ -308,11 +308,13 @@ def _plain(name: str, value: Any) -> Any:
         value = value.tolist()
     if isinstance(value, list | tuple):
         return [_plain(name, item) for item in value]
+    if isinstance(value, Mapping):
+        return {str(key): _plain(f"{name}.{key}", item) for key, item in value.items()}
     if isinstance(value, bool | str | int):
         return value
     if isinstance(value, float) and math.isfinite(value):
         return value
-    raise refuse(name, value, "a finite number, a text, a boolean, or a list of these")
+    raise refuse(name, value, "a finite number, a text, a boolean, or a list or table of these")
 
 
 def _seeds(seeds: Any) -> tuple[int, ...]:

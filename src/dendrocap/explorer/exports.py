@@ -123,7 +123,7 @@ def neuron_script(parameters: Parameters) -> str:
 {_head(parameters)}cell = dc.DendriticNeuron(neuron, n_inputs={parameters.n_inputs}, n_branches={parameters.n_branches})
 units = dc.Units(cell.n_inputs, cell.n_branches, scale_mv={units.scale_mv!r})
 
-best = dc.capacity(cell, task)  # takes some ten seconds; accuracy="fast" is a quick look
+{_best_line(parameters)}
 print(best)  # the answer, every step from the paper's number to it, and how far to trust it
 print(f"dendritic threshold {{units.theta_d_mv({parameters.theta_d!r}):,.4g}} mV, "
       f"somatic threshold {{units.theta_s_mv(neuron.theta_s):,.4g}} mV, "
@@ -132,6 +132,14 @@ for branches in best.populations:  # their .weights and .preactivation are distr
     print(f"{{branches.fraction:.0%}} of branches: mean output {{branches.mean_output:.2g}}, "
           f"{{branches.silent_fraction:.0%}} silent")
 {_curve_lines(parameters)}"""
+
+
+def _best_line(parameters: Parameters) -> str:
+    """The line that asks for the capacity: a quick look where inputs are correlated and g is bounded: all there is."""
+    bounded = all(np.isfinite(g.range).all() for g in parameters.kinds)
+    if parameters.branch_correlation and bounded:
+        return 'best = dc.capacity(cell, task, accuracy="fast")  # with correlated inputs a quick look is all there is'
+    return 'best = dc.capacity(cell, task)  # takes some ten seconds; accuracy="fast" is a quick look'
 
 
 def _curve_lines(parameters: Parameters) -> str:
@@ -161,10 +169,15 @@ def training_script(parameters: Parameters) -> str:
     if parameters.nonlinearity == "linear":
         finite = f"dc.LinearNeuron(neuron.theta_d, n_inputs={parameters.train_inputs})"
     n_patterns = max(1, round(parameters.load * parameters.train_inputs))
+    arguments = f"{n_patterns}, finite.n_inputs, task.f_in, task.f_out, rng=seed"
+    if parameters.branch_correlation:
+        arguments += """,
+    branch_correlation=task.branch_correlation, n_branches=finite.branch_sizes.tolist(),
+"""
     return f"""{_head(parameters)}
 finite = {finite}
 seed = {parameters.seed}
-patterns = dc.random_patterns({n_patterns}, finite.n_inputs, task.f_in, task.f_out, rng=seed)
+patterns = dc.random_patterns({arguments})
 recipe = dc.Recipe(
     dc.SGD(learning_rate={parameters.rate!r}{surrogate}),
     dc.ExponentialAnnealing(decay={parameters.decay!r}),
@@ -193,7 +206,7 @@ def _head(parameters: Parameters) -> str:
     return f"""import dendrocap as dc
 
 neuron = {neuron}
-task = dc.TaskSpec(f_in={parameters.f_in!r}, f_out={parameters.f_out!r}, kappa={parameters.kappa!r})
+task = dc.{parameters.task!r}
 """
 
 

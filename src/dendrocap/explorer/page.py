@@ -24,7 +24,7 @@ FOLDER = Path(__file__).parent / "page"
 BASAL = ("x_min", "gamma", "theta_d")
 APICAL = ("x_min_2", "gamma_2", "theta_d_2", "fraction_2", "length_2")
 SOMA = ("theta_s",)
-TASK = ("f_in", "f_out", "kappa")
+TASK = ("f_in", "f_out", "kappa", "branch_correlation")
 SIZE = ("n_inputs", "n_branches")
 # Numbers in large type, with the paper's beneath, and small ones: label and one line for those who ask.
 NUMBERS = {
@@ -36,6 +36,10 @@ NUMBERS = {
     "W_bar_mv": ("mean EPSP", "Mean weight of a synapse at capacity, silent ones included, as seen at the soma."),
     "bits_per_synapse": ("bits per synapse", "Information in the labels that the neuron stores."),
     "gain": ("over linear", "Capacity over that of the same neuron without dendritic non-linearity, which is exact."),
+    "flip_error_rs": (
+        "wrong at 1 % flips",
+        "At load ½ and the largest margin, when 1 % of the inputs flip; replica symmetric, equal branches.",
+    ),
 }
 TRAINING = ("load", "train_inputs", "train_branches", "rate", "decay", "pace", "seed")
 

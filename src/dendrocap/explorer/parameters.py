@@ -122,6 +122,10 @@ SLIDERS = {
     "kappa": Slider(
         "κ", "margin", 0.0, 5.0, 0.05, help="How far from its threshold the soma must stay; makes answers robust."
     ),
+    "branch_correlation": Slider(
+        "c<sub>0</sub>", "correlation in branches", 0.0, 10.0, 0.1,
+        help="Two inputs of one branch have the correlation c0 K / N; 0 is independent.",
+    ),
     "n_inputs": Slider("N", "synapses", 10, 100_000, 0.05, log=True, whole=True, help="Synapses of the whole neuron."),
     "n_branches": Slider(
         "K", "branches", 1, 10_000, 0.05, log=True, whole=True, help="Dendritic branches that share the N synapses."
@@ -153,8 +157,8 @@ class Parameters:
         One of `NONLINEARITIES`.
     x_min, gamma : float
         Of Polsky's function.
-    theta_d, theta_s, f_in, f_out, kappa : float
-        Thresholds, coding levels and margin.
+    theta_d, theta_s, f_in, f_out, kappa, branch_correlation : float
+        Thresholds, coding levels, margin, and how strongly inputs of one branch are correlated.
     n_inputs, n_branches : int
         N and K.
     populations : {"1", "2"}
@@ -185,6 +189,7 @@ class Parameters:
     f_in: float = 0.5
     f_out: float = 0.5
     kappa: float = 0.0
+    branch_correlation: float = 0.0
     n_inputs: int = 10_000
     n_branches: int = 100
     populations: str = "1"
@@ -303,7 +308,7 @@ class Parameters:
     @property
     def task(self) -> TaskSpec:
         """What it is asked to store."""
-        return TaskSpec(self.f_in, self.f_out, self.kappa)
+        return TaskSpec(self.f_in, self.f_out, self.kappa, self.branch_correlation)
 
     @property
     def units(self) -> Units:
@@ -324,7 +329,9 @@ class Parameters:
     def finite_neuron(self) -> DendriticNeuron:
         """The neuron that is trained."""
         if self.populations != "1":
-            raise InvalidParameter("two kinds of branches cannot be trained: choose all branches alike")
+            raise InvalidParameter(
+                "two kinds of branches cannot be trained here: choose all branches alike, or use dendrocap.train"
+            )
         if self.nonlinearity == "linear":
             return LinearNeuron(self.theta_d, self.train_inputs)
         return DendriticNeuron(self.neuron, self.train_inputs, self.train_branches)

@@ -47,6 +47,10 @@ OF_TRAINING = ("load", "train_inputs", "train_branches", "rate", "decay", "slope
 BRANCHES = (5, 11, 21, 51, 101, 201)
 SHORTEST = 10  # synapses per branch in that comparison
 N_BOOTSTRAP = 200
+NO_BEST = (
+    "With correlated inputs no best estimate is known for this size: the quick look, for equal branches and one step "
+    "of symmetry breaking, is all there is."
+)
 
 
 class Traffic:
@@ -311,6 +315,8 @@ class Session:
         }
         if not at_rest:  # what was said of the last change stays
             said["said"] = parameters.warning
+        elif shown.answer is not None and known.best[self.active].problem:
+            said["said"] = NO_BEST if parameters.branch_correlation else known.best[self.active].problem
         if other is not None:
             said["compared"] = self._compared(views)
         return said | (self._run_state() if message.get("tab") == "train" else {})
@@ -320,7 +326,7 @@ class Session:
         along = {name: ask(along_question(parameters)) for name, parameters in self.neurons.items()}
         best = {}
         for name, parameters in self.neurons.items():
-            _, problem = quick_look(parameters.cell, parameters.task)  # then there is nothing to wait for
+            _, problem = quick_look(parameters)  # then there is nothing to wait for
             best[name] = Status(problem=problem) if problem else ask(Best(parameters.cell, parameters.task))
         of = self.parameters
         numbers = [k for k in BRANCHES if self.counting and of.n_inputs >= SHORTEST * k]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from dendrocap.errors import DendrocapError, TrainingFailed
 from dendrocap.explorer.parameters import Parameters
 from dendrocap.learning import SGD, ExponentialAnnealing, Lorentzian, Recipe, Training, patterns_at_load
-from dendrocap.model import TaskSpec
 from dendrocap.theory import Capacity, capacity, saddle_point
 
 __all__ = ["MOST_EPOCHS", "Progress", "Trainer", "WeightTheory", "recipe", "weight_theory"]
@@ -221,7 +220,7 @@ def weight_theory(parameters: Parameters) -> WeightTheory:
     >>> round(theory.at_load.mean(), 6)
     1.0
     """
-    task = TaskSpec(parameters.f_in, parameters.f_out)
+    task = replace(parameters.task, kappa=0.0)
     try:
         answer = capacity(parameters.finite_neuron, task, accuracy="fast")
     except DendrocapError as error:

@@ -16,7 +16,7 @@ from dendrocap.display import with_error
 from dendrocap.errors import DendrocapError
 from dendrocap.explorer.parameters import SLIDERS, Parameters
 from dendrocap.model import DendriticNeuron, Linear, NeuronSpec, Nonlinearity, TaskSpec
-from dendrocap.theory import Capacity, capacity, critical_capacity
+from dendrocap.theory import Capacity, capacity, critical_capacity, maximal_margin, noise_error
 
 __all__ = [
     "DETAILS",
@@ -146,7 +146,7 @@ def view(
     >>> "strictly between 0 and 1" in view(Parameters(theta_s=1.5)).problem
     True
     """
-    answer, problem = (best, "") if best is not None else quick_look(parameters.cell, parameters.task)
+    answer, problem = (best, "") if best is not None else quick_look(parameters)
     states = [] if answer is None else [_of_population(one) for one in answer.populations]
     paper = _paper_states(parameters.neuron, parameters.task)
     x = _dendrite_axis(parameters.kinds, [*states, *paper])
@@ -183,14 +183,26 @@ def key_numbers(shown: View) -> dict[str, str]:
     }
     if answer is None:
         words = ("capacity", "patterns", "silent", "bits_per_synapse")
-        return numbers | dict.fromkeys((*words, *(f"paper_{name}" for name in words[:3]), "W_bar_mv", "gain"), NOTHING)
+        others = ("W_bar_mv", "gain", "flip_error_rs")
+        return numbers | dict.fromkeys((*words, *(f"paper_{name}" for name in words[:3]), *others), NOTHING)
     linear = linear_capacity(parameters.task, parameters.theta_d)
     texts = answer.texts()
     del texts["bits"], texts["W_bar"]
     return numbers | texts | {
         "W_bar_mv": _millivolts(units.weight_mv(answer.W_bar)),
         "gain": f"{with_error(answer.alpha_c / linear, answer.error / linear)} ×",
+        "flip_error_rs": _flip_error(parameters.neuron, parameters.task),
     }  # fmt: skip
+
+
+@lru_cache(maxsize=256)
+def _flip_error(neuron: NeuronSpec, task: TaskSpec) -> str:
+    """Patterns wrong at load 1/2 and the largest margin when 1 % of the inputs flip; a dash where that is not known."""
+    try:
+        state = maximal_margin(neuron, task, alpha=0.5, criterion="relative")
+        return f"{100.0 * noise_error(state, flips=0.01):.2g} %"
+    except DendrocapError:
+        return NOTHING
 
 
 def difference(one: Capacity, other: Capacity) -> dict[str, str]:
@@ -226,9 +238,16 @@ def _millivolts(value: float) -> str:
     return f"{value:.3g} mV" if value < 999.5 else f"{value:,.0f} mV"
 
 
+def quick_look(parameters: Parameters) -> tuple[Capacity | None, str]:
+    """The quick look at a neuron, or why there is none: two kinds may have too few branches or synapses."""
+    try:
+        return _quick_look(parameters.cell, parameters.task)
+    except DendrocapError as error:
+        return None, str(error)
+
+
 @lru_cache(maxsize=1024)
-def quick_look(cell: DendriticNeuron, task: TaskSpec) -> tuple[Capacity | None, str]:
-    """The quick look at a neuron, or why there is none."""
+def _quick_look(cell: DendriticNeuron, task: TaskSpec) -> tuple[Capacity | None, str]:
     try:
         return capacity(cell, task, accuracy="fast"), ""
     except DendrocapError as error:

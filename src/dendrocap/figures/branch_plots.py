@@ -52,7 +52,7 @@ def receptive_fields(fields: Any, *, title: str = "", columns: int = 8, figure: 
                 axes.remove()
                 continue
             image = axes.imshow(pictures[at], cmap="PuOr_r", vmin=-top, vmax=top, interpolation="nearest")
-            axes.set_title(f"branch {at}", fontsize=7, pad=2.0)
+            axes.set_title(f"branch {at}", pad=2.0)
         bar = figure.colorbar(image, ax=panels[: len(pictures)].tolist(), shrink=0.8, extend="both")
         bar.set_label("weight: above − not above")
         if title:

@@ -17,6 +17,7 @@ from dendrocap.figures.style import (
     UNSTABLE,
     drawing,
     drawing_axes,
+    member_name,
     plain_ticks,
     validity_footer,
 )
@@ -34,8 +35,6 @@ Rows = Sequence[Mapping[str, Any]]
 
 BEST = ("best estimate", "quick estimate")
 ERRORS = {"alpha_c": "error", "silent_fraction": "silent_error"}  # the columns that hold errors of others
-MARKS = "os^vD"  # of the members of a family of lines
-SYMBOLS = {name: label[label.index("$") :] for name, label in AXIS_LABELS.items() if "$" in label}
 # The line of each column of a table of loads.
 LOAD_LINES = {"alpha_rs": SYMMETRIC, "alpha_1": ONE_STEP, "alpha_full": MANY_STEPS, "alpha_at": UNSTABLE}
 # Label, colour and marker per solver, in the order of the legend; Okabe and Ito's colours.
@@ -103,9 +102,9 @@ def curves(
         if log:
             axes.set_xscale("log")
         if len(names) == 1 and legend:
-            axes.legend(title=names[0], title_fontsize=7.5)
+            axes.legend(title=names[0])
         elif len(names) == 1:
-            axes.set_title(names[0], fontsize=7.5)
+            axes.set_title(names[0])
         elif legend and ax is None:
             figure.legend(handles=curve_key(lines, family), loc="outside upper left", ncols=2)
         elif legend:
@@ -172,24 +171,21 @@ def _dashes(estimate: str) -> Any:
 
 
 def _shade(members: Sequence[tuple[Any, ...]], member: tuple[Any, ...]) -> dict[str, Any]:
-    """A family is drawn in shades of one colour, and with marks of its own."""
+    """A family is drawn in shades of one colour and in widths of its own; marks would say that it was learned."""
     if len(members) == 1:
         return {}
     place = members.index(member)
-    return {"alpha": 1.0 - 0.6 * place / (len(members) - 1), "marker": MARKS[place % len(MARKS)], "ms": 3}
-
-
-def _member_name(family: Sequence[str], member: tuple[Any, ...]) -> str:
-    return ", ".join(f"{SYMBOLS[key]} = {value:g}" for key, value in zip(family, member, strict=True))
+    share = place / (len(members) - 1)
+    return {"alpha": 1.0 - 0.6 * share, "lw": 2.4 - 1.6 * share}
 
 
 def _draw_line(
     axes: Any, line: _Line, x: str, family: Sequence[str], members: Sequence[tuple[Any, ...]], named: bool
 ) -> None:
-    words = [LABELS[line.nonlinearity], line.estimate if named else "", _member_name(family, line.member)]
+    words = [LABELS[line.nonlinearity], line.estimate if named else "", member_name(family, line.member)]
     look = _shade(members, line.member) | {"color": PALETTE[line.nonlinearity], "ls": _dashes(line.estimate)}
     if named and line.estimate == PAPER_LABEL:  # the paper's beside better ones
-        look["lw"] = 0.9
+        look["lw"] = 0.6 * look.get("lw", 1.5)
     look["label"] = ", ".join(filter(None, words))
     axes.plot([row[x] for row in line.rows], [row[line.column] for row in line.rows], **look)
     bars = [row for row in line.rows if line.error and math.isfinite(row.get(line.error) or math.nan)]
@@ -201,7 +197,7 @@ def _draw_line(
 
 
 def curve_key(lines: Sequence[_Line], family: Sequence[str] = ()) -> list[Any]:
-    """The entries of a legend: one per colour, per kind of dash and per mark, instead of one per line."""
+    """The entries of a legend: one per colour, per kind of dash and per width, instead of one per line."""
     from matplotlib.lines import Line2D
 
     gs, names, members = (
@@ -215,9 +211,7 @@ def curve_key(lines: Sequence[_Line], family: Sequence[str] = ()) -> list[Any]:
     ]
     if len(members) > 1:
         entries += [
-            Line2D(
-                [], [], **_shade(members, member) | {"color": "0.3", "ls": "none"}, label=_member_name(family, member)
-            )
+            Line2D([], [], **_shade(members, member) | {"color": "0.3"}, label=member_name(family, member))
             for member in members
         ]
     return entries
@@ -251,6 +245,8 @@ def breaking(rows: Rows, learned: Rows = (), *, figure: Figure | None = None) ->
     >>> [line.get_label() for line in figure.axes[0].lines][:2]
     ['replica symmetric', 'broken symmetry k = 1']
     """
+    from matplotlib.lines import Line2D
+
     names = list(dict.fromkeys(row["nonlinearity"] for row in rows))
     with drawing(2, 2.7, figure) as figure:
         panels = figure.subplots(1, len(names), sharey=True, squeeze=False)[0]
@@ -260,11 +256,14 @@ def breaking(rows: Rows, learned: Rows = (), *, figure: Figure | None = None) ->
                 _line(axes, own, column, color="0.5" if look is UNSTABLE else PALETTE[name], **look)
             dots = [(float(dot["theta_d"]), float(dot["alpha"])) for dot in learned if dot["nonlinearity"] == name]
             if dots:
-                reached = axes.plot(*zip(*dots, strict=True), "o", color="k", ms=3.0, label="reached by learning")
-                axes.legend(handles=reached, loc="upper left")
+                axes.plot(*zip(*dots, strict=True), "o", color="k", ms=3.0, label="reached by learning")
             axes.set(xscale="log", yscale="log", title=LABELS[name], xlabel=AXIS_LABELS["theta_d"])
         panels[0].set_ylabel(AXIS_LABELS["alpha"])
-        panels[0].legend(loc="upper left")
+        key = [Line2D([], [], color="0.3", **look) for look in LOAD_LINES.values()]
+        key += (
+            [Line2D([], [], color="k", marker="o", ms=3.0, ls="none", label="reached by learning")] if learned else []
+        )
+        figure.legend(handles=key, loc="outside upper left", ncols=3)
     return figure
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dendrocap.display import with_digits
-from dendrocap.figures.style import drawing
+from dendrocap.figures.style import FONT_SIZE, drawing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -72,9 +72,7 @@ def _draw_tree(axes: Any, neuron: ReconstructedNeuron) -> None:
     bar = max((length for length in BAR_UM if length < 0.3 * span), default=BAR_UM[0])
     left, bottom = axes.get_xlim()[0], axes.get_ylim()[0]
     axes.plot([left, left], [bottom, bottom + bar], color="0.2", lw=2.0)
-    axes.annotate(
-        f"{bar:g} µm", (left, bottom + 0.5 * bar), (4, 0), textcoords="offset points", fontsize=7, va="center"
-    )
+    axes.annotate(f"{bar:g} µm", (left, bottom + 0.5 * bar), (4, 0), textcoords="offset points", va="center")
 
 
 def _draw_table(axes: Any, shares: Sequence[GroupShare]) -> None:
@@ -95,7 +93,7 @@ def _draw_table(axes: Any, shares: Sequence[GroupShare]) -> None:
     ]
     drawn = axes.table([header, *rows], loc="center", edges="horizontal", cellLoc="right", bbox=(0.0, 0.3, 1.0, 0.5))
     drawn.auto_set_font_size(False)
-    drawn.set_fontsize(7.5)
+    drawn.set_fontsize(FONT_SIZE)
     drawn.auto_set_column_width(list(range(len(header))))
     for number, share in enumerate(shares, start=1):
         drawn[number, 0].get_text().set_color(COLOURS[share.group.name])

@@ -43,7 +43,7 @@ def training(result: TrainingResult, *, figure: Figure | None = None) -> Figure:
     ['fraction of patterns wrong', 'learning rate']
     """
     epochs = np.arange(1, result.epochs + 1)
-    colour = PALETTE[result.neuron.nonlinearity.name]
+    colour = PALETTE[result.neuron.kinds[0].nonlinearity.name]
     with drawing(1, 3.3, figure) as figure:
         top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
         errors = result.error_history / result.n_patterns
@@ -248,7 +248,7 @@ def averages(
                 label=f"{by} = {line}" if by else None,
             )
         axes.set(xlabel=x.replace("_", " "), ylabel=y.replace("_", " "))
-        axes.set_title(title, fontsize=7.5)
+        axes.set_title(title)
         if by:
             axes.legend()
     return figure

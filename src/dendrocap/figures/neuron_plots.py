@@ -137,7 +137,7 @@ def _draw_dendrite(axes: Any, answer: Capacity, units: Units) -> None:
     axes.patch.set_visible(False)
     handles, labels = axes.get_legend_handles_labels()
     more, names = behind.get_legend_handles_labels()
-    axes.legend([*handles, *more], [*labels, *names], loc="upper left", fontsize=6.5)
+    axes.legend([*handles, *more], [*labels, *names], loc="upper left")
     axes.set(
         xlim=(x[0], x[-1]),
         ylim=(low, low + (1.3 + 0.08 * len(kinds)) * (top - low)),
@@ -172,7 +172,7 @@ def _draw_capacity(axes: Any, answer: Capacity, curve: Mapping[str, Curve], axis
     low, high = axes.get_ylim()
     axes.set_ylim(low, high * (high / low) ** 0.45)  # room for the legend above
     plain_ticks(axes.yaxis)
-    axes.legend(loc="upper left", fontsize=6.5)
+    axes.legend(loc="upper left")
 
 
 def _draw_weights(axes: Any, answer: Capacity, units: Units) -> None:
@@ -191,7 +191,7 @@ def _draw_weights(axes: Any, answer: Capacity, units: Units) -> None:
         silent.bar([(i - len(kinds)) * width], [kind.silent_fraction], 0.9 * width, align="edge", color=colour)
         highest = max(highest, float(density.max()))
     if len(kinds) > 1:
-        axes.legend(loc="upper right", fontsize=6.5)
+        axes.legend(loc="upper right")
     axes.set(
         xlim=(-0.07 * far, far),
         ylim=(0.0, 1.15 * highest if highest else 1.0),

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AXIS_LABELS",
     "COLUMN_WIDTH",
+    "FONT_SIZE",
     "LABELS",
     "MANY_STEPS",
     "ONE_STEP",
@@ -35,12 +36,14 @@ __all__ = [
     "drawing_axes",
     "footnote",
     "house_style",
+    "member_name",
     "plain_ticks",
     "save",
     "validity_footer",
 ]
 
-# Okabe and Ito's colours, distinguishable with any colour vision; one per non-linearity, the same in all figures.
+# Okabe and Ito's colours, distinguishable with any colour vision; one per non-linearity, the same in all figures. What
+# is added to them must pass tests/figures/test_palette.py.
 PALETTE = {
     Polsky.name: "#D55E00",
     ReLU.name: "#0072B2",
@@ -48,7 +51,7 @@ PALETTE = {
     Step.name: "#CC79A7",
     Linear.name: "#000000",
     Tabulated.name: "#009E73",
-    Smooth.name: "#44AA99",  # of Tol: a measured curve too, close to the colour of a table
+    Smooth.name: "#882255",  # of Tol, distinguishable from the others
     Custom.name: "#56B4E9",
 }
 
@@ -71,6 +74,7 @@ AXIS_LABELS = {
     "f_in": r"input coding level $f_{\mathrm{in}}$",
     "f_out": r"output coding level $f_{\mathrm{out}}$",
     "kappa": r"margin $\kappa$",
+    "branch_correlation": r"correlation within branches $c_0$",
     "n_inputs": r"synapses $N$",
     "n_branches": r"branches $K$",
     "branch_size": r"synapses per branch $n$",
@@ -84,7 +88,14 @@ AXIS_LABELS = {
     "error_percent": "training error (%)",
     "flip_probability": r"flip probability $\rho$",
     "noise_amplitude": r"amplitude of synaptic noise $\sigma$",
+    "inhibitory_share": r"inhibitory share of synapses $w_I$",
+    "inhibitory_drive": r"inhibitory drive $\theta_I$",
+    "inhibitory_f_in": r"coding level of inhibitory inputs $f_I$",
+    "flips": r"flip probability $\rho$",
+    "synaptic": r"amplitude of synaptic noise $\sigma$",
+    "gamma_ce": r"steepness of the loss $\gamma_{\mathrm{ce}}$",
 }
+SYMBOLS = {name: label[label.index("$") :] for name, label in AXIS_LABELS.items() if "$" in label}
 
 # The line code of the theory: solid is replica symmetric, dashed has broken symmetry, dash-dot is where the former
 # becomes unstable; what was learned has markers. More steps have shorter dashes.
@@ -96,9 +107,15 @@ PAPER_LABEL = "replica symmetric (the paper's estimate)"
 
 # Marks of the validity lights: colours that any colour vision tells apart, and shapes that differ as well.
 LIGHT_MARKS = {"good": ("o", "#009E73"), "caution": ("^", "#E69F00"), "bad": ("X", "#D55E00")}
-LETTER = 0.049  # inches, the mean width of a letter below a figure
+FONT_SIZE = 8.0  # points, of everything that is written: legible at the width of one column
+LETTER = 0.063  # inches, the mean width of a letter of that size
 
 COLUMN_WIDTH = 3.4  # inches, one column of a two-column page
+
+
+def member_name(family: Sequence[str], member: Sequence[Any]) -> str:
+    """A member of a family of lines, by the values of its parameters."""
+    return ", ".join(f"{SYMBOLS[key]} = {value:g}" for key, value in zip(family, member, strict=True))
 
 
 @contextmanager
@@ -107,16 +124,19 @@ def house_style() -> Iterator[None]:
     import matplotlib as mpl
 
     settings: dict[Any, Any] = {
-        "font.size": 8.0,
-        "axes.labelsize": 9.0,
-        "axes.titlesize": 9.0,
+        "font.size": FONT_SIZE,
+        "axes.labelsize": FONT_SIZE,
+        "axes.titlesize": FONT_SIZE,
         "axes.spines.top": False,
         "axes.spines.right": False,
         "legend.frameon": False,
-        "legend.fontsize": 7.5,
+        "legend.fontsize": FONT_SIZE,
         "lines.linewidth": 1.5,
         "pdf.fonttype": 42,  # text stays text in PDF and SVG
         "svg.fonttype": "none",
+        "figure.labelsize": FONT_SIZE,
+        "figure.titlesize": FONT_SIZE,
+        "legend.title_fontsize": FONT_SIZE,
         "svg.hashsalt": "dendrocap",  # the same figure gives the same file
     }
     with mpl.rc_context(settings):
@@ -163,7 +183,7 @@ def plain_ticks(axis: Any) -> None:
 def footnote(figure: Figure, text: str) -> None:
     """Small print below a figure that is not drawn yet: what it assumes, or how large its simulations were."""
     lines = textwrap.wrap(text, int(figure.get_figwidth() / LETTER) - 2)
-    figure.supxlabel("\n".join(lines), fontsize=6.5, x=0.01, ha="left", color="0.35")
+    figure.supxlabel("\n".join(lines), fontsize=FONT_SIZE, x=0.01, ha="left", color="0.35")
 
 
 def validity_footer(figure: Figure, validities: Sequence[Mapping[str, Flag]]) -> None:
@@ -195,9 +215,7 @@ def validity_footer(figure: Figure, validities: Sequence[Mapping[str, Flag]]) ->
         return sum(max(sizes[at : at + rows]) for at in range(0, len(sizes), rows))
 
     columns = next((n for n in range(len(marks), 1, -1) if width(n) <= figure.get_figwidth()), 1)
-    legend = figure.legend(
-        handles=marks, loc="outside lower left", ncols=columns, fontsize=6.5, handletextpad=0.1, columnspacing=1.2
-    )
+    legend = figure.legend(handles=marks, loc="outside lower left", ncols=columns, handletextpad=0.1, columnspacing=1.2)
     legend.set_gid("validity")
 
 

@@ -60,14 +60,14 @@ def weight_fit(
     >>> figure.axes[1].get_xlabel()
     'EPSP amplitude (mV)'
     """
-    with drawing(2.1, 2.9 + (0.75 if caption else 0.0), figure) as figure:
+    with drawing(2.1, 2.9 + (0.95 if caption else 0.0), figure) as figure:
         silent, density, branches = figure.subplots(1, 3, width_ratios=(0.9, 5.0, 4.0))
         _draw_silent(silent, fit)
         _draw_density(density, fit, others)
         _draw_branches(branches, report)
         figure.suptitle(report.title, fontsize=9)
         if caption:
-            figure.supxlabel("\n".join(textwrap.wrap(caption, 132)), fontsize=6.8, x=0.02, ha="left", color="0.25")
+            figure.supxlabel("\n".join(textwrap.wrap(caption, 112)), x=0.02, ha="left", color="0.25")
     return figure
 
 
@@ -79,7 +79,7 @@ def _draw_silent(axes: Any, fit: WeightFit) -> None:
     if np.isfinite(fit.observed_fraction):
         axes.plot([-0.5, 0.5], [1.0 - fit.observed_fraction] * 2, color="0.35", lw=1.4, ls=":")
         axes.annotate("not seen", (0.0, 1.0 - fit.observed_fraction), (0, 6), textcoords="offset points",
-                      ha="center", fontsize=6.5, color="0.35")  # fmt: skip
+                      ha="center", color="0.35")  # fmt: skip
     axes.set(xlim=(-0.6, 0.6), ylim=(0.0, 1.0))
     axes.set_xticks([0.0], ["0"])
     axes.set_ylabel(r"silent fraction $p_0$")
@@ -100,9 +100,7 @@ def _draw_density(axes: Any, fit: WeightFit, others: Sequence[tuple[str, Capacit
         axes.plot(w, weights.pdf(w), color=(OTHER, BRANCHES)[number % 2], ls="--", lw=1.1, label=label)
     beyond = int(np.sum(fit.amplitudes_mv > far))
     if beyond:
-        axes.annotate(
-            f"{beyond} beyond →", (1.0, 0.04), xycoords="axes fraction", ha="right", fontsize=6.5, color="0.35"
-        )
+        axes.annotate(f"{beyond} beyond →", (1.0, 0.04), xycoords="axes fraction", ha="right", color="0.35")
     axes.set_xlim(0.0, far)
     axes.set_ylim(bottom=0.0)
     axes.set(xlabel=AXIS_LABELS["epsp_mv"], ylabel=AXIS_LABELS["density_mv"])

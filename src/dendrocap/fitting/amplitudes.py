@@ -23,6 +23,7 @@ from dendrocap.fitting.thresholds import (
     explain_by_margin,
 )
 from dendrocap.model import Nonlinearity, Polsky, TaskSpec, Units
+from dendrocap.theory.response import check_independent_inputs
 from dendrocap.theory.weight_distributions import CapacityWeights
 from dendrocap.validation import real_number, refuse, whole_number
 
@@ -224,6 +225,7 @@ def fit_weights(
     True
     """
     task = TaskSpec(f_in=0.05, f_out=0.05) if task is None else task
+    check_independent_inputs(task, "fits of measured weights")
     units = Units() if units is None else units
     g = Polsky() if nonlinearity is None else nonlinearity
     threshold = real_number("detection_threshold_mv", detection_threshold_mv, 0.0)

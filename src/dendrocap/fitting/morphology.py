@@ -331,7 +331,7 @@ def _read(path: Path) -> tuple[list[tuple[str, Floats, bool]], Floats, tuple[str
     try:
         import morphio
     except ImportError:
-        raise MissingExtra("reconstructions need MorphIO: pip install 'dendrocap[morphology]'") from None
+        raise MissingExtra("reconstructions need MorphIO: pip install '.[morphology]' in the clone") from None
     collected = morphio.WarningHandlerCollector()
     try:
         morphology = morphio.Morphology(str(path), warning_handler=collected)

@@ -6,12 +6,15 @@ lanes take part. Arrays are assumed to fit together; nothing is checked here.
 
 Both kernels take the neuron in the same form::
 
-    constants    per lane: 1 / sqrt(n_l), -sqrt(n_l) theta_d, the weight at the soma, 1 / sqrt(n_l K)
+    constants    per lane: 1 / sqrt(n_l), minus sqrt(n_l) times the threshold, the weight at the soma, 1 / sqrt(n_l K)
     soma_offset  sqrt(K) theta_s
     copies       lanes over which one branch is spread
-    g            code of the non-linearity, with its parameters
-    rule         code of what stands for g' in the update, with its parameters
+    blocks       per block: the kind of its branches, how many of its rows are excitatory, how many there are
+    g            per kind: code of the non-linearity; its parameters are a row of the next argument
+    rule         per kind: code of what stands for g' in the update, with its parameters likewise
     limit        exponents are held to +-limit; 30 in float32 keeps all products out of the slow subnormals
+
+Excitatory rows come first, so that the two signs are two loops, of which the second is empty without inhibition.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ from dendrocap.learning._simd import (
     load,
     pointer,
     rotate,
+    shifted,
     spread,
     store,
     total,
@@ -136,9 +140,10 @@ def epoch(
     constants: Any,
     soma_offset: Any,
     copies: int,
-    g: int,
+    blocks: Any,
+    g: Any,
     g_parameters: Any,
-    rule: int,
+    rule: Any,
     rule_parameters: Any,
     rate: Any,
     gamma_ce: Any,
@@ -153,7 +158,9 @@ def epoch(
     zero, one, top = spread(kind(0.0)), spread(kind(1.0)), spread(limit)
     n_blocks, size, _ = weights.shape
     lanes = n_blocks * LANES
-    constant, g_numbers, rule_numbers = pointer(constants), pointer(g_parameters), pointer(rule_parameters)
+    constant, about, codes, rules = pointer(constants), pointer(blocks), pointer(g), pointer(rule)
+    g_numbers, g_width = pointer(g_parameters), g_parameters.shape[1]
+    rule_numbers, rule_width = pointer(rule_parameters), rule_parameters.shape[1]
     w, words, spare = pointer(weights), pointer(bits), pointer(scratch)
     # The first two vectors of the scratch space belong to _one_by_one.
     signals = 2 * LANES
@@ -163,9 +170,11 @@ def epoch(
         collected = zero
         for block in range(n_blocks):
             lane, row = block * LANES, (pattern * n_blocks + block) * size
-            sums = _branch_sums(w, lane * size, words, row, size, copies, zero)
+            sums = _branch_sums(w, lane * size, words, row, about[3 * block + 2], copies, zero)
             x = fma(sums, load(constant, lane), load(constant, lanes + lane))
-            output, signal = _branch_outputs(x, g, g_numbers, rule, rule_numbers, spare, zero, one, top, kind)
+            own = about[3 * block]
+            own_g, own_rule = shifted(g_numbers, own * g_width), shifted(rule_numbers, own * rule_width)
+            output, signal = _branch_outputs(x, codes[own], own_g, rules[own], own_rule, spare, zero, one, top, kind)
             collected = fma(load(constant, 2 * lanes + lane), output, collected)
             signal = signal * load(constant, 3 * lanes + lane)
             largest = where_less(largest, signal, signal, largest)
@@ -178,12 +187,17 @@ def epoch(
         for block in range(n_blocks):
             change = soft_error * load(spare, signals + block * LANES)
             row, start = (pattern * n_blocks + block) * size, block * size * LANES
-            for i in range(size):
+            # Written so that a NaN stays visible: it is neither below zero nor above it.
+            for i in range(about[3 * block + 1]):
                 at = start + LANES * i
                 weight = load(w, at)
                 weight = where(words[row + i], weight + change, weight)
-                # Written so that a NaN stays visible: it is not below zero.
                 store(w, at, where_less(weight, zero, zero, weight))
+            for i in range(about[3 * block + 1], about[3 * block + 2]):
+                at = start + LANES * i
+                weight = load(w, at)
+                weight = where(words[row + i], weight + change, weight)
+                store(w, at, where_less(zero, weight, zero, weight))
     store(spare, 0, largest)
     return float(scratch[:LANES].max())
 
@@ -196,7 +210,8 @@ def margins(
     constants: Any,
     soma_offset: Any,
     copies: int,
-    g: int,
+    blocks: Any,
+    g: Any,
     g_parameters: Any,
     limit: Any,
     scratch: Any,
@@ -207,15 +222,18 @@ def margins(
     zero, one, top = spread(kind(0.0)), spread(kind(1.0)), spread(limit)
     n_blocks, size, _ = weights.shape
     lanes = n_blocks * LANES
-    constant, g_numbers = pointer(constants), pointer(g_parameters)
+    constant, about, codes = pointer(constants), pointer(blocks), pointer(g)
+    g_numbers, g_width = pointer(g_parameters), g_parameters.shape[1]
     w, words, spare = pointer(weights), pointer(bits), pointer(scratch)
     for pattern in range(bits.shape[0]):
         collected = zero
         for block in range(n_blocks):
             lane, row = block * LANES, (pattern * n_blocks + block) * size
-            sums = _branch_sums(w, lane * size, words, row, size, copies, zero)
+            sums = _branch_sums(w, lane * size, words, row, about[3 * block + 2], copies, zero)
             x = fma(sums, load(constant, lane), load(constant, lanes + lane))
-            output, _ = _branch_outputs(x, g, g_numbers, TRUE_SLOPE, g_numbers, spare, zero, one, top, kind)
+            own = about[3 * block]
+            own_g = shifted(g_numbers, own * g_width)
+            output, _ = _branch_outputs(x, codes[own], own_g, TRUE_SLOPE, own_g, spare, zero, one, top, kind)
             collected = fma(load(constant, 2 * lanes + lane), output, collected)
         result[pattern] = signs[pattern] * (total(collected) - soma_offset)
 
@@ -229,9 +247,10 @@ def tested_epoch(
     constants: Any,
     soma_offset: Any,
     copies: int,
-    g: int,
+    blocks: Any,
+    g: Any,
     g_parameters: Any,
-    rule: int,
+    rule: Any,
     rule_parameters: Any,
     rate: Any,
     gamma_ce: Any,
@@ -251,6 +270,7 @@ def tested_epoch(
         constants,
         soma_offset,
         copies,
+        blocks,
         g,
         g_parameters,
         rule,
@@ -260,5 +280,5 @@ def tested_epoch(
         limit,
         scratch,
     )
-    margins(weights, bits, signs, constants, soma_offset, copies, g, g_parameters, limit, scratch, result)
+    margins(weights, bits, signs, constants, soma_offset, copies, blocks, g, g_parameters, limit, scratch, result)
     return signal

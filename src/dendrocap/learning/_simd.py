@@ -21,7 +21,19 @@ from numba.extending import models, overload, register_model
 
 from dendrocap.learning.lanes import LANES
 
-__all__ = ["exponential", "fma", "load", "pointer", "rotate", "spread", "store", "total", "where", "where_less"]
+__all__ = [
+    "exponential",
+    "fma",
+    "load",
+    "pointer",
+    "rotate",
+    "shifted",
+    "spread",
+    "store",
+    "total",
+    "where",
+    "where_less",
+]
 
 # Numba's own annotation counts the typing context among the arguments of a call.
 intrinsic: Any = extending.intrinsic
@@ -65,6 +77,16 @@ def pointer(typing: Any, array: Any) -> tuple[Any, Codegen]:
 def _lanes_at(builder: Any, start: Any, index: Any) -> Any:
     vector = ir.VectorType(start.type.pointee, LANES)
     return builder.bitcast(builder.gep(start, [index]), vector.as_pointer())
+
+
+@intrinsic
+def shifted(typing: Any, start: Any, index: Any) -> tuple[Any, Codegen]:
+    """A pointer that starts at an index of another."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.gep(args[0], [args[1]])
+
+    return start(start, types.intp), codegen
 
 
 @intrinsic

@@ -17,7 +17,8 @@ from dendrocap.display import Displayed
 from dendrocap.learning.many import StopRequest, in_parallel
 from dendrocap.learning.recipe import Recipe
 from dendrocap.learning.trials import Trial, checked_seeds, train_at_load, trial_of
-from dendrocap.model.neuron import DendriticNeuron, TaskSpec
+from dendrocap.model.dendritic_neuron import DendriticNeuron
+from dendrocap.model.neuron import TaskSpec
 from dendrocap.numerics.statistics import standard_error
 from dendrocap.validation import choice, real_number
 

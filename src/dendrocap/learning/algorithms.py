@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dendrocap.display import Displayed
-from dendrocap.model.neuron import DendriticNeuron
+from dendrocap.model.dendritic_neuron import DendriticNeuron
 from dendrocap.model.patterns import Patterns
 
 if TYPE_CHECKING:

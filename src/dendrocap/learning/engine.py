@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dendrocap.learning.homeostasis import homeostasis_for
 from dendrocap.learning.lanes import LANES, LaneLayout, aligned_zeros
 from dendrocap.learning.surrogates import Surrogate, TrueSlope
-from dendrocap.model.neuron import DendriticNeuron
+from dendrocap.model.dendritic_neuron import DendriticNeuron
 from dendrocap.model.nonlinearities import Nonlinearity
 from dendrocap.model.patterns import Patterns
 
@@ -17,6 +19,7 @@ __all__ = ["CompiledEngine"]
 
 # Exponents beyond these make no difference to a weight of order one.
 LARGEST_EXPONENT = {"float32": 30.0, "float64": 700.0}
+Compilable = Surrogate | Nonlinearity
 
 
 class CompiledEngine:
@@ -30,8 +33,8 @@ class CompiledEngine:
         Binary inputs, kept at one bit each, and labels.
     gamma_ce : float
         Steepness of the loss.
-    surrogate : Surrogate, optional
-        The dendritic signal; None is g'.
+    surrogate : Surrogate or a sequence of them, optional
+        The dendritic signal, one for all branches or one for each kind; None is g'.
     dtype : {"float32", "float64"}
         Precision of weights and arithmetic.
     """
@@ -42,7 +45,7 @@ class CompiledEngine:
         patterns: Patterns,
         *,
         gamma_ce: float = 100.0,
-        surrogate: Surrogate | None = None,
+        surrogate: Surrogate | Sequence[Surrogate] | None = None,
         dtype: str = "float32",
     ) -> None:
         from dendrocap.learning import _kernels
@@ -50,6 +53,7 @@ class CompiledEngine:
         self._kernels: Any = _kernels
         self._kind = np.dtype(dtype).type
         self._layout = LaneLayout(neuron)
+        self._n_kinds = len(neuron.kinds)
         self._bits = self._layout.pack(patterns.inputs)
         self._signs = patterns.signs.astype(dtype)
         self._weights = aligned_zeros(self._layout.shape, dtype)
@@ -58,11 +62,13 @@ class CompiledEngine:
             self._layout.constants(dtype),
             self._kind(np.sqrt(neuron.n_branches) * neuron.spec.theta_s),
             self._layout.copies,
-            *neuron.nonlinearity.kernel(),
+            self._layout.blocks,
+            *self._per_kind([kind.nonlinearity for kind in neuron.kinds]),
         )
-        self._rule = (surrogate or TrueSlope()).kernel()
+        self._rule = self._per_kind(surrogate or TrueSlope())
         self._gamma_ce = self._kind(gamma_ce)
         self._limit = self._kind(LARGEST_EXPONENT[dtype])
+        self._homeostasis = homeostasis_for(neuron, patterns.inputs)
         # The kernel reports g' / sqrt(n_l K); this gives back a bound on g' itself.
         self._signal_unit = float(np.sqrt(neuron.branch_size * neuron.n_branches))
 
@@ -75,27 +81,41 @@ class CompiledEngine:
         self,
         *,
         gamma_ce: float | None = None,
-        surrogate: Surrogate | None = None,
-        nonlinearity: Nonlinearity | None = None,
+        surrogate: Surrogate | Sequence[Surrogate] | None = None,
+        nonlinearity: Nonlinearity | Sequence[Nonlinearity] | None = None,
     ) -> None:
-        """Go on with another loss, another dendritic signal or another g; weights and patterns stay."""
+        """Go on with another loss, another dendritic signal or another g for each kind; weights and patterns stay."""
         if gamma_ce is not None:
             self._gamma_ce = self._kind(gamma_ce)
         if surrogate is not None:
-            self._rule = surrogate.kernel()
+            self._rule = self._per_kind(surrogate)
         if nonlinearity is not None:
-            self._neuron = (*self._neuron[:3], *nonlinearity.kernel())
+            self._neuron = (*self._neuron[:4], *self._per_kind(nonlinearity))
+
+    def _per_kind(self, given: Compilable | Sequence[Compilable]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Codes, and one row of parameters for each kind of branches, as the kernels take them."""
+        each = given if isinstance(given, Sequence) else [given] * self._n_kinds
+        kernels = [one.kernel() for one in each]
+        parameters = np.zeros((len(kernels), max(1, *(kernel.parameters.size for kernel in kernels))))
+        for row, kernel in zip(parameters, kernels, strict=True):
+            row[: kernel.parameters.size] = kernel.parameters
+        return np.array([kernel.code for kernel in kernels], dtype=np.int64), parameters
 
     def weights(self) -> NDArray[Any]:
         return self._layout.gather_weights(self._weights)
 
     def set_weights(self, flat: NDArray[Any]) -> None:
-        self._weights[:] = self._layout.spread_weights(flat, self._weights.dtype)
+        self._weights.reshape(-1)[self._layout.places] = flat  # all other places hold zeros for ever
 
     def epoch(self, order: NDArray[np.int64], learning_rate: float) -> float:
-        return self._signal_unit * float(self._kernels.epoch(*self._arguments(order, learning_rate)))
+        signal = self._signal_unit * float(self._kernels.epoch(*self._arguments(order, learning_rate)))
+        if self._homeostasis is not None:
+            self.set_weights(self._homeostasis(self.weights().astype(np.float64)))
+        return signal
 
     def tested_epoch(self, order: NDArray[np.int64], learning_rate: float) -> tuple[float, NDArray[Any]]:
+        if self._homeostasis is not None:
+            return self.epoch(order, learning_rate), self.margins()
         result = np.empty(len(self._signs), dtype=self._weights.dtype)
         signal = self._kernels.tested_epoch(*self._arguments(order, learning_rate), result)
         return self._signal_unit * signal, result

@@ -5,6 +5,9 @@ Few branches would leave lanes idle, so a neuron with eight branches or fewer sp
 lanes: synapse i of branch l then sits in lane ``l + (i % copies) * 16 / copies``, row ``i // copies``.
 The linear neuron is the case of one branch in sixteen lanes.
 
+Each kind of branches begins a block of its own, so that all lanes of a block share one g. Inhibitory synapses begin a
+row of their own, the same for all branches of a kind, so that all synapses of a row share one sign.
+
 A pattern is one bit per place: ``bits[pattern, block, row]`` is a 16-bit word, one bit per lane.
 """
 
@@ -17,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dendrocap.model.neuron import DendriticNeuron
+from dendrocap.model.dendritic_neuron import DendriticNeuron
 from dendrocap.model.patterns import PackedPatterns, chosen_inputs
 
 __all__ = ["LANES", "LaneLayout", "aligned_zeros"]
@@ -38,28 +41,54 @@ class LaneLayout:
     def copies(self) -> int:
         """Number of lanes that share one branch."""
         copies = 1
-        while 2 * copies * self.neuron.n_branches <= LANES:
+        while 2 * copies * max(self.neuron.branch_counts) <= LANES:
             copies *= 2
         return copies
 
     @cached_property
+    def _blocks_of_kind(self) -> list[int]:
+        return [-(-number * self.copies // LANES) for number in self.neuron.branch_counts]
+
+    @cached_property
     def n_blocks(self) -> int:
         """Number of groups of sixteen lanes."""
-        return -(-self.neuron.n_branches * self.copies // LANES)
+        return sum(self._blocks_of_kind)
+
+    @cached_property
+    def blocks(self) -> NDArray[np.int64]:
+        """The kind of every block, how many of its rows are excitatory, and how many there are."""
+        neuron, kinds = self.neuron, range(len(self.neuron.kinds))
+        rows = np.zeros((len(kinds), 3), dtype=np.int64)
+        rows[:, 0] = kinds
+        of_branch = np.stack([neuron.branch_sizes - neuron.inhibitory_sizes, neuron.inhibitory_sizes])
+        for kind in kinds:
+            excitatory, inhibitory = -(-of_branch[:, neuron.kind_of_branch == kind].max(axis=1) // self.copies)
+            rows[kind, 1:] = excitatory, excitatory + inhibitory
+        return np.repeat(rows, self._blocks_of_kind, axis=0)
 
     @cached_property
     def shape(self) -> tuple[int, int, int]:
         """Shape of the weights in lanes: blocks, rows, lanes."""
-        return (self.n_blocks, -(-self.neuron.branch_size // self.copies), LANES)
+        return (self.n_blocks, int(self.blocks[:, 2].max()), LANES)
+
+    @cached_property
+    def _columns(self) -> NDArray[np.int64]:
+        """The first lane of every branch, counted over all blocks."""
+        counts = self.neuron.branch_counts
+        firsts = LANES * np.cumsum([0, *self._blocks_of_kind[:-1]])
+        within = np.concatenate([np.arange(number) for number in counts])
+        return np.asarray(np.repeat(firsts, counts) + within)
 
     @cached_property
     def places(self) -> NDArray[np.int64]:
         """Flat place of every synapse, in the order of the inputs."""
-        sizes = self.neuron.branch_sizes
-        branch = np.repeat(np.arange(self.neuron.n_branches), sizes)
-        synapse = np.arange(self.neuron.n_inputs) - np.repeat(self.neuron.branch_starts, sizes)
+        neuron, sizes = self.neuron, self.neuron.branch_sizes
+        synapse = np.arange(neuron.n_inputs) - np.repeat(neuron.branch_starts, sizes)
+        synapse -= np.where(neuron.inhibitory, np.repeat(sizes - neuron.inhibitory_sizes, sizes), 0)
+        first = np.repeat(self._columns, sizes)
         copy, row = synapse % self.copies, synapse // self.copies
-        column = branch + copy * (LANES // self.copies)
+        row = row + np.where(neuron.inhibitory, self.blocks[first // LANES, 1], 0)
+        column = first + copy * (LANES // self.copies)
         _, rows, lanes = self.shape
         return (column // lanes * rows + row) * lanes + column % lanes
 
@@ -76,17 +105,17 @@ class LaneLayout:
     def constants(self, dtype: Any) -> NDArray[Any]:
         """What the kernels need to know of each lane, in four rows; idle lanes have zeros.
 
-        1 / sqrt(n_l) and -sqrt(n_l) theta_d turn a sum of weights into a branch input, the third row
+        1 / sqrt(n_l) and minus sqrt(n_l) times the threshold turn a sum of weights into a branch input, the third row
         weighs the branch's output at the soma, and 1 / sqrt(n_l K) is the gradient's prefactor.
         """
-        n_branches, per_copy = self.neuron.n_branches, LANES // self.copies
+        n_branches = self.neuron.n_branches
         table = np.zeros((4, self.n_blocks * LANES))
         roots = np.sqrt(self.neuron.branch_sizes)
         for copy in range(self.copies):
-            lanes = slice(copy * per_copy, copy * per_copy + n_branches)
+            lanes = self._columns + copy * (LANES // self.copies)
             # Each copy of a branch reports the same output, so each speaks with its share of the voice.
             table[0, lanes] = 1.0 / roots
-            table[1, lanes] = -roots * self.neuron.theta_d
+            table[1, lanes] = -roots * self.neuron.thresholds
             table[2, lanes] = 1.0 / np.sqrt(n_branches) / self.copies
             table[3, lanes] = 1.0 / (roots * np.sqrt(n_branches))
         result = aligned_zeros((4, self.n_blocks, LANES), dtype)

@@ -2,7 +2,8 @@
 
 The linear neuron with non-negative weights solves patterns with margin kappa if some ``W >= 0`` satisfies
 ``sign (W . xi / sqrt(N) - sqrt(N) theta) >= kappa`` for every pattern: a linear program. No learning rule is
-involved, so it tells apart what cannot be learned from what was not.
+involved, so it tells apart what cannot be learned from what was not. Inhibitory weights are <= 0, and their mean is
+held at their drive, as the theory has it; without that, excitation and inhibition could both grow for ever.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from dendrocap.display import Displayed
 from dendrocap.errors import ConvergenceError
-from dendrocap.model.neuron import LinearNeuron
+from dendrocap.learning.homeostasis import measured_activity
+from dendrocap.model.dendritic_neuron import LinearNeuron
 from dendrocap.model.patterns import PackedPatterns, binary_patterns
 from dendrocap.validation import real_number, refuse
 
@@ -67,7 +69,7 @@ def linear_feasibility(
     Parameters
     ----------
     neuron : LinearNeuron
-        Its threshold fixes the scale of the weights.
+        Its threshold fixes the scale of the weights; with inhibition, its two drives do.
     inputs, labels : arrays
         The task.
     kappa : float
@@ -99,11 +101,18 @@ def linear_feasibility(
     rows = np.hstack([-signs[:, None] * dense / root, np.ones((len(dense), 1))])
     cost = np.zeros(neuron.n_inputs + 1)
     cost[-1] = -1.0
-    bounds = [(0.0, None)] * neuron.n_inputs + [(None, kappa + root * max(neuron.theta_d, 1.0))]
+    threshold = float(neuron.thresholds[0])
+    bounds = [(None, 0.0) if inhibits else (0.0, None) for inhibits in neuron.inhibitory]
+    bounds.append((None, kappa + root * max(neuron.theta_d, 1.0)))
+    held = {}
+    if neuron.has_inhibition:
+        mean = neuron.mean_weights(np.broadcast_to(measured_activity(neuron, patterns.inputs), neuron.n_inputs))
+        row = np.append(neuron.inhibitory, 0.0)[None, :]
+        held = {"A_eq": row, "b_eq": [float(mean[neuron.inhibitory].sum())]}
     # The interior-point method is twice as fast as the simplex on these dense rows (3 s at N = 999).
-    outcome = linprog(cost, A_ub=rows, b_ub=-signs * root * neuron.theta_d, bounds=bounds, method="highs-ipm")
+    outcome = linprog(cost, A_ub=rows, b_ub=-signs * root * threshold, bounds=bounds, method="highs-ipm", **held)
     if outcome.status != 0:
         raise ConvergenceError(f"the linear program stopped without an answer: {outcome.message}", outcome.x)
-    flat = np.maximum(outcome.x[:-1], 0.0)
+    flat = neuron.rectified(outcome.x[:-1])
     margin = float(np.min(signs * neuron.somatic_input(flat, dense)))
     return LinearFeasibility(margin > kappa + STRICTLY_POSITIVE, margin, neuron.shaped_weights(flat), kappa)

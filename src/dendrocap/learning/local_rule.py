@@ -26,8 +26,9 @@ from numpy.typing import ArrayLike, NDArray
 from dendrocap.display import Displayed
 from dendrocap.learning.algorithms import Engine, Rule
 from dendrocap.learning.engine import CompiledEngine
+from dendrocap.learning.homeostasis import Homeostasis, homeostasis_for
 from dendrocap.learning.surrogates import Surrogate, TrueSlope
-from dendrocap.model.neuron import DendriticNeuron
+from dendrocap.model.dendritic_neuron import DendriticNeuron
 from dendrocap.model.nonlinearities import Step
 from dendrocap.model.patterns import Patterns, binary_inputs
 from dendrocap.validation import choice, real_number, refuse
@@ -141,7 +142,8 @@ def three_factors(
     inputs = binary_inputs(np.atleast_2d(np.asarray(pattern)), neuron.n_inputs)
     branch_input = neuron.branch_input(weights, inputs)[0]
     margin = sign * neuron.somatic_input(weights, inputs)[0]
-    signal = (surrogate or TrueSlope()).signal(neuron.nonlinearity, branch_input)
+    rule = surrogate or TrueSlope()
+    signal = neuron.by_kind(lambda kind, x: rule.signal(kind.nonlinearity, x), branch_input)
     return ThreeFactors(
         error=float(sign * soft_error(margin, gamma_ce)),
         dendritic_signal=signal / np.sqrt(neuron.branch_sizes * neuron.n_branches),
@@ -154,7 +156,8 @@ def three_factors(
 class SGD(Rule):
     """Stochastic gradient descent on the cross-entropy, one pattern at a time, weights clipped at zero.
 
-    Algorithm 1 of the paper, compiled.
+    Algorithm 1 of the paper, compiled. Inhibitory weights are clipped from the other side, and homeostasis keeps their
+    mean after each epoch [homeostasis].
 
     Parameters
     ----------
@@ -190,7 +193,7 @@ class SGD(Rule):
             raise refuse("surrogate", self.surrogate, "a Surrogate or None")
 
     def engine(self, neuron: DendriticNeuron, patterns: Patterns) -> Engine:
-        if self.surrogate is None and isinstance(neuron.nonlinearity, Step):
+        if self.surrogate is None and any(isinstance(kind.nonlinearity, Step) for kind in neuron.kinds):
             raise refuse(
                 "surrogate", None, "a Surrogate when the non-linearity is Step, whose slope is zero wherever it exists"
             )
@@ -237,7 +240,7 @@ class LocalRule(Rule):
                 raise refuse(name, getattr(self, name), "callable or None")
 
     def engine(self, neuron: DendriticNeuron, patterns: Patterns) -> Engine:
-        return _PythonEngine(self, neuron, patterns.dense, patterns.signs)
+        return _PythonEngine(self, neuron, patterns.dense, patterns.signs, homeostasis_for(neuron, patterns.inputs))
 
 
 @dataclass
@@ -246,6 +249,7 @@ class _PythonEngine:
     neuron: DendriticNeuron
     inputs: Bits
     signs: Floats
+    homeostasis: Homeostasis | None
     flat: Floats = field(init=False)
 
     def weights(self) -> Floats:
@@ -265,15 +269,19 @@ class _PythonEngine:
         sizes, starts = neuron.branch_sizes, neuron.branch_starts
         roots, soma_root = np.sqrt(sizes), np.sqrt(neuron.n_branches)
         error = rule.error or (lambda margin: float(soft_error(margin, rule.gamma_ce)))
-        dendritic_signal = rule.dendritic_signal or neuron.nonlinearity.derivative
+        dendritic_signal = rule.dendritic_signal or (
+            lambda inputs: neuron.by_kind(lambda kind, x: kind.nonlinearity.derivative(x), inputs)
+        )
         largest = 0.0
         for pattern in order:
             activity, sign = self.inputs[pattern].astype(np.float64), self.signs[pattern]
-            branch_input = np.add.reduceat(self.flat * activity, starts) / roots - roots * neuron.theta_d
-            margin = sign * (neuron.nonlinearity(branch_input).sum() / soma_root - soma_root * neuron.spec.theta_s)
+            branch_input = np.add.reduceat(self.flat * activity, starts) / roots - roots * neuron.thresholds
+            margin = sign * (neuron.branch_output(branch_input).sum() / soma_root - soma_root * neuron.spec.theta_s)
             signal = np.asarray(dendritic_signal(branch_input), dtype=np.float64)
             trace = activity if rule.presynaptic is None else np.asarray(rule.presynaptic(activity))
             change = learning_rate * sign * error(margin) * np.repeat(signal / (roots * soma_root), sizes) * trace
-            self.flat = np.maximum(self.flat + change, 0.0)
+            self.flat = neuron.rectified(self.flat + change)
             largest = max(largest, float(np.abs(signal).max()))
+        if self.homeostasis is not None:
+            self.flat = self.homeostasis(self.flat)
         return largest

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from dendrocap.learning.recipe import Recipe
 from dendrocap.learning.training import EpochRecord, TrainingResult, train
-from dendrocap.model.neuron import DendriticNeuron
+from dendrocap.model.dendritic_neuron import DendriticNeuron
 from dendrocap.model.patterns import PackedPatterns
 from dendrocap.model.seeds import Seed
 from dendrocap.validation import refuse, whole_number

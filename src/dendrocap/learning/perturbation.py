@@ -11,7 +11,7 @@ from dendrocap.display import Displayed
 from dendrocap.errors import InvalidParameter
 from dendrocap.learning.storage import SavedRun
 from dendrocap.learning.training import TrainingResult
-from dendrocap.model import Custom, DendriticNeuron, LinearNeuron, Nonlinearity
+from dendrocap.model import Branches, Custom, DendriticNeuron, LinearNeuron, NeuronSpec, Nonlinearity
 from dendrocap.model.patterns import PackedPatterns, binary_patterns
 from dendrocap.model.seeds import Seed, generator_for
 from dendrocap.numerics.statistics import standard_error
@@ -73,6 +73,7 @@ def perturb(
         The patterns that it learned.
     theta_d, theta_s : float
         Relative change of the dendritic and of the somatic threshold: -0.25 blocks a quarter of that inhibition.
+        Inhibitory synapses that learn stay as they are.
     failures : float
         Share of the synapses that are silent, drawn at random ``samples`` times.
     nmda_block : float
@@ -126,12 +127,23 @@ def _changed(neuron: DendriticNeuron, theta_d: float, theta_s: float, nmda_block
     if isinstance(neuron, LinearNeuron):
         if theta_s or nmda_block:
             raise InvalidParameter("theta_s and nmda_block are not allowed: a neuron without dendrites has neither")
-        return LinearNeuron((1.0 + theta_d) * neuron.theta_d, neuron.n_inputs)
-    spec = neuron.spec
+        return LinearNeuron(_threshold(neuron.kinds[0], theta_d), neuron.n_inputs, neuron.spec.inhibition)
+    spec, somatic = neuron.spec, (1.0 + theta_s) * neuron.spec.theta_s
+    kinds = tuple(
+        replace(kind, theta_d=_threshold(kind, theta_d), nonlinearity=_flatter(kind.nonlinearity, nmda_block))
+        for kind in neuron.kinds
+    )
     if spec.populations:
-        raise InvalidParameter("result is not allowed: branches of several kinds are not perturbed here")
-    g = _flatter(neuron.nonlinearity, nmda_block)
-    return replace(neuron, spec=type(spec)(g, (1.0 + theta_d) * neuron.theta_d, (1.0 + theta_s) * spec.theta_s))
+        return replace(neuron, spec=NeuronSpec(populations=kinds, theta_s=somatic))
+    (kind,) = kinds
+    return replace(neuron, spec=NeuronSpec(kind.nonlinearity, kind.theta_d, somatic, inhibition=kind.inhibition))
+
+
+def _threshold(kind: Branches, change: float) -> float:
+    """theta_d after a relative change of the fixed threshold, which is what inhibitory synapses leave of theta_d."""
+    if kind.inhibition is None:
+        return (1.0 + change) * kind.theta_d
+    return kind.inhibition.drive + (1.0 + change) * (kind.theta_d - kind.inhibition.drive)
 
 
 def _flatter(g: Nonlinearity, share: float) -> Nonlinearity:

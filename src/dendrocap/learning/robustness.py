@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dendrocap.display import Displayed
-from dendrocap.model.neuron import DendriticNeuron
+from dendrocap.model.dendritic_neuron import DendriticNeuron
 from dendrocap.model.patterns import PackedPatterns, Patterns, binary_patterns
 from dendrocap.model.seeds import Seed, generator_for
 from dendrocap.numerics.statistics import standard_error
@@ -133,7 +133,7 @@ def noise_robustness(
         return error(flat, dense ^ flips.astype(np.uint8))
 
     def shaken(amplitude: float) -> float:
-        return error(np.maximum(flat * (1.0 + amplitude * rng.standard_normal(flat.size)), 0.0), dense)
+        return error(neuron.rectified(flat * (1.0 + amplitude * rng.standard_normal(flat.size))), dense)
 
     baseline = error(flat, dense)
     probabilities = [real_number("flip_probabilities", p, 0.0, 1.0) for p in flip_probabilities]

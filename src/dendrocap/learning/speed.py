@@ -18,7 +18,8 @@ from dendrocap.learning.many import StopRequest, in_parallel
 from dendrocap.learning.recipe import Recipe
 from dendrocap.learning.training import TrainingResult
 from dendrocap.learning.trials import checked_seeds, train_at_load
-from dendrocap.model.neuron import DendriticNeuron, TaskSpec
+from dendrocap.model.dendritic_neuron import DendriticNeuron
+from dendrocap.model.neuron import TaskSpec
 
 __all__ = ["LearningSpeed", "learning_speed"]
 

@@ -22,8 +22,8 @@ from dendrocap.errors import CorruptData
 from dendrocap.files import reading, write_file
 from dendrocap.learning.schedules import Pace
 from dendrocap.learning.training import TrainingResult, TrainingState, resumable
+from dendrocap.model.dendritic_neuron import DendriticNeuron
 from dendrocap.model.flat import finite_neuron, flat_neuron, neuron_from_flat
-from dendrocap.model.neuron import DendriticNeuron
 from dendrocap.model.patterns import PackedPatterns, pack_patterns
 
 __all__ = ["SavedRun", "load_run", "save_run"]

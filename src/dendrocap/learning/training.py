@@ -18,10 +18,11 @@ from numpy.typing import ArrayLike, NDArray
 from dendrocap.display import Displayed
 from dendrocap.errors import InvalidParameter, TrainingFailed
 from dendrocap.learning.algorithms import Algorithm, EpochOutcome
+from dendrocap.learning.homeostasis import measured_activity
 from dendrocap.learning.recipe import Recipe
 from dendrocap.learning.schedules import Pace, Schedule
-from dendrocap.model.neuron import DendriticNeuron
-from dendrocap.model.patterns import PackedPatterns, active_fraction, binary_patterns
+from dendrocap.model.dendritic_neuron import DendriticNeuron
+from dendrocap.model.patterns import PackedPatterns, binary_patterns
 from dendrocap.model.seeds import Seed, generator_for
 from dendrocap.validation import choice, real_number, refuse
 
@@ -230,10 +231,10 @@ class Training(Displayed):
         self.failure: str | None = None
         self.patterns = binary_patterns(inputs, labels, neuron.n_inputs)
         # Rounding of a sum in float32 is below 1e-4 of its size even for 1e5 synapses; thresholds set that size.
-        sizes = np.sqrt(neuron.n_branches) * neuron.spec.theta_s + np.sqrt(neuron.n_inputs) * neuron.theta_d
+        drive = max(kind.theta_d + (kind.inhibition.drive if kind.inhibition else 0.0) for kind in neuron.kinds)
+        sizes = np.sqrt(neuron.n_branches) * neuron.spec.theta_s + np.sqrt(neuron.n_inputs) * drive
         self._beyond_rounding = 1e-3 * (1.0 + float(sizes))
-        # Kept off 0 and 1, where there are no first weights.
-        self._f_in = min(max(active_fraction(self.patterns.inputs), 1e-6), 1.0 - 1e-6) if f_in is None else f_in
+        self._f_in = measured_activity(neuron, self.patterns.inputs) if f_in is None else f_in
         self._sample_weight = (
             None if sample_weight is None else _presentations(sample_weight, len(self.patterns.labels))
         )
@@ -362,7 +363,8 @@ class Training(Displayed):
                 DEAD,
                 f"no branch had a dendritic signal above {NO_SIGNAL:g} on any pattern of epoch {self.epochs}: all "
                 f"branches are dead and no weight can change (learning_rate = {rate:g}, theta_d = "
-                f"{self.neuron.theta_d:g}); a smaller learning_rate or SGD(surrogate=...) avoids this",
+                f"{', '.join(f'{kind.theta_d:g}' for kind in self.neuron.kinds)}); a smaller learning_rate or "
+                "SGD(surrogate=...) avoids this",
             )
         return EpochRecord(self.epochs, errors, errors / self.n_patterns, self._best_errors, rate)
 
@@ -490,7 +492,8 @@ def train(
     weights : array, optional
         First weights; by default uniform on [0, 2 theta_d / f_in].
     f_in : float, optional
-        Coding level for the first weights; by default the fraction of active inputs.
+        Coding level for the first weights; by default the fraction of active inputs, for each population and for
+        inhibitory inputs by itself.
     stop_when_solved : bool
         End when every pattern is right. Going on widens the margins.
     resume : TrainingState, optional

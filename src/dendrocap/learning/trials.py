@@ -10,10 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from dendrocap.display import Displayed
 from dendrocap.learning.recipe import Recipe
 from dendrocap.learning.training import TrainingResult, train
-from dendrocap.model.neuron import DendriticNeuron, TaskSpec
+from dendrocap.model.dendritic_neuron import DendriticNeuron
+from dendrocap.model.neuron import TaskSpec
 from dendrocap.model.patterns import Patterns, random_patterns
 from dendrocap.validation import real_number, refuse, whole_number
 
@@ -63,6 +66,8 @@ class Trial(Displayed):
 def patterns_at_load(neuron: DendriticNeuron, alpha: float, seed: int, task: TaskSpec | None = None) -> Patterns:
     """The random patterns of a seed at a load: ``round(alpha N)`` of them, at least one.
 
+    Inputs of a population, or inhibitory ones, are as active as the neuron says; else as the task says.
+
     Examples
     --------
     >>> from dendrocap import LinearNeuron, random_patterns
@@ -72,7 +77,16 @@ def patterns_at_load(neuron: DendriticNeuron, alpha: float, seed: int, task: Tas
     """
     task = task or TaskSpec()
     n_patterns = max(1, round(real_number("alpha", alpha, 0.0, low_open=True) * neuron.n_inputs))
-    return random_patterns(n_patterns, neuron.n_inputs, task.f_in, task.f_out, seed)
+    each = neuron.input_activity(task.f_in)
+    return random_patterns(
+        n_patterns,
+        neuron.n_inputs,
+        task.f_in if np.all(each == task.f_in) else each,
+        task.f_out,
+        seed,
+        branch_correlation=task.branch_correlation,
+        n_branches=neuron.branch_sizes.tolist(),
+    )
 
 
 def train_at_load(

@@ -8,7 +8,7 @@ size of the kicks, has become small; both are reported.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dendrocap.display import Displayed
 from dendrocap.errors import InvalidParameter
-from dendrocap.validation import real_number, whole_number
+from dendrocap.validation import real_number, refuse, whole_number
 
 __all__ = ["WeightComparison", "WeightDistribution", "WeightStatistics", "weight_statistics"]
 
@@ -81,6 +81,8 @@ class WeightStatistics(Displayed):
         What counts as silent, in units of the mean weight.
     mean, standard_deviation, second_moment : float
         Over all weights, silent ones included.
+    inhibition : WeightStatistics or None
+        The same of the strengths of inhibitory synapses, which are then left out of all else.
 
     Examples
     --------
@@ -100,6 +102,7 @@ class WeightStatistics(Displayed):
     mean: float
     standard_deviation: float
     second_moment: float
+    inhibition: WeightStatistics | None = None
 
     def compare(self, theory: WeightDistribution) -> WeightComparison:
         """Distance between these weights and a theoretical P(W)."""
@@ -111,14 +114,18 @@ class WeightStatistics(Displayed):
         return WeightComparison(float(distance.max(initial=0.0)), float(theory.cdf(0.0)), self.near_zeros)
 
 
-def weight_statistics(weights: ArrayLike, *, bins: int = 50, threshold: float = 1e-3) -> WeightStatistics:
-    """Histogram, silent fractions and moments of non-negative weights.
+def weight_statistics(
+    weights: ArrayLike, *, inhibitory: ArrayLike | None = None, bins: int = 50, threshold: float = 1e-3
+) -> WeightStatistics:
+    """Histogram, silent fractions and moments of weights, excitatory and inhibitory ones apart.
 
     Parameters
     ----------
     weights : array
         Weights of the synapses, in any shape. Where branches differ in size, pass ``neuron.flat_weights(w)``, so
         that the filling of short branches is not taken for silent synapses.
+    inhibitory : array of bool, shape of ``weights``, optional
+        Which synapses are inhibitory, ``neuron.inhibitory``: their weights are <= 0, all others >= 0.
     bins : int
         Of the histogram, from the threshold of silence to the largest weight.
     threshold : float
@@ -129,7 +136,20 @@ def weight_statistics(weights: ArrayLike, *, bins: int = 50, threshold: float = 
     >>> statistics = weight_statistics([0.0, 0.0005, 1.0, 3.0])
     >>> statistics.exact_zeros, statistics.near_zeros
     (0.25, 0.5)
+    >>> weight_statistics([0.0, 1.0, 2.0, -3.0], inhibitory=[False, False, False, True]).inhibition.mean
+    3.0
     """
+    if inhibitory is not None:
+        mask, flat = np.asarray(inhibitory, dtype=bool), np.asarray(weights, dtype=np.float64)
+        if mask.shape != flat.shape:
+            raise refuse("inhibitory.shape", mask.shape, f"that of the weights, {flat.shape}")
+        excitation, inhibition = (
+            weight_statistics(part, bins=bins, threshold=threshold) if part.size else None
+            for part in (flat[~mask], -flat[mask])
+        )
+        if excitation is None:
+            raise InvalidParameter("inhibitory is not allowed: some synapses must be excitatory")
+        return replace(excitation, inhibition=inhibition)
     ordered = np.sort(np.asarray(weights, dtype=np.float64).ravel())
     if ordered.size == 0 or not np.all(np.isfinite(ordered)) or ordered[0] < 0.0:
         raise InvalidParameter("weights are not allowed: they must be finite numbers >= 0, at least one")

@@ -1,7 +1,8 @@
 """The neuron, its dendritic non-linearity and its patterns."""
 
+from dendrocap.model.dendritic_neuron import DendriticNeuron, LinearNeuron
 from dendrocap.model.measured_curves import PiecewiseCubic, Smooth, Tabulated
-from dendrocap.model.neuron import Branches, DendriticNeuron, Level, LinearNeuron, NeuronSpec, TaskSpec
+from dendrocap.model.neuron import Branches, Inhibition, Level, NeuronSpec, TaskSpec
 from dendrocap.model.nonlinearities import (
     Custom,
     Kernel,
@@ -20,6 +21,7 @@ __all__ = [
     "Branches",
     "Custom",
     "DendriticNeuron",
+    "Inhibition",
     "Kernel",
     "Level",
     "Linear",

@@ -1,7 +1,9 @@
 """Neurons, tasks and non-linearities as flat parameters: the keys of a TOML file, of options and of JSON, both ways.
 
 Flat parameters are plain data under the names of the paper: ``nonlinearity`` and its own numbers, ``theta_d``,
-``theta_s``, ``n_inputs``, ``n_branches``, ``f_in``, ``f_out``, ``kappa``. The learning rule has its own in
+``theta_s``, ``n_inputs``, ``n_branches``, ``f_in``, ``f_out``, ``kappa``. Inhibition is ``inhibitory_share``,
+``inhibitory_drive`` and ``inhibitory_f_in``. ``populations`` is a list of tables, one for each; what a population
+leaves open is as the neuron says, so that it can be the axis of a sweep. The learning rule has its own parameters in
 `dendrocap.learning.Recipe`.
 """
 
@@ -12,18 +14,21 @@ from dataclasses import asdict, fields, replace
 from typing import Any
 
 from dendrocap.errors import InvalidParameter
+from dendrocap.model.dendritic_neuron import DendriticNeuron, LinearNeuron
 from dendrocap.model.measured_curves import Smooth, Tabulated
-from dendrocap.model.neuron import DendriticNeuron, LinearNeuron, NeuronSpec, TaskSpec
+from dendrocap.model.neuron import Branches, Inhibition, NeuronSpec, TaskSpec
 from dendrocap.model.nonlinearities import BUILT_IN, Nonlinearity, named_nonlinearity
 from dendrocap.validation import refuse
 
 __all__ = [
+    "INHIBITION",
     "NEURON",
     "TASK",
     "finite_neuron",
     "flat_neuron",
     "flat_nonlinearity",
     "flat_task",
+    "inhibition_from_flat",
     "neuron_from_flat",
     "nonlinearity_from_flat",
     "task_from_flat",
@@ -37,7 +42,11 @@ def _parameters(kind: type[Any]) -> list[str]:
 MEASURED: dict[str, type[Tabulated | Smooth]] = {kind.name: kind for kind in (Tabulated, Smooth)}
 KINDS: tuple[type[Nonlinearity], ...] = (*BUILT_IN.values(), *MEASURED.values())
 SHAPE = tuple(dict.fromkeys(name for kind in KINDS for name in _parameters(kind)))
-NEURON = ("nonlinearity", *SHAPE, "theta_d", "theta_s", "n_inputs", "n_branches", "group_size")
+INHIBITION = tuple(f"inhibitory_{name}" for name in _parameters(Inhibition))
+# What all branches of a kind share; a neuron with a single kind has it, or each of its populations.
+OF_BRANCHES = ("nonlinearity", *SHAPE, "theta_d", *INHIBITION)
+POPULATION = (*OF_BRANCHES, "fraction", "length", "f_in", "mean_output")
+NEURON = (*OF_BRANCHES, "populations", "theta_s", "n_inputs", "n_branches", "group_size")
 TASK = tuple(_parameters(TaskSpec))
 
 
@@ -85,14 +94,15 @@ def flat_neuron(neuron: NeuronSpec | DendriticNeuron) -> dict[str, Any]:
     {'nonlinearity': 'linear', 'theta_d': 0.5, 'n_inputs': 99}
     """
     if isinstance(neuron, LinearNeuron):
-        return {"nonlinearity": "linear", "theta_d": neuron.theta_d, "n_inputs": neuron.n_inputs}
+        return {**_flat_branches(neuron.kinds[0]), "n_inputs": neuron.n_inputs}
     spec = neuron.spec if isinstance(neuron, DendriticNeuron) else neuron
     if spec.n_levels != 1:
         raise refuse("n_levels", spec.n_levels, "1 in flat parameters")
     if spec.populations:
-        raise refuse("n_populations", spec.n_populations, "branches that are all alike in flat parameters")
-    (level,) = spec.tree
-    flat = {**flat_nonlinearity(level.nonlinearity), "theta_d": level.theta, "theta_s": spec.theta_s}
+        flat: dict[str, Any] = {"populations": [_flat_population(one) for one in spec.populations]}
+    else:
+        flat = _flat_branches(spec.kinds[0])
+    flat["theta_s"] = spec.theta_s
     if isinstance(neuron, DendriticNeuron):
         flat |= {"n_inputs": neuron.n_inputs, "n_branches": neuron.n_branches}
         if neuron.group_size != 1:
@@ -112,27 +122,89 @@ def neuron_from_flat(flat: Mapping[str, Any], default: NeuronSpec | None = None)
     NeuronSpec(nonlinearity=ReLU(), theta_d=0.1, theta_s=0.5)
     >>> neuron_from_flat({"nonlinearity": "linear", "theta_d": 0.5, "n_inputs": 99})
     LinearNeuron(theta_d=0.5, n_inputs=99)
+    >>> basal, apical = {"theta_d": 0.2, "fraction": 0.7}, {"nonlinearity": "relu", "theta_d": 0.5, "fraction": 0.3}
+    >>> neuron_from_flat({"populations": [basal, apical], "theta_s": 0.5}).n_populations
+    2
     """
     _refuse_unknown(flat, "a neuron", NEURON)
+    if "populations" in flat:
+        return _several_kinds(flat)
     if default is not None:
-        usual = flat_neuron(default)
-        if "nonlinearity" in flat:
-            usual = {name: value for name, value in usual.items() if name not in SHAPE}
-        flat = {**usual, **flat}
+        flat = _completed(flat, flat_neuron(default))
     linear = flat.get("nonlinearity") == "linear" and "n_inputs" in flat and "n_branches" not in flat
     for name in ("theta_d",) if linear else ("theta_d", "theta_s"):
         if name not in flat:
             raise InvalidParameter(f"the neuron needs a value for {name}")
     if linear:
-        _refuse_unknown(flat, "the linear neuron", ("nonlinearity", "theta_d", "n_inputs"))
-        return LinearNeuron(flat["theta_d"], flat["n_inputs"])
-    g = nonlinearity_from_flat({name: flat[name] for name in ("nonlinearity", *SHAPE) if name in flat})
-    spec = NeuronSpec(g, flat["theta_d"], flat["theta_s"])
+        _refuse_unknown(flat, "the linear neuron", ("nonlinearity", "theta_d", "n_inputs", *INHIBITION))
+        return LinearNeuron(flat["theta_d"], flat["n_inputs"], inhibition_from_flat(flat))
+    spec = NeuronSpec(_own_nonlinearity(flat), flat["theta_d"], flat["theta_s"], inhibition=inhibition_from_flat(flat))
+    return _with_size(spec, flat)
+
+
+def _several_kinds(flat: Mapping[str, Any]) -> NeuronSpec | DendriticNeuron:
+    """A neuron of several populations."""
+    if "theta_s" not in flat:
+        raise InvalidParameter("the neuron needs a value for theta_s")
+    tables = flat["populations"]
+    if isinstance(tables, str | Mapping) or not all(isinstance(one, Mapping) for one in tables):
+        raise refuse("populations", tables, "a list of tables")
+    common = {name: flat[name] for name in OF_BRANCHES if name in flat}
+    kinds = tuple(_population_from_flat(_completed(one, common)) for one in tables)
+    return _with_size(NeuronSpec(populations=kinds, theta_s=flat["theta_s"]), flat)
+
+
+def _completed(flat: Mapping[str, Any], usual: Mapping[str, Any]) -> dict[str, Any]:
+    """Flat parameters with the usual ones where they are silent; another non-linearity has numbers of its own."""
+    if "nonlinearity" in flat:
+        usual = {name: value for name, value in usual.items() if name not in SHAPE}
+    return {**usual, **flat}
+
+
+def _with_size(spec: NeuronSpec, flat: Mapping[str, Any]) -> NeuronSpec | DendriticNeuron:
     if "n_inputs" not in flat:
         return spec
     if "n_branches" not in flat:
         raise InvalidParameter("a neuron with n_inputs needs a value for n_branches")
     return DendriticNeuron(spec, flat["n_inputs"], flat["n_branches"], flat.get("group_size", 1))
+
+
+def _own_nonlinearity(flat: Mapping[str, Any]) -> Nonlinearity:
+    return nonlinearity_from_flat({name: flat[name] for name in ("nonlinearity", *SHAPE) if name in flat})
+
+
+def _flat_branches(kind: Branches) -> dict[str, Any]:
+    """What all branches of a kind share."""
+    flat = {**flat_nonlinearity(kind.nonlinearity), "theta_d": kind.theta_d}
+    if kind.inhibition is not None:
+        given = {f"inhibitory_{name}": value for name, value in asdict(kind.inhibition).items()}
+        flat |= {name: value for name, value in given.items() if value is not None}
+    return flat
+
+
+def _flat_population(kind: Branches) -> dict[str, Any]:
+    flat = _flat_branches(kind)
+    own = {name: getattr(kind, name) for name in ("fraction", "length", "f_in", "mean_output")}
+    return {**flat, **{name: value for name, value in own.items() if value is not None}}
+
+
+def _population_from_flat(flat: Mapping[str, Any]) -> Branches:
+    _refuse_unknown(flat, "a population", POPULATION)
+    for name in ("theta_d", "fraction"):
+        if name not in flat:
+            raise InvalidParameter(f"a population needs a value for {name}")
+    own = {name: flat[name] for name in ("length", "f_in", "mean_output") if name in flat}
+    inhibition = inhibition_from_flat(flat)
+    return Branches(_own_nonlinearity(flat), flat["theta_d"], flat["fraction"], inhibition=inhibition, **own)
+
+
+def inhibition_from_flat(flat: Mapping[str, Any]) -> Inhibition | None:
+    """The inhibition that flat parameters describe, if they do."""
+    given = {name.removeprefix("inhibitory_"): flat[name] for name in INHIBITION if name in flat}
+    for name in ("share", "drive") if given else ():
+        if name not in given:
+            raise InvalidParameter(f"inhibition needs a value for inhibitory_{name}")
+    return Inhibition(**given) if given else None
 
 
 def finite_neuron(neuron: NeuronSpec | DendriticNeuron) -> DendriticNeuron:
@@ -150,7 +222,10 @@ def flat_task(task: TaskSpec) -> dict[str, float]:
     >>> flat_task(TaskSpec(f_in=0.1))
     {'f_in': 0.1, 'f_out': 0.5, 'kappa': 0.0}
     """
-    return asdict(task)
+    flat = asdict(task)
+    if not task.branch_correlation:  # results stored before there were correlations keep their names
+        del flat["branch_correlation"]
+    return flat
 
 
 def task_from_flat(flat: Mapping[str, Any], default: TaskSpec | None = None) -> TaskSpec:

@@ -1,7 +1,6 @@
-"""The neuron: what it is made of, what it is asked to learn, and how it answers.
+"""What a neuron is made of, and what it is asked to learn: shared by theory and simulation.
 
-`NeuronSpec` and `TaskSpec` hold what theory and simulation share; `DendriticNeuron` and `LinearNeuron`
-add a finite size. Weights are plain arrays, passed in and returned, never kept inside.
+`DendriticNeuron` and `LinearNeuron` add a finite size (`dendrocap.model.dendritic_neuron`).
 """
 
 from __future__ import annotations
@@ -12,21 +11,11 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-
 from dendrocap.errors import InvalidParameter
-from dendrocap.model.nonlinearities import Linear, Nonlinearity
-from dendrocap.model.patterns import PackedPatterns, Patterns, binary_inputs
-from dendrocap.model.seeds import Seed, generator_for
-from dendrocap.validation import choice, real_number, refuse, whole_number
+from dendrocap.model.nonlinearities import Nonlinearity
+from dendrocap.validation import choice, real_number, refuse
 
-__all__ = ["Branches", "DendriticNeuron", "Level", "LinearNeuron", "NeuronSpec", "TaskSpec"]
-
-Floats = NDArray[np.float64]
-
-# Patterns are turned into floats a block at a time: 16 MB whatever the number of patterns.
-BLOCK = 2_000_000
+__all__ = ["Branches", "Inhibition", "Level", "NeuronSpec", "TaskSpec"]
 
 
 @dataclass(frozen=True)
@@ -57,6 +46,47 @@ class Level:
 
 
 @dataclass(frozen=True)
+class Inhibition:
+    """Inhibitory synapses that learn, on the same branches as the excitatory ones.
+
+    Their weights are at most zero. Both mean weights are fixed: the excitatory synapses drive a branch with
+    ``theta_d``, the inhibitory ones with ``-drive``, and the fixed threshold is the rest, ``theta_d - drive``.
+
+    Parameters
+    ----------
+    share : float
+        Share of a branch's synapses that are inhibitory, in [0, 1).
+    drive : float
+        Mean input that they take away from a branch, in units of ``theta_d``: ``share * f_in`` times their mean
+        strength. It is at most ``theta_d``; at ``theta_d`` no fixed threshold is left.
+    f_in : float, optional
+        Probability that one of their inputs is active; that of the excitatory ones if not given.
+
+    Examples
+    --------
+    >>> from dendrocap import Polsky
+    >>> NeuronSpec(Polsky(), theta_d=0.5, theta_s=0.5, inhibition=Inhibition(share=0.2, drive=0.25)).inhibition.drive
+    0.25
+    """
+
+    share: float
+    drive: float
+    f_in: float | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "share", real_number("share", self.share, 0.0, 1.0, high_open=True))
+        object.__setattr__(self, "drive", real_number("drive", self.drive, 0.0))
+        if self.share == 0.0 and self.drive > 0.0:
+            raise refuse("drive", self.drive, "0 where share = 0: there are no inhibitory synapses")
+        if self.f_in is not None:
+            f_in = real_number("f_in", self.f_in, 0.0, 1.0, low_open=True, high_open=True)
+            object.__setattr__(self, "f_in", f_in)
+
+    def __repr__(self) -> str:
+        return _short_repr(self)
+
+
+@dataclass(frozen=True)
 class Branches:
     """A population of like branches, one of several that make a neuron.
 
@@ -75,6 +105,8 @@ class Branches:
     mean_output : float or "best", optional
         Average of g over the patterns, which is theta_s if not given. Only the average over all branches is fixed by
         the soma; "best" asks for the value at which the load is largest.
+    inhibition : Inhibition, optional
+        Inhibitory synapses on these branches that learn too.
 
     Examples
     --------
@@ -89,10 +121,12 @@ class Branches:
     length: float = 1.0
     f_in: float | None = None
     mean_output: float | str | None = None
+    inhibition: Inhibition | None = None
 
     def __post_init__(self) -> None:
         _check_nonlinearity("nonlinearity", self.nonlinearity)
         object.__setattr__(self, "theta_d", real_number("theta_d", self.theta_d, 0.0))
+        _check_inhibition(self.inhibition, self.theta_d)
         object.__setattr__(self, "fraction", real_number("fraction", self.fraction, 0.0, 1.0, low_open=True))
         object.__setattr__(self, "length", real_number("length", self.length, 0.0, low_open=True))
         if self.f_in is not None:
@@ -121,12 +155,15 @@ class NeuronSpec:
     theta_d : float, optional
         Dendritic threshold, the inhibition onto a branch; it sets the mean weight ``theta_d / f_in``.
     theta_s : float
-        Somatic threshold, the inhibition onto the soma.
+        Somatic threshold, the inhibition onto the soma. It may be negative if g has negative values.
     levels : sequence of Level, optional
         A deep tree, from the synapses towards the soma: the outputs of many branches of one level are summed by a
         branch of the next.
     populations : sequence of Branches, optional
         Kinds of branches that meet at the soma. Their fractions sum to 1.
+    inhibition : Inhibition, optional
+        Inhibitory synapses that learn, on branches that are all alike; of ``populations``, each has its own.
+        ``theta_d`` is then the excitatory drive, and ``theta_d - inhibition.drive`` the fixed threshold.
 
     Examples
     --------
@@ -144,6 +181,7 @@ class NeuronSpec:
     theta_s: float = None  # type: ignore[assignment]
     levels: tuple[Level, ...] = ()
     populations: tuple[Branches, ...] = ()
+    inhibition: Inhibition | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.nonlinearity, Sequence):
@@ -153,7 +191,7 @@ class NeuronSpec:
                 "a single Nonlinearity: give levels=(Level(g, theta), ...) for a deep tree, populations=(Branches(g, "
                 "theta_d, fraction), ...) for several kinds of branches",
             )
-        object.__setattr__(self, "theta_s", real_number("theta_s", self.theta_s, 0.0))
+        object.__setattr__(self, "theta_s", real_number("theta_s", self.theta_s))
         for name, kind in (("levels", Level), ("populations", Branches)):
             given = getattr(self, name)
             if not isinstance(given, Sequence) or not all(isinstance(one, kind) for one in given):
@@ -167,9 +205,25 @@ class NeuronSpec:
         if self.nonlinearity is not None:
             _check_nonlinearity("nonlinearity", self.nonlinearity)
             object.__setattr__(self, "theta_d", real_number("theta_d", self.theta_d, 0.0))
+            _check_inhibition(self.inhibition, self.theta_d)
+        elif self.inhibition is not None:
+            raise InvalidParameter(
+                f"inhibition = {self.inhibition!r} is not allowed together with levels or populations: give each "
+                "population its own, Branches(..., inhibition=...)"
+            )
+        if self.theta_s < 0.0:
+            self._check_negative_threshold()
         total = math.fsum(one.fraction for one in self.populations)
         if self.populations and not math.isclose(total, 1.0, abs_tol=1e-9):
             raise refuse("the sum of all fractions", total, "1")
+
+    def _check_negative_threshold(self) -> None:
+        """Refuse a negative threshold of the soma unless the branches that reach it have negative outputs."""
+        last = self.levels[-1:] or self.populations
+        at_soma = [one.nonlinearity for one in last] or [self.nonlinearity]
+        lowest = min(g.range[0] for g in at_soma)
+        if not lowest < 0.0:
+            raise refuse("theta_s", self.theta_s, f"a finite number >= 0: no branch has an output below {lowest:g}")
 
     def __repr__(self) -> str:
         return _short_repr(self)
@@ -185,6 +239,13 @@ class NeuronSpec:
         return max(len(self.populations), 1)
 
     @cached_property
+    def kinds(self) -> tuple[Branches, ...]:
+        """The kinds of branches that meet at the soma, a single one where all are alike."""
+        if self.levels:
+            raise refuse("n_levels", self.n_levels, "1 here: the branches of a deep tree do not all meet at the soma")
+        return self.populations or (Branches(self.nonlinearity, self.theta_d, 1.0, inhibition=self.inhibition),)
+
+    @cached_property
     def tree(self) -> tuple[Level, ...]:
         """The levels of a neuron whose branches are all alike, from the synapses to the soma."""
         if self.populations:
@@ -192,6 +253,8 @@ class NeuronSpec:
                 f"a neuron with {len(self.populations)} population(s) of branches is not allowed here: its branches "
                 "must all be alike, NeuronSpec(nonlinearity, theta_d, theta_s)"
             )
+        if self.inhibition is not None and self.inhibition.share > 0.0:
+            raise refuse("inhibition", self.inhibition, "None here: all weights must be non-negative")
         return self.levels or (Level(self.nonlinearity, self.theta_d),)
 
 
@@ -204,213 +267,49 @@ class TaskSpec:
     f_in, f_out : float
         Probability that an input, or a label, is 1.
     kappa : float
-        Margin by which the somatic input must clear the threshold.
+        Margin by which the somatic input must clear the threshold; by which it may miss it, if negative.
+    branch_correlation : float
+        c_0, at least 0: two inputs of one branch have the correlation c_0 K / N, which makes their common fluctuations
+        as large as their own ones. Inputs of different branches are independent.
 
     Examples
     --------
     >>> TaskSpec(f_in=0.1, f_out=0.2, kappa=0.05)
     TaskSpec(f_in=0.1, f_out=0.2, kappa=0.05)
+    >>> TaskSpec(branch_correlation=2.0)
+    TaskSpec(f_in=0.5, f_out=0.5, kappa=0.0, branch_correlation=2.0)
     """
 
     f_in: float = 0.5
     f_out: float = 0.5
     kappa: float = 0.0
+    branch_correlation: float = 0.0
 
     def __post_init__(self) -> None:
         for name in ("f_in", "f_out"):
             level = real_number(name, getattr(self, name), 0.0, 1.0, low_open=True, high_open=True)
             object.__setattr__(self, name, level)
-        object.__setattr__(self, "kappa", real_number("kappa", self.kappa, 0.0))
-
-
-@dataclass(frozen=True)
-class DendriticNeuron:
-    """A neuron with ``n_inputs`` synapses on ``n_branches`` dendritic branches.
-
-    Branch l sums its n_l inputs and passes them through g [model]::
-
-        branch_input  lambda_l = sum_i W_li xi_li / sqrt(n_l) - sqrt(n_l) theta_d
-        somatic_input Delta    = sum_l g(lambda_l) / sqrt(K) - sqrt(K) theta_s
-
-    Where N is not divisible by K, the first branches carry one synapse more than the others, and
-    each is scaled by its own size n_l; for equal branches this is the paper's N / K.
-
-    Parameters
-    ----------
-    spec : NeuronSpec
-        Non-linearity and thresholds, with one dendritic level.
-    n_inputs, n_branches : int
-        N and K, with 1 <= K <= N.
-    group_size : int
-        Neighbouring inputs come in groups of so many that stay on one branch together. Branches then differ by one
-        group, not by one synapse.
-
-    Notes
-    -----
-    Weights have the shape ``(n_branches, branch_size)``; rows of shorter branches end in a zero. The flat
-    form ``(n_inputs,)``, in the order of the inputs, is accepted everywhere too.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from dendrocap import Polsky, random_patterns
-    >>> neuron = DendriticNeuron(NeuronSpec(Polsky(), 0.05, 0.5), n_inputs=999, n_branches=27)
-    >>> rng = np.random.default_rng(1)
-    >>> patterns = random_patterns(10, 999, rng=rng)
-    >>> weights = neuron.initial_weights(f_in=0.5, rng=rng)
-    >>> weights.shape, neuron.predict(weights, patterns.inputs).shape, neuron.errors(weights, patterns)
-    ((27, 37), (10,), 5)
-    """
-
-    spec: NeuronSpec
-    n_inputs: int
-    n_branches: int
-    group_size: int = 1
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.spec, NeuronSpec):
-            raise refuse("spec", self.spec, "a NeuronSpec")
-        if self.spec.n_levels != 1:
-            raise refuse("spec.n_levels", self.spec.n_levels, "1: deeper trees exist in the theory only")
-        object.__setattr__(self, "n_inputs", whole_number("n_inputs", self.n_inputs, 1))
-        group_size = whole_number("group_size", self.group_size, 1, self.n_inputs)
-        if self.n_inputs % group_size:
-            raise refuse("group_size", group_size, f"a divisor of n_inputs = {self.n_inputs}")
-        branches = whole_number("n_branches", self.n_branches, 1, self.n_inputs // group_size)
-        object.__setattr__(self, "n_branches", branches)
-
-    @property
-    def nonlinearity(self) -> Nonlinearity:
-        """g."""
-        return self.spec.tree[0].nonlinearity
-
-    @property
-    def theta_d(self) -> float:
-        """The dendritic threshold."""
-        return self.spec.tree[0].theta
-
-    @cached_property
-    def branch_sizes(self) -> NDArray[np.int64]:
-        """Number of synapses of each branch."""
-        small, extra = divmod(self.n_inputs // self.group_size, self.n_branches)
-        groups = np.where(np.arange(self.n_branches) < extra, small + 1, small)
-        return (self.group_size * groups).astype(np.int64)
-
-    @cached_property
-    def branch_starts(self) -> NDArray[np.int64]:
-        """Index of each branch's first input."""
-        return np.concatenate([[0], np.cumsum(self.branch_sizes)[:-1]]).astype(np.int64)
-
-    @property
-    def branch_size(self) -> int:
-        """Synapses of the largest branch."""
-        return int(self.branch_sizes[0])
-
-    @property
-    def weights_shape(self) -> tuple[int, int]:
-        """Shape of a weight array."""
-        return (self.n_branches, self.branch_size)
-
-    def flat_weights(self, weights: ArrayLike) -> Floats:
-        """Weights in the order of the inputs, after checking shape, sign and finiteness."""
-        array = np.asarray(weights)
-        if array.shape not in (self.weights_shape, (self.n_inputs,)):
-            raise InvalidParameter(
-                f"weights of shape {array.shape} are not allowed: the shape must be {self.weights_shape} "
-                f"or ({self.n_inputs},)"
-            )
-        if array.dtype.kind not in "fiub":
-            raise refuse("weights.dtype", array.dtype, "real numbers")
-        if array.ndim == 2:
-            if np.any(array[~self._synapses] != 0):
-                raise InvalidParameter("weights beyond the end of a short branch are not allowed: they must be 0")
-            array = array[self._synapses]
-        flat = array.astype(np.float64)
-        bad = ~(np.isfinite(flat) & (flat >= 0.0))
-        if np.any(bad):
-            at = int(np.argmax(bad))
-            raise refuse(f"weights[{at}]", float(flat[at]), "a finite number >= 0")
-        return flat
-
-    def shaped_weights(self, flat: ArrayLike) -> Floats:
-        """Flat weights as an array of `weights_shape`, short branches filled up with zeros."""
-        shaped = np.zeros(self.weights_shape)
-        shaped[self._synapses] = self.flat_weights(flat)
-        return shaped
-
-    @cached_property
-    def _synapses(self) -> NDArray[np.bool_]:
-        """Which entries of a weight array are synapses, not filling."""
-        return np.arange(self.branch_size)[None, :] < self.branch_sizes[:, None]
-
-    def initial_weights(self, f_in: float = 0.5, rng: Seed = None) -> Floats:
-        """Weights uniform on [0, 2 theta_d / f_in], whose mean balances the dendritic threshold."""
-        f_in = real_number("f_in", f_in, 0.0, 1.0, low_open=True, high_open=True)
-        generator = generator_for("run", rng)
-        return self.shaped_weights(generator.uniform(0.0, 2.0 * self.theta_d / f_in, self.n_inputs))
-
-    def branch_input(self, weights: ArrayLike, inputs: ArrayLike | PackedPatterns) -> Floats:
-        """lambda_l of every pattern and branch, shape ``(n_patterns, n_branches)``."""
-        flat, patterns = self.flat_weights(weights), binary_inputs(inputs, self.n_inputs)
-        roots = np.sqrt(self.branch_sizes)
-        result = np.empty((len(patterns), self.n_branches))
-        step = max(1, BLOCK // self.n_inputs)
-        for first in range(0, len(patterns), step):
-            rows = slice(first, first + step)
-            dense = patterns.unpack(rows) if isinstance(patterns, PackedPatterns) else patterns[rows]
-            block = dense.astype(np.float64)
-            for branch, (start, size) in enumerate(zip(self.branch_starts, self.branch_sizes, strict=True)):
-                synapses = slice(start, start + size)
-                result[rows, branch] = block[:, synapses] @ flat[synapses]
-        return result / roots - roots * self.theta_d
-
-    def somatic_input(self, weights: ArrayLike, inputs: ArrayLike | PackedPatterns) -> Floats:
-        """Delta of every pattern, shape ``(n_patterns,)``."""
-        root = np.sqrt(self.n_branches)
-        outputs = self.nonlinearity(self.branch_input(weights, inputs))
-        return np.asarray(outputs.sum(axis=1) / root - root * self.spec.theta_s)
-
-    def predict(self, weights: ArrayLike, inputs: ArrayLike | PackedPatterns) -> NDArray[np.uint8]:
-        """The neuron's answers: 1 where the somatic input is positive, else 0."""
-        return (self.somatic_input(weights, inputs) > 0.0).astype(np.uint8)
-
-    def errors(self, weights: ArrayLike, patterns: Patterns) -> int:
-        """How many patterns the neuron gets wrong; a somatic input of exactly zero is wrong for either label."""
-        return int(np.count_nonzero(~(patterns.signs * self.somatic_input(weights, patterns.inputs) > 0.0)))
-
-
-class LinearNeuron(DendriticNeuron):
-    """The linear neuron, of one layer: Delta = sum_i W_i xi_i / sqrt(N) - sqrt(N) theta_d [linear].
-
-    It is the dendritic neuron with a single linear branch and no somatic threshold, and has the same methods.
-
-    Parameters
-    ----------
-    theta_d : float
-        Its only threshold.
-    n_inputs : int
-        N.
-
-    Examples
-    --------
-    >>> neuron = LinearNeuron(theta_d=0.5, n_inputs=4)
-    >>> neuron.somatic_input([1.0, 1.0, 1.0, 1.0], [[1, 1, 1, 0]]).tolist()
-    [0.5]
-    """
-
-    def __init__(self, theta_d: float, n_inputs: int) -> None:
-        super().__init__(NeuronSpec(Linear(), theta_d, theta_s=0.0), n_inputs, n_branches=1)
+        object.__setattr__(self, "kappa", real_number("kappa", self.kappa))
+        correlation = real_number("branch_correlation", self.branch_correlation, 0.0)
+        object.__setattr__(self, "branch_correlation", correlation)
 
     def __repr__(self) -> str:
-        return f"LinearNeuron(theta_d={self.theta_d!r}, n_inputs={self.n_inputs!r})"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (LinearNeuron, (self.theta_d, self.n_inputs))
+        shown = ["f_in", "f_out", "kappa", *(["branch_correlation"] if self.branch_correlation else [])]
+        return f"TaskSpec({', '.join(f'{name}={getattr(self, name)!r}' for name in shown)})"
 
 
 def _check_nonlinearity(name: str, given: Any) -> None:
     if not isinstance(given, Nonlinearity):
         raise refuse(name, given, "a Nonlinearity, such as Polsky() or Custom(function)")
+
+
+def _check_inhibition(given: Any, theta_d: float) -> None:
+    if given is None:
+        return
+    if not isinstance(given, Inhibition):
+        raise refuse("inhibition", given, "an Inhibition, such as Inhibition(share=0.2, drive=0.25), or None")
+    if given.drive > theta_d:
+        raise refuse("inhibition.drive", given.drive, f"at most theta_d = {theta_d:g}, the excitatory drive")
 
 
 def _short_repr(value: Any) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,7 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 from dendrocap.display import Displayed
 from dendrocap.errors import InvalidParameter
 from dendrocap.model.seeds import Seed, generator_for
+from dendrocap.numerics.apportion import apportioned
 from dendrocap.validation import real_number, refuse, whole_number
+
+if TYPE_CHECKING:
+    from dendrocap.model.dendritic_neuron import DendriticNeuron
 
 __all__ = [
     "PackedPatterns",
@@ -123,35 +127,56 @@ class Patterns(NamedTuple):
 def random_patterns(
     n_patterns: int,
     n_inputs: int,
-    f_in: float = 0.5,
+    f_in: float | ArrayLike = 0.5,
     f_out: float = 0.5,
     rng: Seed = None,
     *,
     packed: bool = False,
+    branch_correlation: float = 0.0,
+    n_branches: int | Sequence[int] | None = None,
+    teacher: DendriticNeuron | tuple[DendriticNeuron, ArrayLike] | None = None,
 ) -> Patterns:
-    """Independent random binary patterns with random labels.
+    """Random binary patterns with random labels, or with those of a teacher.
 
     Parameters
     ----------
     n_patterns, n_inputs : int
         P and N.
-    f_in, f_out : float
-        Probability that an input, or a label, is 1.
+    f_in : float or array, shape (n_inputs,)
+        Probability that an input is 1, or one for each, such as ``neuron.input_activity()``.
+    f_out : float
+        Probability that a label is 1.
     rng : int, SeedSequence, Generator or None
         Seed, whose child for patterns is used, or source of randomness.
     packed : bool
         Store inputs at one bit each; the patterns are the same as unpacked ones from the same seed.
+    branch_correlation : float
+        c_0 of `TaskSpec`: two inputs of one branch have the correlation c_0 K / N, which must be below 1. Each branch
+        has a level of activity of its own in each pattern, drawn from a Beta distribution [beta-mixture]. Inputs of
+        different branches are independent.
+    n_branches : int or sequence of int
+        K, or the sizes of the branches, as ``neuron.branch_sizes``; needed where inputs are correlated.
+    teacher : DendriticNeuron or (DendriticNeuron, weights), optional
+        Labels are its answers. Without weights it has ``teacher.teacher_weights(f_in, rng)``, which one seed makes the
+        same for any number of patterns. Inputs are the same as without a teacher.
 
     Examples
     --------
     >>> inputs, labels = random_patterns(3, 5, rng=0)
     >>> inputs.shape, labels.shape
     ((3, 5), (3,))
+    >>> together, _ = random_patterns(4000, 20, branch_correlation=5.0, n_branches=2, rng=0)  # correlation 0.5
+    >>> bool(np.corrcoef(together.T)[0, 1] > 0.45)
+    True
     """
     n_patterns = whole_number("n_patterns", n_patterns, 0)
     n_inputs = whole_number("n_inputs", n_inputs, 1)
-    f_in = real_number("f_in", f_in, 0.0, 1.0, low_open=True, high_open=True)
+    activity = _activity(f_in, n_inputs)
     f_out = real_number("f_out", f_out, 0.0, 1.0, low_open=True, high_open=True)
+    if teacher is not None and f_out != 0.5:
+        raise refuse("f_out", f_out, "0.5 with a teacher, whose answers are the labels")
+    correlation = real_number("branch_correlation", branch_correlation, 0.0)
+    branches = _BetaBranches(correlation, activity, n_inputs, n_branches) if correlation > 0.0 else None
     generator = generator_for("patterns", rng)
     labels = (generator.random(n_patterns) < f_out).astype(np.uint8)
     width = -(-n_inputs // 8) if packed else n_inputs
@@ -159,9 +184,88 @@ def random_patterns(
     step = max(1, BLOCK // n_inputs)
     for first in range(0, n_patterns, step):
         rows = slice(first, min(first + step, n_patterns))
-        block = generator.random((rows.stop - rows.start, n_inputs), dtype=np.float32) < f_in
+        level = activity if branches is None else branches.levels(rows.stop - rows.start, generator)
+        block = generator.random((rows.stop - rows.start, n_inputs), dtype=np.float32) < level
         stored[rows] = np.packbits(block, axis=1, bitorder="little") if packed else block
-    return Patterns(PackedPatterns(stored, n_inputs) if packed else stored, labels)
+    inputs = PackedPatterns(stored, n_inputs) if packed else stored
+    return Patterns(inputs, labels if teacher is None else _answers(teacher, inputs, f_in, rng))
+
+
+def _activity(f_in: float | ArrayLike, n_inputs: int) -> float | NDArray[np.float64]:
+    """Probability of an active input, checked: a number, or an array with one for each."""
+    if np.ndim(f_in) == 0:
+        return real_number("f_in", f_in, 0.0, 1.0, low_open=True, high_open=True)
+    each = np.asarray(f_in, dtype=np.float64)
+    if each.shape != (n_inputs,):
+        raise refuse("f_in.shape", each.shape, f"one number, or ({n_inputs},)")
+    good = (each > 0.0) & (each < 1.0)
+    if not good.all():
+        raise refuse("an entry of f_in", float(each[~good][0]), "a finite number in (0, 1)")
+    return each
+
+
+class _BetaBranches:
+    """Branches whose inputs share a random level of activity, so that two of them have the correlation c_0 K / N."""
+
+    def __init__(
+        self,
+        branch_correlation: float,
+        activity: float | NDArray[np.float64],
+        n_inputs: int,
+        n_branches: int | Sequence[int] | None,
+    ) -> None:
+        if n_branches is None:
+            raise InvalidParameter(
+                f"branch_correlation = {branch_correlation:g} is not allowed without n_branches: give the number of "
+                "branches, or their sizes"
+            )
+        if np.ndim(n_branches) == 0:
+            number = whole_number("n_branches", n_branches, 1, n_inputs)
+            self._sizes = apportioned([1.0] * number, n_inputs)
+        else:
+            self._sizes = [whole_number("n_branches", size, 1) for size in n_branches]  # type: ignore[union-attr]
+            if sum(self._sizes) != n_inputs:
+                raise refuse("the sum of all branch sizes", sum(self._sizes), f"n_inputs = {n_inputs}")
+        correlation = branch_correlation * len(self._sizes) / n_inputs
+        if correlation >= 1.0:
+            raise refuse(
+                "branch_correlation",
+                branch_correlation,
+                f"below N / K = {n_inputs / len(self._sizes):g}, where all inputs of a branch would be equal",
+            )
+        starts = np.cumsum([0, *self._sizes[:-1]])
+        each = np.broadcast_to(activity, n_inputs)
+        mean = each[starts]
+        if np.any(np.repeat(mean, self._sizes) != each):
+            raise InvalidParameter(
+                f"branch_correlation = {branch_correlation:g} is not allowed where inputs of one branch differ in f_in"
+            )
+        # [beta-mixture]: a level p with variance c f (1 - f) gives two inputs this covariance.
+        self._a, self._b = (1.0 / correlation - 1.0) * mean, (1.0 / correlation - 1.0) * (1.0 - mean)
+
+    def levels(self, n_patterns: int, generator: np.random.Generator) -> NDArray[np.float64]:
+        """Probability of every input of so many patterns."""
+        of_branch = generator.beta(self._a, self._b, (n_patterns, len(self._sizes)))
+        return np.repeat(of_branch, self._sizes, axis=1)
+
+
+def _answers(
+    teacher: DendriticNeuron | tuple[DendriticNeuron, ArrayLike],
+    inputs: Bits | PackedPatterns,
+    f_in: float | ArrayLike,
+    rng: Seed,
+) -> Bits:
+    """What a teacher says to patterns."""
+    neuron, weights = teacher if isinstance(teacher, tuple) else (teacher, None)
+    if not hasattr(neuron, "teacher_weights"):
+        raise refuse("teacher", teacher, "a DendriticNeuron, or a pair of one and its weights")
+    if neuron.n_inputs != inputs.shape[1]:
+        raise refuse("teacher.n_inputs", neuron.n_inputs, f"n_inputs = {inputs.shape[1]}")
+    if weights is None:
+        if np.ndim(f_in) != 0:
+            raise InvalidParameter("f_in with one number for each input is not allowed with a teacher without weights")
+        weights = neuron.teacher_weights(float(f_in), rng)  # type: ignore[arg-type]
+    return neuron.predict(weights, inputs)
 
 
 def pack_patterns(inputs: ArrayLike) -> PackedPatterns:

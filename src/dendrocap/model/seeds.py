@@ -2,9 +2,9 @@
 
 A seed, a whole number or a `numpy.random.SeedSequence`, never feeds a generator itself. Each purpose has a child of
 it: patterns the first, a run (first weights and shuffles) the second, noise the third, a sweep's own function the
-fourth. Children are independent, so that one seed serves all purposes, and fixed, so that the same seed gives the same
-patterns and the same run from Python, the command line, a protocol, a sweep or the explorer. A generator is used as it
-stands.
+fourth, a teacher the fifth. Children are independent, so that one seed serves all purposes, and fixed, so that the same
+seed gives the same patterns and the same run from Python, the command line, a protocol, a sweep or the explorer. A
+generator is used as it stands.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from dendrocap.validation import whole_number
 __all__ = ["Purpose", "Seed", "generator_for"]
 
 Seed = int | np.random.SeedSequence | np.random.Generator | None
-Purpose = Literal["patterns", "run", "noise", "job"]
+Purpose = Literal["patterns", "run", "noise", "job", "teacher"]
 
 # A purpose's number is its child's; new ones go to the end, for these decide what a seed means.
-CHILDREN: dict[str, int] = {"patterns": 0, "run": 1, "noise": 2, "job": 3}
+CHILDREN: dict[str, int] = {"patterns": 0, "run": 1, "noise": 2, "job": 3, "teacher": 4}
 
 
 def generator_for(purpose: Purpose, seed: Seed) -> np.random.Generator:

@@ -20,13 +20,15 @@ from numpy.typing import NDArray
 from dendrocap.errors import InvalidParameter
 from dendrocap.numerics.quadrature import legendre_rule
 
-__all__ = ["HEADER", "adaptive_cubics", "packed", "polynomial_pieces"]
+__all__ = ["HEADER", "Pieces", "adaptive_cubics", "distinct", "packed", "polynomial_pieces"]
 
 Floats = NDArray[np.float64]
 
 HEADER = 6
 MOST_CELLS = 50_000
 MOST_PIECES = 2_000
+ROUGH = 1e-3  # relative jump of a slope that no smooth function leaves between or inside its pieces
+NOISE = 3e-9  # pieces follow a function to 1e-11; a polynomial of degree 15 has up to 225 times that in its slope
 NARROWEST = 1e-9  # relative width below which a cell's inside differs from its ends in the last bits only
 
 
@@ -55,7 +57,7 @@ def adaptive_cubics(
     and jumps are kept exactly.
     """
     low, high = domain
-    pieces = _pieces(breakpoints, domain)
+    pieces = distinct(breakpoints, domain)
     edges = np.unique(np.concatenate([np.linspace(a, b, 257) for a, b in pairwise(pieces)]))
     left, right = edges[:-1], edges[1:]
     done_edges: list[Floats] = []
@@ -85,6 +87,63 @@ def adaptive_cubics(
     return np.append(starts[order], high), np.concatenate(done_coefficients)[order]
 
 
+class Pieces:
+    """A function as polynomials of degree 15 between its knots.
+
+    Attributes
+    ----------
+    knots : array
+        Where pieces meet, from one end of the domain to the other.
+    slopes : array, shape (len(knots) - 1, 15)
+        Legendre coefficients of the derivative of each piece.
+    """
+
+    def __init__(self, value: Callable[[Floats], Floats], knots: Floats) -> None:
+        nodes, to_coefficients = _legendre_fit()
+        self.knots, self._half = knots, 0.5 * np.diff(knots)
+        self.nodes = 0.5 * (knots[1:] + knots[:-1])[:, None] + self._half[:, None] * nodes
+        values = value(self.nodes)
+        self.slopes = np.polynomial.legendre.legder(values @ to_coefficients, axis=1) / self._half[:, None]
+        # By how much rounding may move the slope of a piece.
+        self.slope_noise = NOISE * np.maximum(np.abs(values).max(axis=1), 1.0) / self._half
+
+    def slope(self, x: Floats) -> Floats:
+        """The derivative at points between the first knot and the last; a knot belongs to the piece on its right."""
+        piece = np.clip(np.searchsorted(self.knots, x, side="right") - 1, 0, len(self._half) - 1)
+        t = (2.0 * x - self.knots[piece] - self.knots[piece + 1]) / (2.0 * self._half[piece])
+        return np.asarray(np.einsum("ij,ij->i", np.polynomial.legendre.legvander(t, 14), self.slopes[piece]))
+
+    def rough(self, breakpoints: tuple[float, ...]) -> list[float]:
+        """Where the slope jumps although no breakpoint is there: between two pieces, or inside one.
+
+        A smooth function, however steep, is cut until its slope is a polynomial too. A kink leaves pieces whose slope
+        is none, or neighbours with different slopes.
+        """
+        largest, last = np.abs(self.slopes).max(axis=1), np.abs(self.slopes[:, -3:]).max(axis=1)
+        inside = np.flatnonzero((last > ROUGH * largest) & (last > self.slope_noise))
+        signs = (-1.0) ** np.arange(15)
+        jump = np.abs((self.slopes[1:] @ signs) - self.slopes[:-1].sum(axis=1))
+        between = (jump > ROUGH * np.maximum(largest[1:], largest[:-1])) & (
+            jump > np.maximum(self.slope_noise[1:], self.slope_noise[:-1])
+        )
+        middle = 0.5 * (self.knots[1:] + self.knots[:-1])
+        suspects = np.sort(np.concatenate([middle[inside], self.knots[1:-1][between]]))
+        named = np.array(breakpoints)
+        found: list[float] = []
+        for at in suspects.tolist():
+            near = 1e-5 * max(1.0, abs(at))
+            if not np.any(np.abs(named - at) < near) and not (found and at - found[-1] < near):
+                found.append(at)
+        return found
+
+
+def _legendre_fit() -> tuple[Floats, Floats]:
+    """Sixteen nodes, and the matrix that turns values there into Legendre coefficients."""
+    nodes, weights = legendre_rule(16)
+    vander = np.polynomial.legendre.legvander(nodes, 15)
+    return nodes, (vander * weights[:, None]) * (np.arange(16) + 0.5)
+
+
 def polynomial_pieces(
     value: Callable[[Floats], Floats], breakpoints: tuple[float, ...], domain: tuple[float, float]
 ) -> tuple[float, ...]:
@@ -95,11 +154,10 @@ def polynomial_pieces(
     then exact between two neighbouring points.
     """
     legendre = np.polynomial.legendre
-    nodes, weights = legendre_rule(16)
-    to_coefficients = (legendre.legvander(nodes, 15) * weights[:, None]) * (np.arange(16) + 0.5)
+    nodes, to_coefficients = _legendre_fit()
     grid = np.linspace(-1.0, 1.0, 401)
     at_grid = legendre.legvander(grid, 15).T
-    edges = _pieces(breakpoints, domain)
+    edges = distinct(breakpoints, domain)
     left, right = edges[:-1], edges[1:]
     done: list[Floats] = [edges]
     while left.size:
@@ -129,7 +187,7 @@ def polynomial_pieces(
     return tuple(np.unique(np.concatenate([*done, breakpoints])).tolist())
 
 
-def _pieces(breakpoints: tuple[float, ...], domain: tuple[float, float]) -> Floats:
+def distinct(breakpoints: tuple[float, ...], domain: tuple[float, float]) -> Floats:
     """The domain cut at the breakpoints inside it; two that rounding can hardly tell apart are one."""
     low, high = domain
     edges = np.array([low, *(point for point in breakpoints if low < point < high), high])

@@ -26,6 +26,7 @@ __all__ = [
     "entropic_centre",
     "evaluate",
     "rest_nodes",
+    "towards_mean",
 ]
 
 Floats = NDArray[np.float64]
@@ -89,6 +90,28 @@ def entropic_averages(eta: float, xi: float, step: float) -> tuple[float, float,
 
 
 @compiled
+def towards_mean(
+    mean: float, now: float, variance: float, eta: float, low: float, high: float, last: float
+) -> tuple[float, float, float, bool]:
+    """A bracket and the step from eta to the place where a mean is as wanted, and whether that is the last step.
+
+    ``now`` is the mean at eta and ``variance`` its derivative; the mean grows with eta, and is convex.
+    """
+    if now > mean:
+        high = min(high, eta)
+    else:
+        low = max(low, eta)
+    change = math.log(mean / now) * now / variance
+    if low == -np.inf:
+        change = max(change, -2.0 * abs(eta) - 1.0)
+    elif not low <= eta + change <= high or abs(change) > 0.5 * last:
+        change = 0.5 * (low + high) - eta
+    # Newton's error is the square of the step just made.
+    found = (abs(change) <= 1e-9 * (abs(eta) + 1e-3) and abs(now / mean - 1.0) < 1e-7) or low == high
+    return low, high, change, found
+
+
+@compiled
 def entropic_centre(mean: float, xi: float, step: float) -> float:
     """The eta at which the average mean of `entropic_averages` has the value wanted; NaN if not found.
 
@@ -100,19 +123,10 @@ def entropic_centre(mean: float, xi: float, step: float) -> float:
     last = np.inf
     for _ in range(300):
         _, now, _, variance, _ = entropic_averages(eta, xi, step)
-        if now > mean:
-            high = min(high, eta)
-        else:
-            low = max(low, eta)
-        change = math.log(mean / now) * now / variance
-        if low == -np.inf:
-            change = max(change, -2.0 * abs(eta) - 1.0)
-        elif not low <= eta + change <= high or abs(change) > 0.5 * last:
-            change = 0.5 * (low + high) - eta
-        # Newton's error is the square of the step just made.
-        if (abs(change) <= 1e-9 * (abs(eta) + 1e-3) and abs(now / mean - 1.0) < 1e-7) or low == high:
-            return eta + change
+        low, high, change, found = towards_mean(mean, now, variance, eta, low, high, last)
         eta += change
+        if found:
+            return eta
         last = abs(change)
     return np.nan
 

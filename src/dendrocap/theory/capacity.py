@@ -14,11 +14,13 @@ from typing import NamedTuple
 
 from dendrocap.errors import ConvergenceError, InvalidParameter, NoSolution
 from dendrocap.model import DendriticNeuron, Linear, NeuronSpec, Nonlinearity, TaskSpec
+from dendrocap.numerics.apportion import apportioned
 from dendrocap.theory.answers import Capacity, binary_entropy
 from dendrocap.theory.branches.following import FoundState
-from dendrocap.theory.branches.population import Population, populations_of
+from dendrocap.theory.branches.population import Population, needs_populations, populations_of
 from dendrocap.theory.branches.solution import PopulationCapacity, PopulationWeights, broken_state, weights_of
 from dendrocap.theory.branches.stability import branch_stability, split_state
+from dendrocap.theory.branches.synapses import SynapseWeights
 from dendrocap.theory.critical_capacity import critical_capacity
 from dendrocap.theory.estimates import (
     EQUAL_K,
@@ -37,6 +39,7 @@ from dendrocap.theory.finite.best_split import FINE, Split, best_split, finite_k
 from dendrocap.theory.finite.branch_law import SynapseState, exact_branch_law, input_skewness
 from dendrocap.theory.finite.soma import Sampled
 from dendrocap.theory.replica_symmetric import CapacitySolution
+from dendrocap.theory.response import check_independent_inputs
 from dendrocap.theory.roots import bracketed_root
 from dendrocap.theory.rsb.broken_capacity import BrokenCapacity
 from dendrocap.theory.rsb.many_steps import extrapolated
@@ -97,6 +100,9 @@ def capacity(
 
     Notes
     -----
+    Inputs may be correlated within a branch, ``TaskSpec(branch_correlation=...)``, where the number of branches is
+    taken as infinite: for a `NeuronSpec`, for a g that is linear or unbounded, and with ``accuracy="fast"``.
+
     Like branches with a bounded g are split into mostly-on and mostly-off ones as is best for their number; several
     populations keep their mean outputs. Factors for the second step of symmetry breaking, for the finite number of
     branches and for binary inputs are each of first order.
@@ -120,6 +126,14 @@ def capacity(
         raise refuse("neuron", neuron, "a NeuronSpec or a DendriticNeuron")
     if any(kind.mean_output == "best" for kind in spec.populations):
         raise refuse('mean_output = "best"', "in a population", "a number here: ask critical_capacity for the best")
+    inhibited = [one for one in (spec.inhibition, *(kind.inhibition for kind in spec.populations)) if one and one.share]
+    if size is not None and inhibited:
+        raise refuse(
+            "inhibition",
+            inhibited[0],
+            "None for a neuron with a size, whose branches are short and few; a NeuronSpec stands for infinitely many "
+            "long branches",
+        )
     question = _Question(neuron, spec, size, task, accuracy, seed, callback or (lambda share, words: None))
     if accuracy == "fast":
         return question.fast()
@@ -154,7 +168,7 @@ class _Question:
 
     @property
     def nonlinearities(self) -> set[Nonlinearity]:
-        kinds = self.spec.populations or self.spec.tree
+        kinds = self.spec.populations or self.spec.levels or (self.spec,)
         return {kind.nonlinearity for kind in kinds}
 
     @property
@@ -204,6 +218,12 @@ class _Question:
             return self._result(answer, answer.alpha, 0.0, estimates, CONVEX, optimised=False, stable=True)
         if self._n_branches == 1 and self.task.kappa == 0.0 and not self.spec.populations:
             return self._single(estimates)
+        if not self._why_infinite():
+            check_independent_inputs(
+                self.task,
+                f"the best estimate at n_branches = {self._n_branches}: ask for accuracy='fast' (--accuracy fast), or "
+                "with a NeuronSpec for infinitely many branches",
+            )
         self.tell(0.05, "steps of symmetry breaking")
         if not self.spec.populations:
             self._steps(estimates, None)
@@ -249,7 +269,7 @@ class _Question:
         """Populations at their own mean outputs, with a finite soma."""
         populations = populations_of(self.spec, self.task, self.branch_size)
         one, two = (self._state(populations, k) for k in (1, 2))
-        counts = _counts(populations, self._n_branches)
+        counts = apportioned([population.fraction for population in populations], self._n_branches)
         self.tell(0.5, "a soma with finitely many branches")
         load = finite_k_load(one.state, populations, counts, self.spec.theta_s, self.task, FINE, self.seed)
         return self._products(estimates, populations, one, two, load, stable=None)
@@ -360,7 +380,7 @@ class _Question:
 
     def _steps(self, estimates: dict[str, float], branch_size: float | None) -> tuple[_Answer, float]:
         """Capacities with more and more steps of breaking; the state with the most, and the error of the limit."""
-        if self.spec.populations:
+        if needs_populations(self.spec):
             found = [critical_capacity(self.spec, self.task, rsb=k, branch_size=branch_size) for k in (1, 2)]
             estimates[ONE], estimates[TWO] = (float(one.alpha_c) for one in found)
             limit = extrapolated([math.nan, estimates[ONE], estimates[TWO]])
@@ -515,16 +535,12 @@ def _read(found: CapacitySolution | BrokenCapacity | PopulationCapacity, silent_
                 preactivation_mean=found.preactivation_mean,
                 preactivation_sd=found.preactivation_sd,
                 gap=1.0,
-                weights=found.weights,
+                common_variance=found.common_variance,
+                synapses=(
+                    SynapseWeights(
+                        "excitatory", 1.0, found.task.f_in, found.silent_fraction, found.W_bar, found.Q, found.weights
+                    ),
+                ),
             ),
         )
     return _Answer(found.alpha_c, found.silent_fraction, silent_error, found.W_bar, populations)
-
-
-def _counts(populations: Sequence[Population], K: int) -> list[int]:
-    """Whole numbers of branches as close to the fractions as can be."""
-    counts = [math.floor(population.fraction * K + 1e-9) for population in populations]
-    left = sorted(range(len(counts)), key=lambda p: counts[p] - populations[p].fraction * K)
-    for p in left[: K - sum(counts)]:
-        counts[p] += 1
-    return counts

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from typing import overload
 
 from dendrocap.model import NeuronSpec, TaskSpec
 from dendrocap.theory.branches.mean_outputs import population_capacity
+from dendrocap.theory.branches.population import needs_populations
 from dendrocap.theory.branches.solution import PopulationCapacity
 from dendrocap.theory.replica_symmetric import CapacitySolution, symmetric_capacity
 from dendrocap.theory.rsb.broken_capacity import BrokenCapacity, broken_capacity
@@ -96,7 +96,7 @@ def critical_capacity(
     >>> round(short.alpha_c, 5), round(short.W_bar, 4)
     (2.20231, 1.111)
     """
-    if neuron.populations or branch_size not in (None, math.inf):
+    if needs_populations(neuron, branch_size):
         if isinstance(start, BrokenCapacity):
             raise refuse("start", "a BrokenCapacity", "a PopulationCapacity where branches are short or differ")
         return population_capacity(neuron, TaskSpec() if task is None else task, rsb, branch_size, start)

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dendrocap.errors import InvalidParameter
 from dendrocap.model import Custom, Linear, Nonlinearity, ReLU, SaturatingReLU
 from dendrocap.numerics.quadrature import legendre_rule
 from dendrocap.theory import _compiled
@@ -28,6 +29,7 @@ __all__ = ["Estimate", "Moments", "gaussian_expectation", "moments", "quadrature
 
 Floats = NDArray[np.float64]
 ORDER = 16
+SETTLED = 1e-7  # largest relative error of the averages of a user's own g; derivatives by differences have 1e-8
 
 
 class Moments(NamedTuple):
@@ -117,6 +119,30 @@ def quadrature(g: Nonlinearity, order: int = ORDER) -> Callable[[float, float, f
         return summed
     kernel, flat = g.kernel(), g.flat_ends
     return lambda theta, s, m: Moments(*_compiled.quadrature_sums(*kernel, knots, *flat, theta, s, m, nodes, weights))
+
+
+def check_averages(g: Nonlinearity, theta: float, s: float, m: float) -> None:
+    """Refuse a user's own g whose averages do not settle, or whose slope is not that of its values.
+
+    Two estimates of the error: the change with half as many points more, which shows what panels do not resolve; and
+    the distance of E g' from E[(g - theta) x] / s, equal by parts, which shows a wrong derivative and a jump.
+    """
+    if not isinstance(g, Custom):
+        return
+    rough, fine = quadrature(g)(theta, s, m), quadrature(g, 3 * ORDER // 2)(theta, s, m)
+    u, x, w = _compiled.nodes_and_weights(np.array(g.knots, dtype=np.float64), s, m, *legendre_rule(3 * ORDER // 2))
+    by_parts = math.fsum(w * x * (g(u) - theta)) / s
+    unsettled = max(
+        abs(rough.variance / fine.variance - 1.0),
+        abs(rough.gain / fine.gain - 1.0),
+        abs(fine.slope - by_parts) / math.sqrt(fine.gain),
+    )
+    if not unsettled < SETTLED:
+        raise InvalidParameter(
+            f"the averages of {g!r} over inputs of mean {m:.4g} and deviation {s:.4g} are uncertain by "
+            f"{unsettled:.1g}, more than {SETTLED:g}: g is not resolved there, beyond domain = {g.domain} perhaps; "
+            "give derivative= or breakpoints=, or a wider domain="
+        )
 
 
 def gaussian_expectation(

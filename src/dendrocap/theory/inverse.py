@@ -23,7 +23,7 @@ from dendrocap.numerics._compiled import tail
 from dendrocap.theory.gaussian import prepared
 from dendrocap.theory.labels import label_averages
 from dendrocap.theory.replica_symmetric import CapacitySolution, symmetric_capacity
-from dendrocap.theory.response import response
+from dendrocap.theory.response import check_independent_inputs, response
 from dendrocap.theory.roots import bracketed_root
 from dendrocap.theory.weight_distributions import CapacityWeights
 
@@ -118,6 +118,7 @@ def somatic_thresholds(g: Nonlinearity, weights: CapacityWeights, task: TaskSpec
     [0.161245, 0.3]
     """
     task = TaskSpec() if task is None else task
+    check_independent_inputs(task, "the thresholds that weights ask for")
     i0, _, i2 = tail(weights.B)
     v = task.f_in * (1.0 - task.f_in)
     Q = weights.W_star**2 * i2
@@ -219,6 +220,7 @@ def linear_margin(weights: CapacityWeights, task: TaskSpec | None = None) -> Cap
     margin 1.045, capacity 0.274 instead of 5.112
     """
     task = TaskSpec() if task is None else task
+    check_independent_inputs(task, "the margin that weights ask for")
     theta = dendritic_threshold(weights, task.f_in)
     wanted = weights.B
     if wanted < -1e-12:  # B vanishes without a margin

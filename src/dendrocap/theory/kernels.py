@@ -16,11 +16,20 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dendrocap.errors import ConvergenceError
+from dendrocap.errors import ConvergenceError, NoSolution
 from dendrocap.model import Custom, Nonlinearity, PiecewiseCubic
 from dendrocap.model.neuron import NeuronSpec, TaskSpec
 from dendrocap.numerics.quadrature import hermite_rule, legendre_rule
-from dendrocap.theory.response import Response, check_reachable, inverse_guess, levels_with_thresholds, response
+from dendrocap.theory.mean_inputs import all_mean_inputs
+from dendrocap.theory.response import (
+    Response,
+    check_reachable,
+    common_variance,
+    inverse_guess,
+    is_monotone,
+    levels_with_thresholds,
+    response,
+)
 from dendrocap.theory.roots import monotone_root
 
 __all__ = ["BranchKernel", "BranchPair", "PairKernel", "TreeKernel"]
@@ -105,7 +114,7 @@ class BranchKernel:
     def __init__(self, nonlinearity: Nonlinearity, threshold: float, nodes: int = NODES) -> None:
         self.nonlinearity = nonlinearity
         self.threshold = threshold
-        self._knots, self._kinks = _marks(nonlinearity)
+        self.knots, self.kinks = _marks(nonlinearity)
         self._rule, self._smooth_rule = legendre_rule(nodes), hermite_rule(nodes + 4)
         # Without a derivative of its own, a user's g is used through its values alone.
         self._has_slope = not isinstance(nonlinearity, Custom) or nonlinearity.derivative_function is not None
@@ -116,7 +125,7 @@ class BranchKernel:
         g = self.nonlinearity
         if self._last is None:
             # A jump is where a g like the step passes its threshold.
-            guess = float(self._kinks[0]) if g.has_jumps else inverse_guess(g, self.threshold)
+            guess = float(self.kinks[0]) if g.has_jumps else self._first_guess(V)
         else:
             V_last, last = self._last
             # A straight line from the last answer is good for small changes only.
@@ -126,6 +135,19 @@ class BranchKernel:
         self._last = (V, found)
         return found
 
+    def _first_guess(self, V: float) -> float:
+        """A mean input to start from; of several, none is taken without being asked for."""
+        if is_monotone(self.nonlinearity):
+            return inverse_guess(self.nonlinearity, self.threshold)
+        found = all_mean_inputs(self.nonlinearity, self.threshold, math.sqrt(V))
+        if len(found) != 1:
+            raise NoSolution(
+                f"{len(found)} mean inputs give {self.nonlinearity!r} the mean output {self.threshold:g} at a variance "
+                f"of {V:g}, because g is not monotone: critical_capacity, saddle_point and stability_limit of one "
+                "level of branches look at all of them, deep trees and other functions need exactly one"
+            )
+        return found[0]
+
     def _response_by_parts(self, V: float, guess: float) -> Response:
         """The same from values of g alone, its gain E g'^2 excepted, which is not needed here."""
         from dendrocap.theory._kernels import branch_nodes
@@ -133,7 +155,7 @@ class BranchKernel:
         sd = math.sqrt(V)
 
         def excess(mean: float) -> tuple[Floats, Floats, Floats]:
-            x, weight = branch_nodes(mean, sd, self._knots, *self._rule)
+            x, weight = branch_nodes(mean, sd, self.knots, *self._rule)
             return np.asarray(self.nonlinearity(mean + sd * x)) - self.threshold, x, weight
 
         def miss(mean: float) -> tuple[float, float]:
@@ -163,24 +185,15 @@ class BranchKernel:
 
     def pair(self, V: float, dV: float, mean: float, centre: float) -> FixedMeanPair:
         """The same at a given mean input, with outputs centred by ``centre``."""
-        from dendrocap.theory._kernels import common_nodes, conditional_moments, evaluate, rest_nodes
+        from dendrocap.theory._kernels import common_nodes
 
-        g = self.nonlinearity
         common_sd, rest = math.sqrt(V - dV), math.sqrt(dV)
-        common, weight = common_nodes(mean, common_sd, rest, self._knots, self._kinks, *self._rule)
+        common, weight = common_nodes(mean, common_sd, rest, self.knots, self.kinks, *self._rule)
         if math.isnan(common[0]):
-            raise ConvergenceError(f"too many panels are needed for {g!r} at variances {V:g} and {dV:g}")
-        smooth, start, x, weight_x = rest_nodes(
-            common, rest, self._knots, self._kinks, g.flat_ends, self._rule, self._smooth_rule, self._has_slope
-        )
-        if isinstance(g, Custom):
-            at = np.repeat(common, np.diff(start)) + rest * x
-            values, slopes = g(at), g.derivative(at) if self._has_slope else np.zeros_like(at)
-        else:
-            values, slopes = evaluate(*g.kernel(), common, rest, smooth, start, x)
-        average, slope, curvature, variance, covariance = conditional_moments(
-            rest, smooth, start, x, weight_x, values, slopes
-        )
+            raise ConvergenceError(
+                f"too many panels are needed for {self.nonlinearity!r} at variances {V:g} and {dV:g}"
+            )
+        average, slope, curvature, variance, covariance = self.given_common(common, rest)
         weighted = weight * covariance
         return FixedMeanPair(
             D0=float(weight @ (average - centre) ** 2),
@@ -192,6 +205,24 @@ class BranchKernel:
             d2D0_dc2=float(weight @ curvature**2),
         )
 
+    def given_common(self, common: Floats, rest: float) -> Floats:
+        """Averages over what two inputs do not share, N(0, rest^2), one column for each value of what they share.
+
+        Rows: means of g, g' and g'', variance of g, covariance of g and g'.
+        """
+        from dendrocap.theory._kernels import conditional_moments, evaluate, rest_nodes
+
+        g = self.nonlinearity
+        smooth, start, x, weight_x = rest_nodes(
+            common, rest, self.knots, self.kinks, g.flat_ends, self._rule, self._smooth_rule, self._has_slope
+        )
+        if isinstance(g, Custom):
+            at = np.repeat(common, np.diff(start)) + rest * x
+            values, slopes = g(at), g.derivative(at) if self._has_slope else np.zeros_like(at)
+        else:
+            values, slopes = evaluate(*g.kernel(), common, rest, smooth, start, x)
+        return conditional_moments(rest, smooth, start, x, weight_x, values, slopes)
+
 
 class TreeKernel:
     """The kernel of a whole neuron: levels composed from the synapses to the soma.
@@ -201,7 +232,7 @@ class TreeKernel:
     neuron : NeuronSpec
         With one level, this is the paper's model.
     task : TaskSpec
-        Of which only the coding level of the inputs matters here.
+        Of which only coding level and correlation of the inputs matter here.
     nodes : int
         Gauss-Legendre nodes per panel.
     """
@@ -210,10 +241,11 @@ class TreeKernel:
         check_reachable(neuron)
         self._levels = [BranchKernel(g, threshold, nodes) for g, threshold in levels_with_thresholds(neuron)]
         self._v = task.f_in * (1.0 - task.f_in)
+        self._chi = common_variance(neuron, task)
 
     def at(self, Q: float, dq: float) -> PairKernel:
         """Overlaps at the soma for weights of mean square Q and overlap Q - dq between replicas."""
-        V, dV = self._v * Q, self._v * dq
+        V, dV = self._v * Q + self._chi, self._v * dq
         V_Q, dV_Q, dV_dq, curvature, slope = self._v, 0.0, self._v, 0.0, 1.0
         means: list[float] = []
         for level in self._levels:

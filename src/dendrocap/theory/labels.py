@@ -1,13 +1,18 @@
-"""Averages over the two labels at capacity, which replica-symmetric and broken solutions share."""
+"""The two labels, as replica-symmetric and broken solutions see them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dendrocap.numerics._compiled import tail
 from dendrocap.theory.roots import monotone_root
 
-__all__ = ["LabelAverages", "label_averages"]
+__all__ = ["LabelAverages", "label_averages", "label_starts"]
+
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -35,3 +40,10 @@ def label_averages(f_out: float, k: float, shift: float | None = None) -> LabelA
         d = 0.0 if f_out == 0.5 else monotone_root(imbalance, 0.0, 1.0).at
     up, down = tail(d - k), tail(-d - k)
     return LabelAverages(d, f_out * up[0] + (1.0 - f_out) * down[0], f_out * up[2] + (1.0 - f_out) * down[2])
+
+
+def label_starts(f_out: float, margin: float, shift: float) -> tuple[Floats, Floats]:
+    """Where the field of a pattern starts for labels +1 and -1, kappa - sigma Delta, and how often; alike at 1/2."""
+    if f_out == 0.5:
+        return np.array([margin]), np.ones(1)
+    return np.array([margin - shift, margin + shift]), np.array([f_out, 1.0 - f_out])

@@ -6,7 +6,7 @@ The paper reads two of them off fits over a finite range; here they are exact (p
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,16 +17,25 @@ from dendrocap.numerics._compiled import tail
 from dendrocap.numerics.quadrature import legendre_rule
 from dendrocap.theory.labels import label_averages
 from dendrocap.theory.replica_symmetric import CapacitySolution, symmetric_capacity
+from dendrocap.theory.response import (
+    check_capacity_inputs,
+    check_independent_inputs,
+    common_variance,
+    is_monotone,
+    tree_response,
+)
 from dendrocap.theory.roots import bracketed_root, monotone_root
 from dendrocap.validation import real_number, refuse
 
 __all__ = [
     "ZeroLoad",
     "committee_ceiling",
+    "large_margin_capacity",
     "large_threshold_silent_fraction",
     "large_threshold_slope",
     "perceptron_limit",
     "relu_large_threshold_capacity",
+    "sparse_labels_capacity",
     "zero_load",
 ]
 
@@ -71,7 +80,7 @@ def zero_load(neuron: NeuronSpec, task: TaskSpec | None = None) -> ZeroLoad:
         q=W_bar**2,
         M_hat=-1.0 / W_bar,
         free_entropy=1.0 + math.log(W_bar),
-        preactivation_sd=theta_d * math.sqrt(2.0 * (1.0 - task.f_in) / task.f_in),
+        preactivation_sd=math.sqrt(2.0 * (1.0 - task.f_in) / task.f_in * theta_d**2 + common_variance(neuron, task)),
     )
 
 
@@ -101,7 +110,7 @@ def perceptron_limit(neuron: NeuronSpec, task: TaskSpec | None = None) -> Capaci
     if slope <= 0.0:
         raise NoSolution(f"{g!r} is flat where it takes the value {neuron.theta_s:g}: it has no linear limit")
     linear = NeuronSpec(Linear(), neuron.tree[0].theta, neuron.theta_s)
-    return symmetric_capacity(linear, TaskSpec(task.f_in, task.f_out, task.kappa / slope))
+    return symmetric_capacity(linear, replace(task, kappa=task.kappa / slope))
 
 
 def large_threshold_silent_fraction() -> float:
@@ -138,6 +147,7 @@ def large_threshold_slope(g: Nonlinearity, theta_s: float = 0.5, task: TaskSpec 
     from scipy.special import ndtri
 
     task = TaskSpec() if task is None else task
+    check_independent_inputs(task, "the limit of large theta_d")
     low, high = g.range
     if not (math.isfinite(low) and math.isfinite(high)) or g.has_jumps:
         raise NoSolution(f"{g!r} does not saturate continuously: its capacity does not grow linearly with theta_d")
@@ -174,6 +184,74 @@ def relu_large_threshold_capacity(theta_d: float, theta_s: float = 0.5, f_in: fl
 
     i0, i1, i2 = tail(monotone_root(excess, 0.0, 1.0).at)
     return i0 / (i2 - i1**2)
+
+
+def sparse_labels_capacity(neuron: NeuronSpec, f_out: float) -> float:
+    """Replica-symmetric capacity for rare labels, f_out -> 0, without margin [sparse-labels].
+
+    Without a margin the state of the synapses does not depend on f_out: the capacity is that at f_out = 1/2, times
+    1 / (2 f_out (t^2 + 3)) with f_out t = I_1(t). So it grows as 1 / (4 f_out ln(1 / f_out)) times the former.
+
+    Parameters
+    ----------
+    neuron : NeuronSpec
+        With like branches.
+    f_out : float
+        Fraction of labels that are 1, small; corrections are of the order 1 / t^2.
+
+    Examples
+    --------
+    >>> from dendrocap import NeuronSpec, Linear, TaskSpec, critical_capacity
+    >>> linear = NeuronSpec(Linear(), theta_d=0.5, theta_s=0.5)
+    >>> print(f"{sparse_labels_capacity(linear, 1e-6):.4g}, exactly "
+    ...       f"{critical_capacity(linear, TaskSpec(f_out=1e-6)).alpha_c:.4g}")
+    2.501e+04, exactly 2.533e+04
+    """
+    f_out = real_number("f_out", f_out, 0.0, 0.5, low_open=True)
+
+    t = bracketed_root(lambda t: math.log(tail(t)[1]) - math.log(f_out * t), 1e-3, 37.0).at
+    return symmetric_capacity(neuron, TaskSpec()).alpha_c / (2.0 * f_out * (t * t + 3.0))
+
+
+def large_margin_capacity(neuron: NeuronSpec, task: TaskSpec | None = None) -> float:
+    """The limit of kappa^2 alpha_c as the margin grows, replica symmetric [large-margin].
+
+    All patterns then sit at the margin: alpha_c = C Gamma_1 / kappa^2, and the weights take the norm at which C Gamma_1
+    is largest. A linear neuron has no such norm; its capacity falls more slowly.
+
+    Parameters
+    ----------
+    neuron : NeuronSpec
+        With like branches whose g is monotone and whose gain falls with the width of its input.
+    task : TaskSpec, optional
+        Of which only the coding level of the inputs matters here.
+
+    Examples
+    --------
+    >>> from dendrocap import NeuronSpec, SaturatingReLU, TaskSpec, critical_capacity
+    >>> neuron = NeuronSpec(SaturatingReLU(), theta_d=0.5, theta_s=0.5)
+    >>> exact = 30.0**2 * critical_capacity(neuron, TaskSpec(kappa=30.0)).alpha_c
+    >>> print(f"{large_margin_capacity(neuron):.4f}, at kappa = 30 {exact:.4f}")
+    0.2163, at kappa = 30 0.2162
+    """
+    from scipy.optimize import minimize_scalar
+
+    task = TaskSpec() if task is None else task
+    check_capacity_inputs(neuron)
+    if any(not is_monotone(level.nonlinearity) for level in neuron.tree):
+        raise NoSolution(f"the limit of large margins is derived for monotone g only, not for {neuron}")
+    W_bar = neuron.tree[0].theta / task.f_in
+
+    def scaled_load(B: float) -> float:
+        i0, i1, i2 = tail(B)
+        return (i0 * W_bar / i1) ** 2 * tree_response(neuron, task, W_bar**2 * i2 / i1**2).Gamma1
+
+    grid = np.linspace(-6.0, 8.0, 57)
+    best = int(np.argmax([scaled_load(B) for B in grid]))
+    if best in (0, grid.size - 1):
+        raise NoSolution(f"kappa^2 alpha_c grows without bound for {neuron}: its gain does not fall with the weights")
+    found = minimize_scalar(lambda B: -scaled_load(B), bounds=(grid[best - 1], grid[best + 1]), method="bounded")
+    return float(-found.fun)
 
 
 def committee_ceiling(n_branches: float) -> float:

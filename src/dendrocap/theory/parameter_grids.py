@@ -15,9 +15,15 @@ import numpy as np
 
 from dendrocap.errors import DendrocapError, InvalidParameter
 from dendrocap.model import DendriticNeuron, NeuronSpec, Nonlinearity, Polsky, TaskSpec
+from dendrocap.model.flat import INHIBITION, inhibition_from_flat
 from dendrocap.theory.capacity import capacity
 from dendrocap.theory.critical_capacity import critical_capacity
 from dendrocap.theory.saddle_point import saddle_point
+from dendrocap.theory.stability_limit import stability_limit
+from dendrocap.theory.states.comparison import noise_errors
+from dendrocap.theory.states.learned import learned_state
+from dendrocap.theory.states.noise import Noise
+from dendrocap.theory.states.teacher_student import crossing_load, teacher_student
 from dendrocap.validation import real_number, refuse
 
 if TYPE_CHECKING:
@@ -32,9 +38,13 @@ __all__ = [
     "best_points",
     "capacity_curve",
     "capacity_points",
+    "check_values",
+    "learned_points",
+    "noise_points",
     "saddle_point_curve",
     "saddle_point_points",
     "specified",
+    "taught_points",
 ]
 
 # What is kept of each solution, with its unit.
@@ -89,16 +99,20 @@ PARAMETER_UNITS = {
     "f_in": "1",
     "f_out": "1",
     "kappa": "somatic input",
+    "branch_correlation": "1",
+    **dict.fromkeys(INHIBITION, "1"),
     "alpha": "patterns per synapse",
     "rsb": "steps",
     "branch_size": "synapses",
     "n_inputs": "synapses",
     "n_branches": "branches",
+    "flips": "1",
+    "synaptic": "1",
+    "gamma_ce": "1 / somatic input",
 }
-SIZES = (
-    "n_inputs",
-    "n_branches",
-)  # of a neuron as a whole: the best estimate knows them, the paper's quantities do not
+# Of a neuron as a whole: the best estimate and noise know them, the paper's quantities do not.
+SIZES = ("n_inputs", "n_branches")
+OF_STATES = ("flips", "synaptic", "gamma_ce")  # noise, and the loss that a learned state minimises
 
 Case = dict[str, Any]
 
@@ -112,15 +126,21 @@ class Point(NamedTuple):
     reason: str
 
 
-def capacity_curve(neuron: NeuronSpec, task: TaskSpec | None = None, **parameters: Any) -> xarray.Dataset:
+def capacity_curve(
+    neuron: NeuronSpec, task: TaskSpec | None = None, *, stability: bool = False, **parameters: Any
+) -> xarray.Dataset:
     """Critical capacity over a grid of parameters.
 
     Parameters
     ----------
     neuron, task : NeuronSpec, TaskSpec
         Everything that is not varied.
+    stability : bool
+        Whether to add ``alpha_at``, the load from which replica symmetry is unstable (`stability_limit`): infinite
+        where it is stable up to capacity, NaN where it was not found.
     **parameters : sequence
-        Values of ``theta_d``, ``theta_s``, ``x_min``, ``gamma``, ``f_in``, ``f_out``, ``kappa``, ``nonlinearity`` or
+        Values of ``theta_d``, ``theta_s``, ``x_min``, ``gamma``, ``f_in``, ``f_out``, ``kappa``,
+        ``branch_correlation``, ``inhibitory_share``, ``inhibitory_drive``, ``inhibitory_f_in``, ``nonlinearity`` or
         ``rsb``, the steps of replica symmetry breaking, or ``branch_size``; each becomes a dimension, in the order
         given.
 
@@ -140,11 +160,27 @@ def capacity_curve(neuron: NeuronSpec, task: TaskSpec | None = None, **parameter
     True
     """
     fields = BROKEN_FIELDS if "rsb" in parameters else CAPACITY_FIELDS
-    return _dataset(capacity_points(neuron, task, **parameters), fields, parameters)
+    curve = _dataset(capacity_points(neuron, task, **parameters), fields, parameters)
+    if not stability:
+        return curve
+    limits = np.full(curve.alpha_c.shape, np.nan)
+    for point in _points(lambda case: _limit_of_stability(neuron, task, case), parameters):
+        limits[point.at] = np.nan if point.solution is None else point.solution
+    return curve.assign(alpha_at=(curve.alpha_c.dims, limits, {"units": "patterns per synapse"}))
+
+
+def _limit_of_stability(neuron: NeuronSpec, task: TaskSpec | None, case: Case) -> float:
+    """The load at which replica symmetry becomes unstable, whatever the steps of breaking."""
+    return stability_limit(*specified(neuron, task or TaskSpec(), case), branch_size=case.get("branch_size")).alpha
 
 
 def capacity_points(neuron: NeuronSpec, task: TaskSpec | None = None, **parameters: Any) -> Iterator[Point]:
     """The points of `capacity_curve` one by one, as they are solved."""
+    if "alpha" in parameters:
+        known = [name for name in PARAMETER_UNITS if name not in ("alpha", *SIZES)]
+        raise refuse(
+            "parameter", "alpha", f"one of {', '.join(known)}: a capacity is a load; saddle_point_curve takes alpha"
+        )
     neighbours: dict[Any, Any] = {}  # the last solution with broken symmetry, by steps
 
     def solve(case: Case) -> Any:
@@ -171,13 +207,65 @@ def best_points(
     """Best estimates of `capacity` over a grid, in which ``n_inputs`` and ``n_branches`` may be varied too."""
 
     def solve(case: Case) -> Any:
-        sizes = {name: case[name] for name in SIZES if name in case}
-        rest = {name: value for name, value in case.items() if name not in SIZES}
-        spec, at = specified(neuron, task or TaskSpec(), rest)
-        sized = DendriticNeuron(spec, *(_whole(name, sizes.get(name)) for name in SIZES)) if sizes else spec
-        return capacity(sized, at, accuracy=accuracy, seed=seed, callback=callback)
+        return capacity(*_sized(neuron, task, case), accuracy=accuracy, seed=seed, callback=callback)
 
     return _points(solve, parameters)
+
+
+def noise_points(neuron: NeuronSpec, task: TaskSpec | None = None, **parameters: Any) -> Iterator[Point]:
+    """Errors under noise of several states, over a grid with ``alpha``, ``flips``, ``synaptic`` and ``gamma_ce``."""
+
+    def solve(case: Case) -> Any:
+        own = {name: case[name] for name in ("alpha", *OF_STATES) if name in case}
+        return noise_errors(*_sized(neuron, task, _without_noise(case)), **own)
+
+    return _points(solve, parameters)
+
+
+def learned_points(neuron: NeuronSpec, task: TaskSpec | None = None, **parameters: Any) -> Iterator[Point]:
+    """Learned states over a grid with ``alpha`` and ``gamma_ce``."""
+
+    def solve(case: Case) -> Any:
+        at = specified(neuron, task or TaskSpec(), _without_noise(case))
+        return learned_state(*at, alpha=case["alpha"], gamma_ce=case["gamma_ce"])
+
+    return _points(solve, parameters)
+
+
+def taught_points(
+    neuron: NeuronSpec,
+    task: TaskSpec | None = None,
+    *,
+    teacher: Callable[[NeuronSpec], NeuronSpec] | None = None,
+    crossing: bool = False,
+    **parameters: Any,
+) -> Iterator[Point]:
+    """Students over a grid with ``alpha``, whose teachers ``teacher`` makes, each with its crossing load if asked."""
+    known: dict[Any, float] = {}  # it does not depend on the load
+
+    def solve(case: Case) -> Any:
+        student, at = specified(neuron, task or TaskSpec(), case)
+        found = teacher_student(student, at, alpha=case["alpha"], teacher=None if teacher is None else teacher(student))
+        if not crossing:
+            return found, None
+        pair = (found.neuron, found.teacher, at)
+        if pair not in known:
+            known[pair] = crossing_load(found.teacher, at, found.neuron)
+        return found, known[pair]
+
+    return _points(solve, parameters)
+
+
+def _without_noise(case: Case) -> Case:
+    return {name: value for name, value in case.items() if name not in OF_STATES}
+
+
+def _sized(neuron: NeuronSpec, task: TaskSpec | None, case: Case) -> tuple[NeuronSpec | DendriticNeuron, TaskSpec]:
+    """The neuron with its size, if the case gives one, and the task."""
+    sizes = {name: case[name] for name in SIZES if name in case}
+    rest = {name: value for name, value in case.items() if name not in SIZES}
+    spec, at = specified(neuron, task or TaskSpec(), rest)
+    return DendriticNeuron(spec, *(_whole(name, sizes.get(name)) for name in SIZES)) if sizes else spec, at
 
 
 def saddle_point_curve(neuron: NeuronSpec, task: TaskSpec | None = None, **parameters: Any) -> xarray.Dataset:
@@ -219,7 +307,7 @@ def saddle_point_points(neuron: NeuronSpec, task: TaskSpec | None = None, **para
 
 def specified(neuron: NeuronSpec, task: TaskSpec, case: Mapping[str, Any]) -> tuple[NeuronSpec, TaskSpec]:
     """The neuron and task with the parameters of one case put in."""
-    known = [name for name in PARAMETER_UNITS if name not in SIZES]
+    known = [name for name in PARAMETER_UNITS if name not in (*SIZES, *OF_STATES)]
     unknown = set(case) - set(known)
     if unknown:
         raise refuse("parameter", sorted(unknown)[0], "one of " + ", ".join(known))
@@ -231,8 +319,16 @@ def specified(neuron: NeuronSpec, task: TaskSpec, case: Mapping[str, Any]) -> tu
             raise InvalidParameter(f"{' and '.join(shape)} can be varied for Polsky only, not for {g!r}")
         g = replace(g, **shape)
     theta = {name: case[name] for name in ("theta_d", "theta_s") if name in case}
-    levels = {name: case[name] for name in ("f_in", "f_out", "kappa") if name in case}
-    return replace(neuron, nonlinearity=g, **theta), replace(task, **levels)
+    levels = {name: case[name] for name in ("f_in", "f_out", "kappa", "branch_correlation") if name in case}
+    inhibition = inhibition_from_flat(case) or neuron.inhibition
+    return replace(neuron, nonlinearity=g, inhibition=inhibition, **theta), replace(task, **levels)
+
+
+def check_values(neuron: NeuronSpec, case: Mapping[str, Any]) -> None:
+    """Refuse what no point of a grid may have, whatever its other parameters are."""
+    Noise(case.get("flips", 0.0), case.get("synaptic", 0.0))
+    real_number("gamma_ce", case.get("gamma_ce", 1.0), 0.0, low_open=True)
+    specified(neuron, TaskSpec(), {name: value for name, value in case.items() if name not in (*SIZES, *OF_STATES)})
 
 
 def _whole(name: str, value: float | None) -> int:

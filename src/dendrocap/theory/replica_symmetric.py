@@ -18,12 +18,20 @@ from itertools import pairwise
 from typing import ClassVar, NamedTuple
 
 from dendrocap.display import Displayed
-from dendrocap.errors import ConvergenceError
+from dendrocap.errors import ConvergenceError, NoSolution
 from dendrocap.model import NeuronSpec, TaskSpec
 from dendrocap.numerics._compiled import tail
+from dendrocap.theory.constraint_curve import ConstraintCurve, ConstraintState, needs_constraint_curve
 from dendrocap.theory.estimates import SYMMETRIC
 from dendrocap.theory.labels import label_averages
-from dendrocap.theory.response import TreeResponse, check_capacity_inputs, tree_response, tree_responses
+from dendrocap.theory.response import (
+    TreeResponse,
+    check_capacity_inputs,
+    check_tree_averages,
+    common_variance,
+    tree_response,
+    tree_responses,
+)
 from dendrocap.theory.roots import bracketed_root
 from dendrocap.theory.weight_distributions import CapacityWeights, Preactivation
 
@@ -131,6 +139,11 @@ class CapacitySolution(Displayed):
         return CapacityWeights(self.B, self.W_star)
 
     @property
+    def common_variance(self) -> float:
+        """chi, the part of the variance of a branch's input that correlated inputs make in every solution."""
+        return common_variance(self.neuron, self.task)
+
+    @property
     def preactivation(self) -> Preactivation:
         """The distribution of a branch's summed input at capacity."""
         return Preactivation(self.preactivation_mean, self.preactivation_sd)
@@ -152,6 +165,8 @@ def symmetric_capacity(neuron: NeuronSpec, task: TaskSpec | None = None) -> Capa
     """
     task = TaskSpec() if task is None else task
     problem = _Problem(neuron, task)
+    if needs_constraint_curve(neuron, task):
+        return _on_constraint_curve(problem)
     states = problem.scan()
     brackets = [
         (one, other)
@@ -164,16 +179,62 @@ def symmetric_capacity(neuron: NeuronSpec, task: TaskSpec | None = None) -> Capa
     highest = max((point.alpha for points in states for point in points), default=math.nan)
     if best is None or best.alpha < highest * (1.0 - 1e-9):
         raise ConvergenceError(
-            f"alpha(Q) has no interior maximum for {neuron} and {task}: it still grows where the mean output of g "
-            "ceases to reach its threshold, which happens for functions that are not monotone",
+            f"alpha(Q) has no interior maximum for {neuron} and {task}: it still grows where the mean output of a "
+            "level ceases to reach its threshold, which happens in deep trees of functions that are not monotone",
             brackets,
         )
-    others = tuple(
-        OtherSolution(
-            point.alpha, point.B, point.Q, point.tree.means[0] / task.f_in, "maximum" if is_maximum else "minimum"
+    others = tuple(problem.other(point, is_maximum) for point, is_maximum in solved if point is not best)
+    return problem.solution(best, others)
+
+
+def _on_constraint_curve(problem: _Problem) -> CapacitySolution:
+    """The largest of the loads that are stationary along the curves on which the mean output meets its threshold."""
+    neuron, task = problem.neuron, problem.task
+    constraint = ConstraintCurve(neuron, task)
+
+    def point(state: ConstraintState) -> _Point:
+        return problem.point(state.B, state.Q, state.tree(constraint.v), state)
+
+    def between(start: ConstraintState, end: ConstraintState, one: _Point, other: _Point) -> _Point:
+        met = {0.0: one, 1.0: other}  # not computed again: rounding might give them the same sign
+
+        def stationarity(part: float) -> float:
+            if part not in met:
+                met[part] = point(constraint.between(start, end, part))
+            return met[part].stationarity
+
+        return met[bracketed_root(stationarity, 0.0, 1.0).at]
+
+    solved: list[tuple[_Point, bool]] = []
+    highest = 0.0
+    for curve in constraint.curves(falls=lambda state: point(state).stationarity < 0.0):
+        points = [point(state) for state in curve]
+        highest = max(highest, *(one.alpha for one in points))
+        for i, (one, other) in enumerate(pairwise(points)):
+            if (one.stationarity > 0.0) == (other.stationarity > 0.0):
+                continue
+            solved.append((between(curve[i], curve[i + 1], one, other), one.stationarity > 0.0))
+    if not solved and highest == 0.0:
+        raise NoSolution(
+            f"no mean input gives {neuron.nonlinearity!r} the mean output {neuron.theta_s:g} at any width of its "
+            f"input: equal weights have the smallest, a deviation of {math.sqrt(constraint.v) * problem.W_bar:g}"
         )
-        for point, is_maximum in solved
-        if point is not best
+    best = max((one for one, is_maximum in solved if is_maximum), key=lambda one: one.alpha, default=None)
+    if best is None or best.alpha < highest * (1.0 - 1e-9):
+        raise NoSolution(
+            f"the replica-symmetric load of {neuron} and {task} has no largest value: it still grows, at "
+            f"{highest:.4g}, where the mean output of g no longer depends on its mean input, however wide that is"
+        )
+    # Symmetric or periodic g repeat their states: of each kind, the one with the smallest mean input is reported.
+    kinds: dict[tuple[float, bool], _Point] = {}
+    for one, is_maximum in sorted(solved, key=lambda pair: abs(pair[0].tree.means[0])):
+        kinds.setdefault((float(f"{one.alpha:.7g}"), is_maximum), one)
+    best = kinds[float(f"{best.alpha:.7g}"), True]
+    problem.evaluations = constraint.evaluations
+    others = tuple(
+        problem.other(one, is_maximum)
+        for (_, is_maximum), one in sorted(kinds.items(), key=lambda item: -item[1].alpha)
+        if one is not best
     )
     return problem.solution(best, others)
 
@@ -188,7 +249,7 @@ class _Point(NamedTuple):
     tree: TreeResponse
     shift: float  # Delta / sqrt(Gamma_0)
     alpha: float  # from the equation for C
-    stationarity: float  # Q d ln alpha / dQ
+    stationarity: float  # Q d ln alpha / dQ, or d ln alpha along the curve E g = theta_s
     residual: float
 
 
@@ -221,8 +282,8 @@ class _Problem:
         """All states at this B; ``near`` holds those at a neighbouring B, as places to start from."""
         Q = self.Q(B)
         guess = near[0].tree.means if len(near) == 1 else None
-        trees = tree_responses(self.neuron, self.task.f_in, Q, guess)
-        return [self._point(B, Q, tree) for tree in trees]
+        trees = tree_responses(self.neuron, self.task, Q, guess)
+        return [self.point(B, Q, tree) for tree in trees]
 
     def Q(self, B: float) -> float:
         """Mean squared weight at this B [cap-Q]."""
@@ -246,10 +307,12 @@ class _Problem:
 
     def _near(self, B: float, point: _Point) -> _Point:
         Q = self.Q(B)
-        return self._point(B, Q, tree_response(self.neuron, self.task.f_in, Q, point.tree.means))
+        return self.point(B, Q, tree_response(self.neuron, self.task, Q, point.tree.means))
 
-    def _point(self, B: float, Q: float, tree: TreeResponse) -> _Point:
+    def point(self, B: float, Q: float, tree: TreeResponse, state: ConstraintState | None = None) -> _Point:
+        """The equations at one B; with a state, derivatives are along its curve rather than in Q [cap-along]."""
         self.evaluations += 1
+        dQ, unit = (1.0, 1.0) if state is None else (state.dQ, Q)
         i0, i1, _ = tail(B)
         A = i0
         C = (A * self.W_bar / i1) ** 2
@@ -258,14 +321,20 @@ class _Problem:
             labels = label_averages(self.task.f_out, self.task.kappa / math.sqrt(tree.Gamma0))
         alpha = C * tree.Gamma1 / (tree.Gamma0 * labels.second)  # [cap-load]
         # [cap-stationary], divided by C: the equation for A with alpha from the equation for C.
-        wanted = A / C + tree.dGamma1 / tree.Gamma1
+        wanted = A / C * dQ + tree.dGamma1 / tree.Gamma1
         given = tree.dGamma0 / tree.Gamma0 * labels.mass / labels.second
-        scale = A / C + abs(tree.dGamma1 / tree.Gamma1) + abs(given)
+        scale = A / C * unit + abs(tree.dGamma1 / tree.Gamma1) + abs(given)
         return _Point(B, Q, C, A, tree, labels.shift, alpha, Q * (wanted - given), abs(wanted - given) / scale)
+
+    def other(self, point: _Point, is_maximum: bool) -> OtherSolution:
+        """A solution that is not the capacity."""
+        kind = "maximum" if is_maximum else "minimum"
+        return OtherSolution(point.alpha, point.B, point.Q, point.tree.means[0] / self.task.f_in, kind)
 
     def solution(self, point: _Point, others: tuple[OtherSolution, ...]) -> CapacitySolution:
         """The result for the user."""
         tree = point.tree
+        check_tree_averages(self.neuron, self.task, point.Q, tree.means)
         selection = "the only solution of the equations"
         if others:
             selection = f"the largest of {len(others) + 1} stationary loads: weights may take any norm"

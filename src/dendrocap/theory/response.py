@@ -4,6 +4,7 @@ One level maps the variance V of its input to the variance of its output; its me
 output meet the threshold of the next level [mean-input]. Levels compose, so that a tree of any depth enters the
 theory through four numbers [tree]: Gamma_0, the variance at the soma; Gamma_1, the gain of a small difference
 between two solutions; and their derivatives in Q. These are total derivatives: m follows Q (paper notes, item 8).
+Inputs that are correlated within a branch add a constant chi to V, and nothing else changes [correlated-input].
 """
 
 from __future__ import annotations
@@ -15,16 +16,20 @@ from typing import NamedTuple
 import numpy as np
 
 from dendrocap.errors import ConvergenceError, NoSolution
-from dendrocap.model import Custom, NeuronSpec, Nonlinearity, Tabulated
-from dendrocap.theory.gaussian import prepared
-from dendrocap.theory.roots import bracketed_root, monotone_root
+from dendrocap.model import Custom, NeuronSpec, Nonlinearity, Tabulated, TaskSpec
+from dendrocap.theory.gaussian import check_averages, prepared
+from dendrocap.theory.mean_inputs import all_mean_inputs
+from dendrocap.theory.roots import monotone_root
 from dendrocap.validation import refuse
 
 __all__ = [
     "Response",
     "TreeResponse",
     "check_capacity_inputs",
+    "check_independent_inputs",
     "check_reachable",
+    "check_tree_averages",
+    "common_variance",
     "inverse_guess",
     "is_monotone",
     "levels_with_thresholds",
@@ -92,10 +97,20 @@ def response(g: Nonlinearity, theta: float, variance: float, guess: float) -> Re
     )
 
 
-def tree_response(neuron: NeuronSpec, f_in: float, Q: float, guess: tuple[float, ...] | None = None) -> TreeResponse:
+def common_variance(neuron: NeuronSpec, task: TaskSpec) -> float:
+    """chi, what correlated inputs add to the variance of a long branch's input in every solution [correlated-input].
+
+    Inputs of a branch go up and down together; of their common part only the mean weight takes notice.
+    """
+    v, W_bar = task.f_in * (1.0 - task.f_in), neuron.tree[0].theta / task.f_in
+    return task.branch_correlation * v * W_bar**2
+
+
+def tree_response(neuron: NeuronSpec, task: TaskSpec, Q: float, guess: tuple[float, ...] | None = None) -> TreeResponse:
     """The response of all levels at squared norm Q; with a guess, of the branch of solutions next to it."""
-    v = f_in * (1.0 - f_in)
-    variance, d_variance, gain, log_d_gain, slope = v * Q, v, v, 0.0, 1.0
+    v = task.f_in * (1.0 - task.f_in)
+    V = v * Q + common_variance(neuron, task)
+    variance, d_variance, gain, log_d_gain, slope = V, v, v, 0.0, 1.0
     means: list[float] = []
     for number, (g, theta) in enumerate(levels_with_thresholds(neuron)):
         start = inverse_guess(g, theta) if guess is None else guess[number]
@@ -105,26 +120,35 @@ def tree_response(neuron: NeuronSpec, f_in: float, Q: float, guess: tuple[float,
         slope *= level.slope
         log_d_gain += level.d_gain / level.gain * d_variance
         variance, d_variance = level.variance, level.d_variance * d_variance
-    return TreeResponse(variance, gain, d_variance, gain * log_d_gain, slope, math.sqrt(v * Q), tuple(means))
+    return TreeResponse(variance, gain, d_variance, gain * log_d_gain, slope, math.sqrt(V), tuple(means))
 
 
 def tree_responses(
-    neuron: NeuronSpec, f_in: float, Q: float, guess: tuple[float, ...] | None = None
+    neuron: NeuronSpec, task: TaskSpec, Q: float, guess: tuple[float, ...] | None = None
 ) -> list[TreeResponse]:
     """All responses at squared norm Q: one if every g is monotone, else one for each solution of [mean-input].
 
     There may be none: wide inputs may keep the average of a hump below a threshold that its top exceeds.
     """
     if all(is_monotone(g) for g, _ in levels_with_thresholds(neuron)):
-        return [tree_response(neuron, f_in, Q, guess)]
-    starts: list[tuple[tuple[float, ...], float]] = [((), f_in * (1.0 - f_in) * Q)]
+        return [tree_response(neuron, task, Q, guess)]
+    V = task.f_in * (1.0 - task.f_in) * Q + common_variance(neuron, task)
+    starts: list[tuple[tuple[float, ...], float]] = [((), V)]
     for g, theta in levels_with_thresholds(neuron):
         longer = []
         for means, variance in starts:
-            for m in _all_mean_inputs(g, theta, math.sqrt(variance)):
+            for m in all_mean_inputs(g, theta, math.sqrt(variance)):
                 longer.append(((*means, m), prepared(g)(theta, math.sqrt(variance), m).variance))
         starts = longer
-    return [tree_response(neuron, f_in, Q, means) for means, _ in starts]
+    return [tree_response(neuron, task, Q, means) for means, _ in starts]
+
+
+def check_tree_averages(neuron: NeuronSpec, task: TaskSpec, Q: float, means: tuple[float, ...]) -> None:
+    """Refuse an answer at squared norm Q if a user's own g is not resolved there."""
+    variance = task.f_in * (1.0 - task.f_in) * Q + common_variance(neuron, task)
+    for (g, theta), m in zip(levels_with_thresholds(neuron), means, strict=True):
+        check_averages(g, theta, math.sqrt(variance), m)
+        variance = prepared(g)(theta, math.sqrt(variance), m).variance
 
 
 def levels_with_thresholds(neuron: NeuronSpec) -> list[tuple[Nonlinearity, float]]:
@@ -158,22 +182,19 @@ def check_capacity_inputs(neuron: NeuronSpec) -> None:
     check_reachable(neuron)
 
 
+def check_independent_inputs(task: TaskSpec, where: str) -> None:
+    """Refuse correlated inputs where nothing is known of them."""
+    if task.branch_correlation != 0.0:
+        raise refuse(
+            "branch_correlation",
+            task.branch_correlation,
+            f"0 for {where}; critical_capacity, saddle_point, stability_limit and branch_stability take correlated "
+            "inputs",
+        )
+
+
 @lru_cache(maxsize=1024)
 def inverse_guess(g: Nonlinearity, theta: float) -> float:
     """Roughly where g itself passes theta: the mean input at vanishing variance."""
     grid = np.concatenate([-np.geomspace(1e6, 1e-3, 60), [0.0], np.geomspace(1e-3, 1e6, 60)])
     return float(grid[np.argmin(np.abs(g(grid) - theta))])
-
-
-def _all_mean_inputs(g: Nonlinearity, theta: float, s: float) -> list[float]:
-    """Every solution m of E g(m + s x) = theta, for a g that is not monotone.
-
-    E g is smooth on the scale s, so that a grid of half that step, over the region where g bends, shows each one.
-    """
-    averages, knots = prepared(g), g.knots
-    low, high = knots[0] - 8.0 * s, knots[-1] + 8.0 * s
-    grid = np.linspace(low, high, int(min(max((high - low) / (0.5 * s), 64), 4000)))
-    excess = np.array([averages(theta, s, m).mean for m in grid])
-    crossings = np.flatnonzero(np.signbit(excess[:-1]) != np.signbit(excess[1:]))
-    roots = [bracketed_root(lambda m: averages(theta, s, m).mean, grid[left], grid[left + 1]).at for left in crossings]
-    return roots

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import overload
 
 from dendrocap.display import Displayed
 from dendrocap.errors import ConvergenceError, NoSolution
 from dendrocap.model.neuron import NeuronSpec, TaskSpec
-from dendrocap.theory.branches.finite_load import PopulationSaddlePoint, population_saddle_point
+from dendrocap.theory.branches.finite_load import population_saddle_point
+from dendrocap.theory.branches.population import needs_populations
+from dendrocap.theory.branches.typical_solution import PopulationSaddlePoint
+from dendrocap.theory.constraint_curve import needs_constraint_curve
 from dendrocap.theory.finite_load_weights import FiniteLoadWeights
 from dendrocap.theory.free_entropy import OrderParameters
+from dendrocap.theory.load_branches import BranchEquations, load_branch_solutions, log_volume
+from dendrocap.theory.mean_inputs import all_mean_inputs
 from dendrocap.theory.replica_symmetric import symmetric_capacity
+from dendrocap.theory.response import check_reachable, common_variance, levels_with_thresholds
 from dendrocap.theory.solution_curve import ACCEPTED, CurveSolution, Equations, solve_on_curve
 from dendrocap.theory.weight_distributions import Preactivation
 from dendrocap.validation import choice, real_number
@@ -50,6 +56,8 @@ class SaddlePoint(Displayed):
         Whether ``error`` is below 1e-9.
     neuron, task
         The inputs.
+    other_solutions : tuple of SaddlePoint
+        Solutions at the same load with a smaller free entropy, if g is not monotone and there are any.
 
     Examples
     --------
@@ -84,6 +92,12 @@ class SaddlePoint(Displayed):
     converged: bool
     neuron: NeuronSpec
     task: TaskSpec
+    other_solutions: tuple[SaddlePoint, ...] = ()
+
+    @property
+    def common_variance(self) -> float:
+        """chi, the part of the variance of a branch's input that correlated inputs make in every solution."""
+        return common_variance(self.neuron, self.task)
 
     @property
     def order_parameters(self) -> OrderParameters:
@@ -98,7 +112,7 @@ class SaddlePoint(Displayed):
     @property
     def preactivation(self) -> Preactivation:
         """The distribution of a branch's summed input, at the level of the synapses."""
-        variance = self.task.f_in * (1.0 - self.task.f_in) * self.Q
+        variance = self.task.f_in * (1.0 - self.task.f_in) * self.Q + self.common_variance
         return Preactivation(self.task.f_in * self.M_bar, math.sqrt(variance))
 
 
@@ -169,9 +183,11 @@ def saddle_point(
     task = TaskSpec() if task is None else task
     alpha = real_number("alpha", alpha, 0.0)
     choice("on_failure", on_failure, ("raise", "return"))
-    if neuron.populations or branch_size not in (None, math.inf):
+    if needs_populations(neuron, branch_size):
         return population_saddle_point(neuron, task, alpha, branch_size)
     real_number("theta_d", neuron.tree[0].theta, 0.0, low_open=True)
+    if needs_constraint_curve(neuron, task):
+        return _checked(_typical_of_branches(neuron, task, alpha), on_failure)
     if alpha == 0.0:
         return _without_patterns(neuron, task)
     alpha_c = _capacity(neuron, task)
@@ -180,41 +196,85 @@ def saddle_point(
     solution = solve_on_curve(neuron, task, lambda point: math.log(point.load / alpha), 0.5 * alpha)
     if solution is None:
         raise ConvergenceError(f"the curve of solutions was not found to pass alpha = {alpha:g} < {alpha_c:.10g}")
-    result = described(neuron, task, alpha, solution)
+    return _checked(described(neuron, task, alpha, solution), on_failure)
+
+
+def _checked(result: SaddlePoint, on_failure: str) -> SaddlePoint:
+    """The result if it is accurate, or if inaccurate ones are asked for."""
     if not result.converged and on_failure == "raise":
         raise ConvergenceError(
-            f"the saddle point at alpha = {alpha:g} has an estimated error of {result.error:.1e}, above {ACCEPTED:g}",
+            f"the saddle point at alpha = {result.alpha:g} has an estimated error of {result.error:.1e}, "
+            f"above {ACCEPTED:g}",
             last_iterate=result,
         )
     return result
 
 
+def _typical_of_branches(neuron: NeuronSpec, task: TaskSpec, alpha: float) -> SaddlePoint:
+    """Of all solutions at this load, with g that is not monotone, the one with the largest free entropy."""
+    check_reachable(neuron)
+    if alpha == 0.0:
+        W_bar = neuron.tree[0].theta / task.f_in
+        sd = math.sqrt(2.0 * task.f_in * (1.0 - task.f_in)) * W_bar
+        found = [_without_patterns(neuron, task, m) for m in all_mean_inputs(*levels_with_thresholds(neuron)[0], sd)]
+        found.sort(key=lambda point: -point.energetic_term)
+        hint = "weights of mean square 2 W_bar^2 make inputs too wide for this mean output; ask for a small alpha > 0"
+    else:
+        branches = load_branch_solutions(neuron, task, alpha)
+        found = [described(neuron, task, alpha, one.solution) for one in branches]
+        alpha_c = _capacity(neuron, task)
+        hint = f"the replica-symmetric capacity is {alpha_c:.10g}"
+        if not found and alpha < alpha_c:
+            raise ConvergenceError(f"no branch of solutions was found to pass alpha = {alpha:g} < {alpha_c:.10g}")
+    if not found:
+        raise NoSolution(f"there is no solution at alpha = {alpha:g}: {hint}")
+    # Mirrored or periodic solutions are one: of each kind, that with the smallest mean input is kept.
+    kinds: dict[tuple[float, float], SaddlePoint] = {}
+    for point in sorted(found, key=lambda point: abs(point.M_bar)):
+        kinds.setdefault((float(f"{point.free_entropy:.7g}"), float(f"{point.Q:.6g}")), point)
+    best = kinds[float(f"{found[0].free_entropy:.7g}"), float(f"{found[0].Q:.6g}")]
+    others = sorted((point for point in kinds.values() if point is not best), key=lambda point: -point.free_entropy)
+    return replace(best, other_solutions=tuple(others))
+
+
 def _capacity(neuron: NeuronSpec, task: TaskSpec) -> float:
-    """The load at which solutions vanish; infinite if some g jumps."""
+    """The load at which solutions vanish; infinite if some g jumps or no largest load was found."""
     if any(level.nonlinearity.has_jumps for level in neuron.tree):
         return math.inf
-    return symmetric_capacity(neuron, task).alpha_c
+    try:
+        return symmetric_capacity(neuron, task).alpha_c
+    except (ConvergenceError, NoSolution):
+        check_reachable(neuron)
+        return math.inf  # solutions may exist all the same; the curve shows how far they go
+
+
+def _deviation(shift: float, gain: float) -> float:
+    """The deviation of the mean weight that makes a shift of the mean somatic input, none for none.
+
+    Where E g' = 0, at the top of a curve E g = theta_s, only a deviation of Q can shift the mean: then it is infinite.
+    """
+    if shift == 0.0:
+        return 0.0
+    return shift / gain if gain else math.copysign(math.inf, shift)
 
 
 def described(neuron: NeuronSpec, task: TaskSpec, alpha: float, solution: CurveSolution) -> SaddlePoint:
     """A point of the solution curve as a user wants to see it."""
     point = solution.point
-    kernel, W_bar = point.kernel, neuron.tree[0].theta / task.f_in
-    # q q_hat / 2 - Q Q_hat, in a form in which terms of order 1 / dq^2 have cancelled
-    constraints = 0.5 * (point.Q * point.A_hat - point.dq * point.q_hat) - W_bar * point.M_hat
+    kernel = point.kernel
     return SaddlePoint(
         alpha=alpha,
         Q=point.Q,
         q=point.entropic.mean_squared,
         dq=point.dq,
         mean_shift=point.mean_shift,
-        dM=point.mean_shift / (task.f_in * kernel.mean_slope),
+        dM=_deviation(point.mean_shift, task.f_in * kernel.mean_slope),
         M_bar=kernel.means[0] / task.f_in,
         Q_hat=0.5 * (point.q_hat - point.A_hat),
         q_hat=point.q_hat,
         M_hat=point.M_hat,
         A_hat=point.A_hat,
-        free_entropy=constraints + point.entropic.term + alpha * point.energetic.term,
+        free_entropy=log_volume(point, alpha, neuron, task),
         entropic_term=point.entropic.term,
         energetic_term=point.energetic.term,
         stability=point.stability,
@@ -227,18 +287,22 @@ def described(neuron: NeuronSpec, task: TaskSpec, alpha: float, solution: CurveS
     )
 
 
-def _without_patterns(neuron: NeuronSpec, task: TaskSpec) -> SaddlePoint:
-    """Load 0, exactly: weights are exponentially distributed with mean W_bar [zero-load]."""
-    equations = Equations(neuron, task)
+def _without_patterns(neuron: NeuronSpec, task: TaskSpec, m: float | None = None) -> SaddlePoint:
+    """Load 0, exactly: weights are exponentially distributed with mean W_bar [zero-load]; at one of several m."""
+    if m is None:
+        equations = Equations(neuron, task)
+        kernel, energetic, shift = equations.patterns(2.0 * equations.W_bar**2, equations.W_bar**2)
+    else:
+        equations = BranchEquations(neuron, task)
+        kernel, energetic, shift = equations.patterns_at(2.0 * equations.W_bar**2, equations.W_bar**2, m)[:3]
     W_bar = equations.W_bar
-    kernel, energetic, shift = equations.patterns(2.0 * W_bar**2, W_bar**2)
     return SaddlePoint(
         alpha=0.0,
         Q=2.0 * W_bar**2,
         q=W_bar**2,
         dq=W_bar**2,
         mean_shift=shift,
-        dM=shift / (task.f_in * kernel.mean_slope),
+        dM=_deviation(shift, task.f_in * kernel.mean_slope),
         M_bar=kernel.means[0] / task.f_in,
         Q_hat=0.0,
         q_hat=0.0,

@@ -10,7 +10,7 @@ or the end of stability); from there Newton's method takes over with an accurate
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from dendrocap.errors import ConvergenceError
 from dendrocap.model.neuron import NeuronSpec, TaskSpec
+from dendrocap.theory.branches.synapses import ONLY_EXCITATORY, SynapseType, all_types
 from dendrocap.theory.free_entropy import FIELD_STEP, Energetic, Entropic, balanced_shift
 from dendrocap.theory.kernels import NODES, PairKernel, TreeKernel
 from dendrocap.theory.replica_symmetric import symmetric_capacity
@@ -103,11 +104,20 @@ class CurveSolution:
 
 
 class Equations:
-    """The reduced equations of one neuron and task, with a given number of nodes per panel."""
+    """The reduced equations of one neuron and task, with a given number of nodes per panel.
 
-    def __init__(self, neuron: NeuronSpec, task: TaskSpec, nodes: int = NODES) -> None:
-        self.neuron, self.task = neuron, task
-        self.W_bar = neuron.tree[0].theta / task.f_in
+    With several ``types`` of synapses, norms are those of all in units of excitatory weights, whose mean is W_bar.
+    """
+
+    def __init__(
+        self,
+        neuron: NeuronSpec,
+        task: TaskSpec,
+        nodes: int = NODES,
+        types: Sequence[SynapseType] = ONLY_EXCITATORY,
+    ) -> None:
+        self.neuron, self.task, self.types = neuron, task, types
+        self.W_bar = neuron.tree[0].theta / (types[0].share * task.f_in)
         self.evaluations = 0
         self._kernel = TreeKernel(neuron, task, nodes)
         self._step = FIELD_STEP * NODES / nodes
@@ -133,9 +143,13 @@ class Equations:
         if not (abs(log_A) < 300.0 and abs(log_xi) < 300.0):
             raise ConvergenceError("the conjugates left all bounds", last_iterate=(log_A, log_xi))
         root, xi = math.exp(0.5 * log_A), math.exp(log_xi)
-        eta = entropic_centre(root, xi, self._step)
-        A_hat, M_hat = (root / self.W_bar) ** 2, eta * root / self.W_bar
-        entropic = Entropic.at(A_hat, xi * A_hat, M_hat, self._step)
+        A_hat = (root / self.W_bar) ** 2
+        if len(self.types) > 1:
+            M_hat, entropic = all_types(self.types, root, xi, self.W_bar, self._step)
+        else:
+            eta = entropic_centre(root, xi, self._step)
+            M_hat = eta * root / self.W_bar
+            entropic = Entropic.at(A_hat, xi * A_hat, M_hat, self._step)
         if not (math.isfinite(entropic.mean_squared) and entropic.variance > 0.0):
             raise ConvergenceError("the weights have no finite moments", last_iterate=(log_A, log_xi))
         return A_hat, xi * A_hat, M_hat, entropic
@@ -171,7 +185,13 @@ def conjugates_asked(kernel: PairKernel, energetic: Energetic) -> tuple[float, f
 
 
 def solve_on_curve(
-    neuron: NeuronSpec, task: TaskSpec, condition: Condition, first_load: float, *, coarsely: bool = True
+    neuron: NeuronSpec,
+    task: TaskSpec,
+    condition: Condition,
+    first_load: float,
+    *,
+    coarsely: bool = True,
+    types: Sequence[SynapseType] = ONLY_EXCITATORY,
 ) -> CurveSolution | None:
     """The first point of the curve at which a condition, negative at small loads, becomes zero.
 
@@ -186,13 +206,15 @@ def solve_on_curve(
     coarsely : bool
         Whether the curve may be followed with three digits only. Not where the condition comes close to zero
         without crossing it; it is then followed with nine digits, up to dq / Q = 1e-13.
+    types : sequence of SynapseType
+        The synapses of a branch.
 
     Returns
     -------
     CurveSolution or None
         None if the curve ends, at capacity, without a crossing.
     """
-    coarse, fine, check = (Equations(neuron, task, nodes) for nodes in (COARSE, NODES, CHECK))
+    coarse, fine, check = (Equations(neuron, task, nodes, types) for nodes in (COARSE, NODES, CHECK))
     # First with few digits from load 0; if that leads nowhere with more, and if that fails from the other end.
     attempts = [(fine, False)] if not coarsely else [(coarse, False), (fine, False), (fine, True)]
     solution, failure = None, None
@@ -281,7 +303,9 @@ def _curve(equations: Equations, end: _End, tolerance: float, closest: float) ->
 def _end(equations: Equations, first_load: float, from_capacity: bool) -> _End:
     """The end of the curve at load 0 or, if asked for or if no solution starts from there, at capacity."""
     W2 = equations.W_bar**2
-    q_hat, A_hat = conjugates_asked(*equations.patterns(2.0 * W2, W2)[:2])
+    # At load 0 the weights of each type are exponential.
+    spread = W2 * math.fsum(one.share * one.strength**2 for one in equations.types)
+    q_hat, A_hat = conjugates_asked(*equations.patterns(2.0 * spread, spread)[:2])
     if A_hat > 0.0 and not from_capacity:
         # To first order in the load, both conjugates are proportional to it.
         load = min(first_load, 0.1 / (W2 * max(q_hat, A_hat)))
@@ -289,7 +313,7 @@ def _end(equations: Equations, first_load: float, from_capacity: bool) -> _End:
     # With A_hat < 0, few patterns already favour a larger mean square of the weights. A vanishing fraction of very
     # large weights provides it, so that A_hat falls faster than any power of the load: no place to start from.
     neuron, task = equations.neuron, equations.task
-    if any(level.nonlinearity.has_jumps for level in neuron.tree):
+    if any(level.nonlinearity.has_jumps for level in neuron.tree) or len(equations.types) > 1:
         raise ConvergenceError("neither end of the curve of solutions is within reach")
     capacity = symmetric_capacity(neuron, task)
     dq = 10.0 * CLOSEST * capacity.Q

@@ -8,9 +8,14 @@ from dataclasses import dataclass
 from dendrocap.display import Displayed
 from dendrocap.errors import ConvergenceError
 from dendrocap.model.neuron import NeuronSpec, TaskSpec
-from dendrocap.theory.branches.finite_load import PopulationSaddlePoint, population_stability_limit
+from dendrocap.theory.branches.finite_load import population_stability_limit
+from dendrocap.theory.branches.population import needs_populations
+from dendrocap.theory.branches.typical_solution import PopulationSaddlePoint
+from dendrocap.theory.constraint_curve import needs_constraint_curve
+from dendrocap.theory.load_branches import load_branch_solutions, stability_limits
+from dendrocap.theory.response import check_reachable
 from dendrocap.theory.saddle_point import SaddlePoint, described
-from dendrocap.theory.solution_curve import ACCEPTED, solve_on_curve
+from dendrocap.theory.solution_curve import ACCEPTED, CurveSolution, solve_on_curve
 from dendrocap.validation import choice, real_number
 
 __all__ = ["StabilityLimit", "stability_limit"]
@@ -67,7 +72,7 @@ def stability_limit(
     Parameters
     ----------
     neuron : NeuronSpec
-        Kinks in g make the limit finite; only a linear or very smooth g is stable up to capacity.
+        Kinks in g make the limit finite. So do smooth g in all cases looked at; a linear g is stable up to capacity.
     task : TaskSpec, optional
         Coding levels and margin; 1/2, 1/2 and 0 if not given.
     branch_size : float, optional
@@ -88,11 +93,14 @@ def stability_limit(
     """
     task = TaskSpec() if task is None else task
     choice("on_failure", on_failure, ("raise", "return"))
-    if neuron.populations or branch_size not in (None, math.inf):
+    if needs_populations(neuron, branch_size):
         limit = population_stability_limit(neuron, task, branch_size)
         return StabilityLimit(limit.alpha, limit, abs(limit.stability), True, neuron, task)
     real_number("theta_d", neuron.tree[0].theta, 0.0, low_open=True)
-    solution = solve_on_curve(neuron, task, lambda point: -point.stability, math.inf, coarsely=False)
+    if needs_constraint_curve(neuron, task):
+        solution = _first_of_branches(neuron, task)
+    else:
+        solution = solve_on_curve(neuron, task, lambda point: -point.stability, math.inf, coarsely=False)
     if solution is None:
         return StabilityLimit(math.inf, None, 0.0, True, neuron, task)
     point = solution.point
@@ -103,3 +111,19 @@ def stability_limit(
             last_iterate=there,
         )
     return StabilityLimit(point.load, there, abs(point.stability), solution.error < ACCEPTED, neuron, task)
+
+
+def _first_of_branches(neuron: NeuronSpec, task: TaskSpec) -> CurveSolution | None:
+    """The lowest load at which the typical one of several branches becomes unstable; None if none does."""
+    check_reachable(neuron)
+    for limit in stability_limits(neuron, task):
+        typical = load_branch_solutions(neuron, task, limit.point.load)[0].solution.point
+        if math.isclose(typical.Q, limit.point.Q, rel_tol=1e-4):
+            return limit
+        if typical.stability < 0.0:
+            raise ConvergenceError(
+                f"the typical solution jumps to an unstable branch below alpha = {limit.point.load:g}: replica "
+                "symmetry ends in a transition of first order; compare saddle_point(...).stability at loads below",
+                last_iterate=limit,
+            )
+    return None

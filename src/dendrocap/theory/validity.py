@@ -89,7 +89,7 @@ def theta_s_flag(neuron: NeuronSpec) -> Flag:
     """Is theta_s well inside the range of g?"""
     worst, words = math.inf, ""
     kinds = [(kind.nonlinearity, neuron.theta_s) for kind in neuron.populations]
-    for g, theta in kinds or [(neuron.tree[-1].nonlinearity, neuron.theta_s)]:
+    for g, theta in kinds or [((neuron.levels or (neuron,))[-1].nonlinearity, neuron.theta_s)]:
         low, high = g.range
         inside = min(theta - low, high - theta) / (high - low) if math.isfinite(low + high) else theta - low
         if inside < worst:

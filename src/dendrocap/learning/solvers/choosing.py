@@ -17,7 +17,7 @@ from dendrocap.learning.solvers.replicated import ReplicatedSGD
 from dendrocap.learning.solvers.sharpening import SharpenedNonlinearity
 from dendrocap.learning.solvers.surrogate import AnnealedSurrogate
 from dendrocap.learning.training import EpochRecord, Training, TrainingResult
-from dendrocap.model.neuron import DendriticNeuron
+from dendrocap.model.dendritic_neuron import DendriticNeuron
 from dendrocap.model.nonlinearities import Linear
 from dendrocap.model.patterns import PackedPatterns
 from dendrocap.model.seeds import Seed
@@ -48,9 +48,11 @@ def suitable_solver(neuron: DendriticNeuron, n_patterns: int) -> Solver:
     >>> suitable_solver(neuron, 500).name, suitable_solver(neuron, 1200).name
     ('sgd', 'surrogate')
     """
-    if isinstance(neuron.nonlinearity, Linear):
+    if all(isinstance(kind.nonlinearity, Linear) for kind in neuron.kinds):
         return PlainSGD()
-    easy = neuron.theta_d <= PLAIN_THRESHOLD and n_patterns <= PLAIN_LOAD * neuron.n_inputs
+    # Inhibition widens the spread of branch inputs, on which the slope of g is found or lost.
+    largest = max(kind.theta_d + (kind.inhibition.drive if kind.inhibition else 0.0) for kind in neuron.kinds)
+    easy = largest <= PLAIN_THRESHOLD and n_patterns <= PLAIN_LOAD * neuron.n_inputs
     return PlainSGD() if easy else AnnealedSurrogate()
 
 
@@ -78,7 +80,8 @@ def solve(
         The wanted answers.
     solver : str or Solver
         "auto", "sgd", "surrogate", "sharpening", "least-action", "replicated", "message-passing", or a solver with
-        settings of one's own.
+        settings of one's own. A neuron with inhibition or with several populations is refused by "least-action" and
+        "message-passing".
     seed : int, SeedSequence, Generator or None
         Source of all randomness. The same seed gives the same weights, unless the time limit cuts in.
     time_limit : float or None

@@ -10,7 +10,7 @@ import numpy as np
 
 from dendrocap.learning.algorithms import EpochOutcome, Solver
 from dendrocap.learning.engine import CompiledEngine
-from dendrocap.learning.solvers.scales import input_scale, rise_of, span
+from dendrocap.learning.solvers.scales import input_scale, refuse_kinds, rise_of, span
 from dendrocap.learning.training import Training
 from dendrocap.validation import real_number, refuse, whole_number
 
@@ -57,6 +57,7 @@ class LeastAction(Solver):
     def attempt(self, run: Training, number: int) -> Iterator[EpochOutcome]:
         from dendrocap.learning.solvers import _kernels
 
+        refuse_kinds(run.neuron, f"solver = {self.name!r}")
         neuron, patterns, rise = run.neuron, run.patterns, rise_of(run.neuron.nonlinearity)
         if rise is None:
             raise refuse("nonlinearity", neuron.nonlinearity, "bounded: least action switches branches on and off")

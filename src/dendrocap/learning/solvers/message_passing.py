@@ -21,9 +21,9 @@ from numpy.typing import ArrayLike, NDArray
 from dendrocap.display import Displayed
 from dendrocap.errors import ConvergenceError
 from dendrocap.learning.algorithms import EpochOutcome, Solver
-from dendrocap.learning.solvers.scales import crossing
+from dendrocap.learning.solvers.scales import crossing, refuse_kinds
 from dendrocap.learning.training import Training
-from dendrocap.model.neuron import DendriticNeuron
+from dendrocap.model.dendritic_neuron import DendriticNeuron
 from dendrocap.model.patterns import PackedPatterns, binary_patterns
 from dendrocap.numerics.quadrature import trapezoidal_rule
 from dendrocap.numerics.truncated_normal import TruncatedNormal, truncated_normal
@@ -95,6 +95,7 @@ class Messages:
     ) -> None:
         from dendrocap.learning.solvers import _kernels
 
+        refuse_kinds(neuron, "message passing")
         self._channel: Any = _kernels.channel
         self.neuron, self.signs, self.kappa = neuron, signs, kappa
         self._rule = trapezoidal_rule(n_nodes)

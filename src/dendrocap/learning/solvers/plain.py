@@ -58,7 +58,7 @@ class PlainSGD(Solver):
         neuron = run.neuron
         rate = 0.2 * input_scale(neuron) if self.learning_rate is None else self.learning_rate
         # A step has no slope: the least that lets it learn is a floor.
-        surrogate = FlooredSlope() if isinstance(neuron.nonlinearity, Step) else None
+        surrogate = FlooredSlope() if any(isinstance(kind.nonlinearity, Step) for kind in neuron.kinds) else None
         engine = SGD(rate, self.gamma_ce, surrogate).engine(neuron, run.patterns)
         engine.set_weights(run.first_weights())
         run.follow(HalveOnPlateau(self.patience), rate)

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dendrocap.model.neuron import DendriticNeuron
+from dendrocap.errors import InvalidParameter
+from dendrocap.model.dendritic_neuron import DendriticNeuron
 from dendrocap.model.nonlinearities import Nonlinearity
 from dendrocap.validation import real_number
 
-__all__ = ["Rise", "Span", "crossing", "input_scale", "rise_of", "span"]
+__all__ = ["Rise", "Span", "crossing", "input_scale", "input_scales", "refuse_kinds", "rise_of", "span"]
 
 # The narrowest rise that a surrogate should resolve, in units of the branch input.
 NARROWEST = 0.05
@@ -63,15 +64,40 @@ def crossing(g: Nonlinearity, level: float) -> float:
     return 0.5 * (low + high)
 
 
-def input_scale(neuron: DendriticNeuron) -> float:
-    """f_in times the typical weight, theta_d + m / sqrt(n) with g(m) = theta_s.
+def input_scales(neuron: DendriticNeuron) -> list[float]:
+    """For each kind of branches f_in times the typical weight, theta_d + m / sqrt(n) with g(m) = theta_s.
 
     The first term balances the dendritic threshold, the second gives a branch of n synapses the mean input at
-    which its output is theta_s. It measures the spread of branch inputs, and learning rates go with it.
+    which its output is theta_s. It measures the spread of branch inputs, and learning rates go with it. Inhibitory
+    synapses add to that spread: a share w that gives the drive d adds d / sqrt(w) to theta_d / sqrt(1 - w) at a right
+    angle.
     """
-    mean_input = crossing(neuron.nonlinearity, neuron.spec.theta_s)
-    shift = abs(mean_input) / math.sqrt(float(np.mean(neuron.branch_sizes)))
-    return neuron.theta_d + (shift if abs(mean_input) < 1e5 else 0.0)
+    scales = []
+    for at, kind in enumerate(neuron.kinds):
+        own = neuron.kind_of_branch == at
+        mean_input = crossing(kind.nonlinearity, neuron.spec.theta_s)
+        shift = abs(mean_input) / math.sqrt(float(np.mean(neuron.branch_sizes[own])))
+        drive = kind.theta_d
+        if kind.inhibition is not None and kind.inhibition.share > 0.0:
+            share = kind.inhibition.share
+            drive = math.hypot(drive / math.sqrt(1.0 - share), kind.inhibition.drive / math.sqrt(share))
+        scales.append(drive + (shift if abs(mean_input) < 1e5 else 0.0))
+    return scales
+
+
+def input_scale(neuron: DendriticNeuron) -> float:
+    """The average of `input_scales` over all branches, for what all branches share."""
+    scales = input_scales(neuron)
+    return scales[0] if len(scales) == 1 else float(np.mean(np.array(scales)[neuron.kind_of_branch]))
+
+
+def refuse_kinds(neuron: DendriticNeuron, name: str) -> None:
+    """Refuse a neuron with inhibition or branches of several kinds, on behalf of a solver that knows neither."""
+    if neuron.has_inhibition or len(neuron.kinds) > 1:
+        what = "inhibition" if neuron.has_inhibition else f"{len(neuron.kinds)} populations of branches"
+        raise InvalidParameter(
+            f"{name} is not allowed for a neuron with {what}: sgd, surrogate, sharpening and replicated are"
+        )
 
 
 @dataclass(frozen=True)

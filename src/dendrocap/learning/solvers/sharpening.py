@@ -11,7 +11,7 @@ import numpy as np
 
 from dendrocap.learning.algorithms import EpochOutcome, Solver
 from dendrocap.learning.engine import CompiledEngine
-from dendrocap.learning.solvers.scales import input_scale, rise_of, span
+from dendrocap.learning.solvers.scales import input_scale, input_scales, rise_of, span
 from dendrocap.learning.training import Training
 from dendrocap.model import Nonlinearity, Polsky, Tabulated
 from dendrocap.numerics.quadrature import hermite_rule
@@ -95,19 +95,21 @@ class SharpenedNonlinearity(Solver):
         real_number("gamma_ce", self.gamma_ce, 0.0, low_open=True)
 
     def attempt(self, run: Training, number: int) -> Iterator[EpochOutcome]:
-        neuron, scale = run.neuron, input_scale(run.neuron)
-        rates = span("rate", self.rate).times(scale)
-        softest = 1.8 * scale if self.softness is None else self.softness
+        neuron = run.neuron
+        rates = span("rate", self.rate).times(input_scale(neuron))
+        true = [kind.nonlinearity for kind in neuron.kinds]
+        softest = [1.8 * scale if self.softness is None else self.softness for scale in input_scales(neuron)]
         engine = CompiledEngine(neuron, run.patterns, gamma_ce=self.gamma_ce)
         engine.set_weights(run.first_weights())
         length = self.epochs * 2**number
         for stage in range(self.stages + 1):
-            soft = softened(neuron.nonlinearity, softest * 0.75**stage if stage < self.stages else 0.0)
+            factor = 0.75**stage if stage < self.stages else 0.0
+            soft = [softened(g, width * factor) for g, width in zip(true, softest, strict=True)]
             for epoch in range(length if stage < self.stages else 4 * length):
                 rate = rates.at(min(1.0, epoch / length))
                 engine.retune(nonlinearity=soft)
                 _, soft_margins = engine.tested_epoch(run.shuffled(), rate)
-                engine.retune(nonlinearity=neuron.nonlinearity)
+                engine.retune(nonlinearity=true)
                 yield EpochOutcome(engine.margins(), engine.weights(), rate)
                 if np.all(soft_margins > 0.0):
                     break

@@ -8,10 +8,10 @@ from typing import ClassVar
 
 from dendrocap.learning.algorithms import EpochOutcome, Solver
 from dendrocap.learning.engine import CompiledEngine
-from dendrocap.learning.solvers.scales import Span, input_scale, rise_of, span
+from dendrocap.learning.solvers.scales import Rise, Span, input_scale, input_scales, rise_of, span
 from dendrocap.learning.surrogates import FlooredSlope, Lorentzian, Surrogate
 from dendrocap.learning.training import Training
-from dendrocap.model.neuron import DendriticNeuron
+from dendrocap.model.dendritic_neuron import DendriticNeuron
 from dendrocap.validation import whole_number
 
 __all__ = ["AnnealedSurrogate", "SurrogatePlan"]
@@ -23,21 +23,26 @@ class SurrogatePlan:
 
     rate: Span
     gamma_ce: Span
-    width: Span
-    center: float | None
+    width: tuple[Span, ...]
+    center: tuple[float | None, ...]
 
-    def signal(self, progress: float) -> Surrogate:
-        """What stands for g' at this point: a bump where g rises, or, if g has no upper end, a falling floor."""
-        width = self.width.at(progress)
-        return FlooredSlope(width) if self.center is None else Lorentzian(self.center, width)
+    def signals(self, progress: float) -> list[Surrogate]:
+        """What stands for g' at this point, for each kind of branches.
+
+        It is a bump where g rises, or, if g has no upper end, a falling floor.
+        """
+        return [
+            FlooredSlope(width.at(progress)) if center is None else Lorentzian(center, width.at(progress))
+            for width, center in zip(self.width, self.center, strict=True)
+        ]
 
     def engine(self, run: Training) -> CompiledEngine:
         """The rule set to work on the patterns of a run, with the settings of the start."""
-        return CompiledEngine(run.neuron, run.patterns, gamma_ce=self.gamma_ce.start, surrogate=self.signal(0.0))
+        return CompiledEngine(run.neuron, run.patterns, gamma_ce=self.gamma_ce.start, surrogate=self.signals(0.0))
 
     def tune(self, engine: CompiledEngine, progress: float) -> float:
         """Settings for this point; returns the rate."""
-        engine.retune(gamma_ce=self.gamma_ce.at(progress), surrogate=self.signal(progress))
+        engine.retune(gamma_ce=self.gamma_ce.at(progress), surrogate=self.signals(progress))
         return self.rate.at(progress)
 
 
@@ -90,19 +95,18 @@ class AnnealedSurrogate(Solver):
 
     def plan(self, neuron: DendriticNeuron) -> SurrogatePlan:
         """The settings in numbers, for this neuron."""
-        rise, scale = rise_of(neuron.nonlinearity), input_scale(neuron)
-        if self.width is not None:
-            width = span("width", self.width)
-        elif rise is not None:
-            width = Span(3.3 * rise.width + 0.7 * scale, rise.width)
-        else:
-            width = Span(0.3, 0.01)
+        rises = [rise_of(kind.nonlinearity) for kind in neuron.kinds]
         return SurrogatePlan(
-            rate=span("rate", self.rate).times(scale),
+            rate=span("rate", self.rate).times(input_scale(neuron)),
             gamma_ce=span("gamma_ce", self.gamma_ce),
-            width=width,
-            center=None if rise is None else rise.center,
+            width=tuple(self._width(rise, scale) for rise, scale in zip(rises, input_scales(neuron), strict=True)),
+            center=tuple(None if rise is None else rise.center for rise in rises),
         )
+
+    def _width(self, rise: Rise | None, scale: float) -> Span:
+        if self.width is not None:
+            return span("width", self.width)
+        return Span(0.3, 0.01) if rise is None else Span(3.3 * rise.width + 0.7 * scale, rise.width)
 
     def attempt(self, run: Training, number: int) -> Iterator[EpochOutcome]:
         plan = self.plan(run.neuron)

@@ -26,9 +26,17 @@ from dendrocap.theory.branches.population import Norm, Overlap, Population, Popu
 from dendrocap.theory.rsb.cascade import Averages, FieldGrid, one_sided_cascade
 from dendrocap.theory.rsb.equations import Unknowns
 
-__all__ = ["PopulationEquations", "PopulationState", "Side"]
+__all__ = ["PopulationEquations", "PopulationState", "Side", "TypeAverages"]
 
 Floats = NDArray[np.float64]
+
+
+class TypeAverages(NamedTuple):
+    """One type of synapses: its b in units of sqrt(c_k), what the cascade says of it, and its mean square."""
+
+    b: float
+    averages: Averages
+    Q: float  # in units of excitatory weights
 
 
 @dataclass(frozen=True)
@@ -37,15 +45,17 @@ class Side:
 
     unknowns: Unknowns
     m: float
-    W_bar: float
+    W_bar: float  # of the excitatory weights
     Q: float
     q: Floats
+    types: tuple[TypeAverages | None, ...]  # None if dead
     active: float  # fraction of weights that are positive
     gap: float  # r_p, the innermost distance relative to that of the first population
     A: float
     b: float
     c: Floats
     f: Floats
+    mean_cost: float  # W_bar b, summed over the types of synapses
     norm: Norm
     overlaps: tuple[Overlap, ...]
 
@@ -53,8 +63,12 @@ class Side:
 class _Own(NamedTuple):
     """One population by itself, in units of its own."""
 
-    averages: Averages
+    types: tuple[TypeAverages | None, ...]
+    active: float
+    f: Floats
     W_bar: float
+    mean_cost: float
+    misses: list[float]  # of the means of all types but the first, logarithms
     c: float
     q: Floats  # overlaps, the last of them Q
     norm: Norm
@@ -129,25 +143,35 @@ class PopulationEquations:
         self.with_shift = task.f_out != 0.5
         self.n_means = 1 if constraint == "inputs" else len(self.populations)
         self.evaluations = 0
+        # Types of synapses besides the excitatory ones, each with a b of its own; dead ones have none.
+        self._n_more = [sum(one.strength > 0.0 for one in population.types[1:]) for population in self.populations]
         self._kernels = kernels or [PopulationKernel(population) for population in self.populations]
         self._known: dict[tuple[Any, ...], _Own] = {}
 
     @property
     def size(self) -> int:
         """Number of unknowns."""
-        return len(self.populations) * (2 * self.k + 1) + self.n_means + self.with_shift
+        own = len(self.populations) * (2 * self.k + 1) + sum(self._n_more)
+        return own + self.n_means + self.with_shift
 
     def pack(self, unknowns: Sequence[Unknowns], means: Sequence[float], shift: float) -> Floats:
-        """The vector that Newton's method sees."""
-        own = [one.pack(free_norm=True, with_shift=False) for one in unknowns]
+        """The vector that Newton's method sees; types that are alike share the b of the first."""
+        own = []
+        for one, n_more in zip(unknowns, self._n_more, strict=True):
+            more = one.more if len(one.more) == n_more else (one.b,) * n_more
+            own += [one.pack(free_norm=True, with_shift=False), more]
         return np.concatenate([*own, np.asarray(means)[: self.n_means], [shift] * self.with_shift])
 
     def unpack(self, x: Floats) -> tuple[list[Unknowns], Floats, float]:
         """Unknowns of each population, mean inputs, and shift."""
-        width = 2 * self.k + 1
-        P = len(self.populations)
-        unknowns = [Unknowns.unpack(x[p * width : (p + 1) * width], self.k, free_norm=True) for p in range(P)]
-        means = x[P * width : P * width + self.n_means]
+        width, at, unknowns = 2 * self.k + 1, 0, []
+        for n_more in self._n_more:
+            own = Unknowns.unpack(x[at : at + width], self.k, free_norm=True)
+            if n_more:
+                own = own._replace(more=tuple(map(float, x[at + width : at + width + n_more])))
+            unknowns.append(own)
+            at += width + n_more
+        means = x[at : at + self.n_means]
         if self.constraint == "inputs":
             means = means[0] + np.asarray(self.offsets)
         return unknowns, means, float(x[-1]) if self.with_shift else 0.0
@@ -156,10 +180,10 @@ class PopulationEquations:
         """What must vanish."""
         return self.state(x).residuals
 
-    def _side(self, p: int, u: Unknowns, m: float, mu: Floats | None) -> tuple[Side, Floats]:
-        """One population, given the common mu of the first (None for the first itself); its residuals for mu."""
+    def _side(self, p: int, u: Unknowns, m: float, mu: Floats | None) -> tuple[Side, Floats, list[float]]:
+        """One population, given the common mu of the first (None for the first itself); residuals of mu and means."""
         own = self._own(p, u, m)
-        own_c, active = own.c, own.averages.active
+        own_c, active = own.c, own.active
         own_mu = u.mu * active / own_c
         gap = 1.0 if mu is None else float(mu[-1] / own_mu[-1])
         common = own_mu if mu is None else mu
@@ -169,16 +193,18 @@ class PopulationEquations:
             W_bar=own.W_bar,
             Q=float(own.q[-1]),
             q=own.q[:-1],
+            types=own.types,
             active=active,
             gap=gap,
             A=active / gap,
             b=u.b * math.sqrt(own_c) / gap,
             c=np.cumsum(u.delta) * own_c / gap**2,
-            f=own.averages.f * own_c / active / gap,
+            f=own.f * own_c / active / gap,
+            mean_cost=own.mean_cost * math.sqrt(own_c) / gap,
             norm=own.norm,
             overlaps=own.overlaps,
         )
-        return side, np.log(own_mu[:-1] * gap / common[:-1])
+        return side, np.log(own_mu[:-1] * gap / common[:-1]), own.misses
 
     def _own(self, p: int, u: Unknowns, m: float) -> _Own:
         """One population by itself, which is where the time goes.
@@ -186,35 +212,63 @@ class PopulationEquations:
         A column of the Jacobian moves one population and leaves the others where they were, so that the last points
         are kept: as many as one Jacobian visits.
         """
-        key = (p, m, u.b, u.s.tobytes(), u.delta.tobytes())
+        key = (p, m, u.b, u.more, u.s.tobytes(), u.delta.tobytes())
         if key in self._known:
             return self._known[key]
         population, kernel = self.populations[p], self._kernels[p]
-        found: Averages = one_sided_cascade(1.0, np.array([-u.b]), np.ones(1), u.delta, u.mu, self.grid)
+        live = [one for one in population.types if one.strength > 0.0]
+        found: list[Averages] = [
+            one_sided_cascade(1.0, np.array([-b]), np.ones(1), u.delta, u.mu, self.grid) for b in (u.b, *u.more)
+        ]
         W_bar = population.W_bar(m)
         if not W_bar > 0.0:
             raise ValueError("the mean weight is not positive")
-        own_c = (found.active * W_bar / found.slope) ** 2
-        q = found.slope2 * own_c / found.active**2
+        shares = [one.share for one in live]
+        active = sum(share * one.active for share, one in zip(shares, found, strict=True))
+        own_c = (active * W_bar / found[0].slope) ** 2
+        unit = own_c / active**2
+        q = unit * np.asarray(sum(share * one.slope2 for share, one in zip(shares, found, strict=True)))
         Q = float(q[-1])
         norm = kernel.norm(m, Q)
         overlaps = tuple(kernel.overlap(m, Q, Q - float(each), norm) for each in q[:-1])
         if len(self._known) >= len(self.populations) + self.size:
             del self._known[next(iter(self._known))]
-        self._known[key] = _Own(found, W_bar, own_c, q, norm, overlaps)
+        averages = iter(zip((u.b, *u.more), found, strict=True))
+        types = []
+        for one in population.types:
+            b, at = next(averages) if one.strength > 0.0 else (math.inf, None)
+            types.append(None if at is None else TypeAverages(b, at, float(at.slope2[-1]) * unit))
+        self._known[key] = _Own(
+            types=tuple(types),
+            active=active,
+            f=np.asarray(sum(share * one.f for share, one in zip(shares, found, strict=True))),
+            W_bar=W_bar,
+            mean_cost=W_bar * sum(one.share * one.strength * b for one, b in zip(live, (u.b, *u.more), strict=True)),
+            # [inhibition-broken]: the mean of each further type
+            misses=[
+                math.log(at.slope / (found[0].slope * one.strength))
+                for one, at in zip(live[1:], found[1:], strict=True)
+            ],
+            c=own_c,
+            q=q,
+            norm=norm,
+            overlaps=overlaps,
+        )
         return self._known[key]
 
     def state(self, x: Floats) -> PopulationState:
         """Everything at one point of the unknowns [pop-potential]."""
         self.evaluations += 1
         unknowns, means, shift = self.unpack(x)
-        first, _ = self._side(0, unknowns[0], float(means[0]), None)
+        first, _, misses = self._side(0, unknowns[0], float(means[0]), None)
         mu = unknowns[0].mu * first.active / first.c[-1]
-        sides, residuals = [first], []
+        sides, residuals, of_means = [first], [], list(misses)
         for p in range(1, len(unknowns)):
-            side, ratio = self._side(p, unknowns[p], float(means[p]), mu)
+            side, ratio, misses = self._side(p, unknowns[p], float(means[p]), mu)
             sides.append(side)
             residuals += list(ratio)
+            of_means += misses
+        residuals += of_means
         x_p = [population.fraction for population in self.populations]
 
         # The patterns' side, in units of sqrt(Gamma0) and Gamma0 / Gamma1 [pop-soma].
@@ -244,7 +298,7 @@ class PopulationEquations:
             weighted += population.share * np.diff(side.f)
             entropy += population.share * (
                 0.5 * side.A * side.Q - 0.5 * side.gap * side.c[-1] - 0.5 * mu[-1] * side.Q * side.c[-1]
-                + side.W_bar * side.b + float(side.f[0]) + 0.5 * float(steps @ q_c[:-1])
+                + side.mean_cost + float(side.f[0]) + 0.5 * float(steps @ q_c[:-1])
             )  # fmt: skip
         residuals += list(((weighted + alpha * np.diff(f_E)) / mu - split) / split)
         multipliers, more = self._means_and_norms(

@@ -10,154 +10,48 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dendrocap.display import Displayed
 from dendrocap.errors import ConvergenceError, NoSolution
 from dendrocap.model import NeuronSpec, TaskSpec
 from dendrocap.theory.branches.population import Norm, Overlap, Population, PopulationKernel, populations_of
 from dendrocap.theory.branches.symmetric import symmetric_state
-from dendrocap.theory.finite_load_weights import FiniteLoadWeights
-from dendrocap.theory.free_entropy import FIELD_STEP, Energetic, Entropic, balanced_shift
+from dendrocap.theory.branches.synapses import AtLoad, TypicalSynapses, at_load, mean_weight
+from dendrocap.theory.branches.typical_solution import PopulationSaddlePoint, TypicalWeights
+from dendrocap.theory.free_entropy import FIELD_STEP, Energetic, balanced_shift
 from dendrocap.theory.kernels import NODES
 from dendrocap.theory.newton import newton
-from dendrocap.theory.weight_distributions import Preactivation
+from dendrocap.theory.solution_curve import COARSE, CurvePoint, solve_on_curve
 from dendrocap.validation import real_number
 
-__all__ = [
-    "PopulationSaddlePoint",
-    "TypicalWeights",
-    "population_saddle_point",
-    "population_stability_limit",
-    "split_saddle_point",
-]
+__all__ = ["population_saddle_point", "population_stability_limit", "split_saddle_point"]
 
 Floats = NDArray[np.float64]
 
 CLOSE = 1e-7  # dq / Q of the replicas at the end near capacity where solutions start
 ACCEPTED = 1e-9  # largest residual
-LONGEST_STEP, SHORTEST_STEP = 1.5, 1e-3  # in ln A
+LONGEST_STEP, SHORTEST_STEP = 2.5, 1e-3  # in ln A
+WAY_TARGET = 1e-5  # residual with which Newton's method is content on the way
 SMALLEST_LOAD = 1e-3  # below, the way down ends
 
 
-@dataclass(frozen=True)
-class TypicalWeights(Displayed):
-    """One population in a typical solution.
-
-    Attributes
-    ----------
-    fraction, length, mean_output : float
-        Its share of the branches, relative synapses per branch, and E g.
-    W_bar, Q, q, dq : float
-        Mean weight, mean squared weight, overlap of two solutions, and Q - q.
-    A_hat, q_hat, M_hat : float
-        Conjugates, A_hat = q_hat - 2 Q_hat.
-    entropic_term : float
-        G_S of its weights.
-    preactivation_mean, preactivation_sd : float
-        Of the normal distribution of a branch's summed input.
-
-    Examples
-    --------
-    >>> from dendrocap import NeuronSpec, Polsky, saddle_point
-    >>> (branches,) = saddle_point(NeuronSpec(Polsky(), 0.5, 0.5), alpha=0.4, branch_size=50).populations
-    >>> round(branches.weights.mean() / branches.W_bar, 9)
-    1.0
-    """
-
-    _displayed = ("mean_output", "W_bar", "Q", "q", "fraction")
-
-    fraction: float
-    length: float
-    mean_output: float
-    W_bar: float
-    Q: float
-    q: float
-    dq: float
-    A_hat: float
-    q_hat: float
-    M_hat: float
-    entropic_term: float
-    preactivation_mean: float
-    preactivation_sd: float
-
-    @property
-    def weights(self) -> FiniteLoadWeights:
-        """The distribution of its weights."""
-        return FiniteLoadWeights(self.A_hat, self.q_hat, self.M_hat)
-
-    @property
-    def preactivation(self) -> Preactivation:
-        """The distribution of a branch's summed input."""
-        return Preactivation(self.preactivation_mean, self.preactivation_sd)
-
-
-@dataclass(frozen=True)
-class PopulationSaddlePoint(Displayed):
-    """Typical solutions at a load below capacity, of branches that differ or are short.
-
-    Attributes
-    ----------
-    alpha : float
-        The load.
-    free_entropy, energetic_term : float
-        phi, the logarithm of the volume of solutions per synapse, and G_E, its derivative in the load.
-    Q, q, W_bar : float
-        Mean squared weight, overlap and mean weight, over all synapses.
-    mean_shift : float
-        Shift of the mean somatic input.
-    stability : float
-        The replicon; replica symmetry is unstable where it is negative.
-    populations : tuple of TypicalWeights
-        Each kind of branches.
-    residual : float
-        Largest relative residual of the equations.
-    iterations : int
-        Evaluations of the equations.
-
-    Examples
-    --------
-    >>> from dendrocap import NeuronSpec, Polsky, TaskSpec, saddle_point
-    >>> point = saddle_point(NeuronSpec(Polsky(), 0.5, 0.5), TaskSpec(), alpha=0.4, branch_size=50)
-    >>> round(point.free_entropy, 4)
-    0.7219
-    """
-
-    _displayed = ("free_entropy", "alpha", "Q", "q", "stability", "residual")
-
-    neuron: NeuronSpec
-    task: TaskSpec
-    branch_size: float
-    alpha: float
-    free_entropy: float
-    energetic_term: float
-    Q: float
-    q: float
-    W_bar: float
-    mean_shift: float
-    stability: float
-    populations: tuple[TypicalWeights, ...]
-    residual: float
-    iterations: int
-    x: Floats = field(repr=False, compare=False)
-
-
 class _Side(NamedTuple):
-    """One population: weights with given conjugates."""
+    """One population: weights with given conjugates, norms and conjugates in units of excitatory weights."""
 
     m: float
-    W_bar: float
+    W_bar: float  # of the excitatory weights
     Q: float
     dq: float
     A_hat: float
     q_hat: float
-    M_hat: float
-    entropic: Entropic
+    M_hat: float  # of the excitatory weights
+    types: tuple[AtLoad | None, ...]  # at a mean excitatory weight of one
+    variance_squared: float
     norm: Norm
     overlap: Overlap
 
@@ -203,23 +97,23 @@ class _FiniteLoad:
         self._shift = 0.0
 
     def _side(self, p: int, log_A: float, log_xi: float, m: float | None = None) -> _Side:
-        from dendrocap.theory._kernels import entropic_centre
-
         if not (abs(log_A) < 300.0 and abs(log_xi) < 300.0):
             raise ConvergenceError("the conjugates left all bounds", last_iterate=(log_A, log_xi))
         population, kernel = self.populations[p], self._kernels[p]
         root, xi = math.exp(0.5 * log_A), math.exp(log_xi)
-        eta = entropic_centre(root, xi, self._step)
-        unit = Entropic.at(root**2, xi * root**2, eta * root, self._step)  # at mean weight 1
-        ratio = unit.mean_squared + unit.variance
-        if not (math.isfinite(ratio) and unit.variance > 0.0):
+        types = at_load(population.types, root, xi, self._step)
+        live = [(one.share, at.entropic) for one, at in zip(population.types, types, strict=True) if at is not None]
+        variance = sum(share * one.variance for share, one in live)
+        ratio = sum(share * one.mean_squared for share, one in live) + variance
+        if not (math.isfinite(ratio) and variance > 0.0):
             raise ConvergenceError("the weights have no finite moments", last_iterate=(log_A, log_xi))
+        assert types[0] is not None  # excitation is never dead
         output = population.mean_output if m is None else None
         m = kernel.mean_input(ratio) if m is None else m
         W = population.W_bar(m)
         if not W > 0.0:
             raise ConvergenceError("no weights have this mean input", last_iterate=(log_A, log_xi, m))
-        Q, dq, A_hat = ratio * W**2, unit.variance * W**2, (root / W) ** 2
+        Q, dq, A_hat = ratio * W**2, variance * W**2, (root / W) ** 2
         norm = kernel.norm(m, Q, output)
         return _Side(
             m=m,
@@ -228,8 +122,9 @@ class _FiniteLoad:
             dq=dq,
             A_hat=A_hat,
             q_hat=xi * A_hat,
-            M_hat=eta * root / W,
-            entropic=Entropic(unit.term + math.log(W), W, unit.mean_squared * W**2, dq, unit.variance_squared * W**4),
+            M_hat=types[0].M_hat / W,
+            types=types,
+            variance_squared=sum(share * one.variance_squared for share, one in live) * W**4,
             norm=norm,
             overlap=kernel.overlap(m, Q, dq, norm),
         )
@@ -298,7 +193,7 @@ class _FiniteLoad:
         P = len(self.populations)
         matrix = np.empty((P, P))
         for row, (population, side) in enumerate(zip(self.populations, point.sides, strict=True)):
-            gain = load / population.length * side.entropic.variance_squared
+            gain = load / population.length * side.variance_squared
             for column, (other, there) in enumerate(zip(self.populations, point.sides, strict=True)):
                 matrix[row, column] = (
                     gain * side.overlap.C_q * point.energetic.f2_squared * other.fraction * there.overlap.C_q
@@ -329,14 +224,16 @@ def _descend(
     def residuals(y: Floats, lead: float) -> Floats:
         return equations.residuals(np.concatenate([[lead], y[:-1]]), float(y[-1]))
 
+    jacobian: Floats | None = None
     while True:
         guess = y
         if len(path) > 1:
             (lead0, y0), (lead1, y1) = path[-2:]
             guess = y1 + (y1 - y0) * (lead - lead1) / (lead1 - lead0)
-        solved = newton(partial(residuals, lead=lead), guess, target=1e-8, most=15, reach=2.0)
-        if not solved.residual < 1e-6:
-            step *= 0.4
+        solved = newton(partial(residuals, lead=lead), guess, jacobian=jacobian, target=WAY_TARGET, most=15, reach=2.0)
+        jacobian = solved.jacobian
+        if not solved.residual < 100.0 * WAY_TARGET:
+            step, jacobian = 0.4 * step, None
             if step < SHORTEST_STEP or not path:
                 raise ConvergenceError("the solutions could not be followed down from capacity", last_iterate=path)
             lead = path[-1][0] - step
@@ -349,7 +246,7 @@ def _descend(
             return places[0], places[-1]
         if y[-1] < math.log(SMALLEST_LOAD):
             raise NoSolution(f"nothing was found down to load {SMALLEST_LOAD:g}")
-        step = min(1.3 * step, LONGEST_STEP)
+        step = min(1.6 * step, LONGEST_STEP)
         lead -= step
 
 
@@ -369,9 +266,38 @@ def population_saddle_point(
         return _polished(equations, neuron, branch_size, x, log_load)
     if alpha >= alpha_c:
         raise NoSolution(f"alpha = {alpha:g} is not below the replica-symmetric capacity alpha_c = {alpha_c:.10g}")
-    (x0, load0), (x1, load1) = _descend(equations, lambda at, _: at <= log_load)
+    if len(populations) == 1 and branch_size in (None, math.inf):
+        place = _on_curve(equations, lambda point: math.log(point.load / alpha), 0.5 * alpha)
+        if place is not None:
+            return _polished(equations, neuron, branch_size, place[:-1], log_load)
+    coarse = _FiniteLoad(populations, task, COARSE)
+    (x0, load0), (x1, load1) = _descend(coarse, lambda at, _: at <= log_load)
+    equations.evaluations += coarse.evaluations
     part = 0.0 if load0 == load1 else (log_load - load0) / (load1 - load0)
     return _polished(equations, neuron, branch_size, x0 + part * (x1 - x0), log_load)
+
+
+def _on_curve(equations: _FiniteLoad, condition: Callable[[CurvePoint], float], first_load: float) -> Floats | None:
+    """Unknowns of a single population of long branches and ln load, where its curve of solutions meets a condition.
+
+    Its curve is that of a neuron with like branches, which is followed faster. None if it leads nowhere.
+    """
+    (population,) = equations.populations
+    share = population.types[0].share
+    neuron = NeuronSpec(population.nonlinearity, population.theta_d, population.mean_output)
+    # There chi is c0 v (theta_d / f_in)^2, here common v W_bar^2.
+    like = replace(equations.task, f_in=population.f_in, branch_correlation=population.common / share**2)
+    try:
+        found = solve_on_curve(
+            neuron, like, condition, first_load, coarsely=math.isfinite(first_load), types=population.types
+        )
+    except ConvergenceError:
+        return None
+    if found is None:
+        return None
+    equations.evaluations += found.evaluations
+    point, W_bar = found.point, population.W_bar(0.0)
+    return np.log([point.A_hat * W_bar**2, point.q_hat / point.A_hat, point.load])
 
 
 def split_saddle_point(
@@ -454,11 +380,13 @@ def _described(
     equations: _FiniteLoad, neuron: NeuronSpec, branch_size: float | None, x: Floats, alpha: float, residual: float
 ) -> PopulationSaddlePoint:
     point, populations = equations.point(x), equations.populations
+    kinds = tuple(_typical(*pair) for pair in zip(populations, point.sides, strict=True))
     entropy = 0.0
-    for population, side in zip(populations, point.sides, strict=True):
+    for population, side, kind in zip(populations, point.sides, kinds, strict=True):
         # q q_hat / 2 - Q Q_hat, in a form in which terms of order 1 / dq^2 have cancelled
-        constraints = 0.5 * (side.Q * side.A_hat - side.dq * side.q_hat) - side.W_bar * side.M_hat
-        entropy += population.share * (constraints + side.entropic.term)
+        constraints = 0.5 * (side.Q * side.A_hat - side.dq * side.q_hat)
+        constraints -= sum(one.share * one.W_bar * one.M_hat for one in kind.synapses if one.W_bar > 0.0)
+        entropy += population.share * (constraints + kind.entropic_term)
 
     def average(values: Sequence[float]) -> float:
         return math.fsum(population.share * value for population, value in zip(populations, values, strict=True))
@@ -470,32 +398,55 @@ def _described(
         alpha=alpha,
         free_entropy=entropy + alpha * point.energetic.term,
         energetic_term=point.energetic.term,
-        Q=average([side.Q for side in point.sides]),
-        q=average([side.Q - side.dq for side in point.sides]),
-        W_bar=average([side.W_bar for side in point.sides]),
+        Q=average([kind.Q for kind in kinds]),
+        q=average([kind.q for kind in kinds]),
+        W_bar=average([kind.W_bar for kind in kinds]),
         mean_shift=point.shift,
         stability=equations.stability(point, alpha),
-        populations=tuple(
-            TypicalWeights(
-                fraction=population.fraction,
-                length=population.length,
-                mean_output=side.norm.output,
-                W_bar=side.W_bar,
-                Q=side.Q,
-                q=side.Q - side.dq,
-                dq=side.dq,
-                A_hat=side.A_hat,
-                q_hat=side.q_hat,
-                M_hat=side.M_hat,
-                entropic_term=side.entropic.term,
-                preactivation_mean=side.m,
-                preactivation_sd=math.sqrt(population.v * side.Q),
-            )
-            for population, side in zip(populations, point.sides, strict=True)
-        ),
+        populations=kinds,
         residual=residual,
         iterations=equations.evaluations,
         x=x,
+    )
+
+
+def _typical(population: Population, side: _Side) -> TypicalWeights:
+    """One population as a user wants to see it, each type of its synapses in units of its own weights."""
+    synapses = []
+    for one, at in zip(population.types, side.types, strict=True):
+        unit = side.W_bar / one.scale  # a mean excitatory weight in units of this type's own weights
+        synapses.append(
+            TypicalSynapses(
+                kind=one.kind,
+                share=one.share,
+                f_in=one.f_in or population.f_in,
+                W_bar=0.0 if at is None else at.entropic.mean * unit,
+                Q=0.0 if at is None else (at.entropic.mean_squared + at.entropic.variance) * unit**2,
+                q=0.0 if at is None else at.entropic.mean_squared * unit**2,
+                dq=0.0 if at is None else at.entropic.variance * unit**2,
+                A_hat=side.A_hat * one.scale**2,
+                q_hat=side.q_hat * one.scale**2,
+                M_hat=-math.inf if at is None else at.M_hat / unit,
+                entropic_term=-math.inf if at is None else at.entropic.term + math.log(unit),
+            )
+        )
+    dq = math.fsum(one.share * one.dq for one in synapses)
+    Q = math.fsum(one.share * one.Q for one in synapses)
+    V = population.variance(side.m, side.Q)
+    return TypicalWeights(
+        fraction=population.fraction,
+        length=population.length,
+        mean_output=side.norm.output,
+        W_bar=mean_weight(synapses),
+        Q=Q,
+        q=Q - dq,
+        dq=dq,
+        entropic_term=sum(one.share * one.entropic_term for one in synapses),
+        synapses=tuple(synapses),
+        preactivation_mean=side.m,
+        preactivation_sd=math.sqrt(V),
+        common_variance=population.common_variance(side.m),
+        preactivation_covariance=V - population.v * side.dq,
     )
 
 
@@ -505,13 +456,17 @@ def population_stability_limit(
     """The solution at the load where replica symmetry becomes unstable, coming from small loads."""
     populations = populations_of(neuron, task, branch_size)
     equations = _FiniteLoad(populations, task)
-    (x0, load0), (x1, load1) = _descend(equations, lambda at, point: equations.stability(point, math.exp(at)) > 0.0)
+    start = None
+    if len(populations) == 1 and branch_size in (None, math.inf):
+        start = _on_curve(equations, lambda point: -point.stability, math.inf)
+    if start is None:
+        (x0, load0), (x1, load1) = _descend(equations, lambda at, point: equations.stability(point, math.exp(at)) > 0.0)
+        start = np.append(0.5 * (x0 + x1), 0.5 * (load0 + load1))
 
     def residuals(y: Floats) -> Floats:
         point = equations.point(y[:-1])
         return np.append(equations.residuals(y[:-1], float(y[-1])), equations.stability(point, math.exp(y[-1])))
 
-    start = np.append(0.5 * (x0 + x1), 0.5 * (load0 + load1))
     solved = newton(residuals, start, most=30)
     if not solved.residual < ACCEPTED:
         raise ConvergenceError(f"the equations are missed by {solved.residual:.1e}", last_iterate=solved.x)

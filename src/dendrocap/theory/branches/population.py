@@ -5,6 +5,9 @@ branches may settle at different mean inputs: only the average of their outputs 
 mean input m and the squared norm Q of a population are therefore two variables here, and all derivatives are partial
 ones. On a branch of n synapses a mean input is paid for by the mean weight, W_bar = (theta_d + m / sqrt(n)) / f_in
 [branch-mean], which is the paper's theta_d / f_in for n to infinity.
+
+A branch may carry inhibitory synapses that learn too (`synapses`). Norms are then those of all its synapses, in units
+of excitatory weights.
 """
 
 from __future__ import annotations
@@ -12,17 +15,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 from dendrocap.errors import InvalidParameter, NoSolution
 from dendrocap.model import Branches, NeuronSpec, Nonlinearity, TaskSpec
+from dendrocap.theory.branches.synapses import ONLY_EXCITATORY, SynapseType, common_net, synapse_types
 from dendrocap.theory.gaussian import prepared
 from dendrocap.theory.kernels import NODES, BranchKernel
 from dendrocap.theory.response import inverse_guess, is_monotone
 from dendrocap.theory.roots import monotone_root
 from dendrocap.validation import real_number, refuse
 
-__all__ = ["Norm", "Overlap", "Population", "PopulationKernel", "populations_of"]
+__all__ = ["Norm", "Overlap", "Population", "PopulationKernel", "needs_populations", "populations_of"]
 
 
 @dataclass(frozen=True)
@@ -41,6 +46,11 @@ class Population:
         E g, as prescribed or as the soma asks of equal branches.
     branch_size : float
         Synapses per branch, n; infinite in the paper's limit.
+    common : float
+        chi in units of the variance of an input and of W_bar^2: n times the correlation of two inputs of a branch, if
+        all are excitatory.
+    types : tuple of SynapseType
+        What synapses a branch has, the excitatory ones first.
     """
 
     nonlinearity: Nonlinearity
@@ -50,25 +60,50 @@ class Population:
     length: float
     mean_output: float
     branch_size: float
+    common: float = 0.0
+    types: tuple[SynapseType, ...] = ONLY_EXCITATORY
 
-    @property
+    @cached_property
     def v(self) -> float:
-        """Variance of an input."""
-        return self.f_in * (1.0 - self.f_in)
+        """Variance that an input has of its own, besides what it shares with the others of its branch."""
+        return self.f_in * (1.0 - self.f_in) * (1.0 - self.common / self.branch_size)
 
     @property
     def share(self) -> float:
         """Share of all synapses."""
         return self.fraction * self.length
 
-    @property
+    @cached_property
     def W_slope(self) -> float:
         """dW_bar / dm."""
-        return 1.0 / (self.f_in * math.sqrt(self.branch_size))
+        return 1.0 / (self.types[0].share * self.f_in * math.sqrt(self.branch_size))
 
     def W_bar(self, m: float) -> float:
-        """Mean weight at the mean input m [branch-mean]."""
-        return self.theta_d / self.f_in + m * self.W_slope
+        """Mean weight of the excitatory synapses at the mean input m [branch-mean]."""
+        return self.theta_d / (self.types[0].share * self.f_in) + m * self.W_slope
+
+    def common_variance(self, m: float) -> float:
+        """chi, what correlated inputs add to the variance of a branch's input in every solution [correlated-input]."""
+        return self.common_unit * self.W_bar(m) ** 2 if self.common else 0.0
+
+    def common_variance_slope(self, m: float) -> float:
+        """d chi / dm: on a short branch the mean weight follows the mean input."""
+        return 2.0 * self.common_unit * self.W_bar(m) * self.W_slope if self.common else 0.0
+
+    @cached_property
+    def common_unit(self) -> float:
+        """chi at a mean weight of one."""
+        return self.f_in * (1.0 - self.f_in) * self.common
+
+    def variance(self, m: float, Q: float) -> float:
+        """V of a branch's input at mean input m and squared norm Q."""
+        return self.v * Q + self.common_variance(m)
+
+
+def needs_populations(neuron: NeuronSpec, branch_size: float | None = None) -> bool:
+    """Whether the theory of populations has to be asked: branches differ, are short, or have two types of synapses."""
+    inhibited = neuron.inhibition is not None and neuron.inhibition.share > 0.0
+    return bool(neuron.populations) or inhibited or branch_size not in (None, math.inf)
 
 
 def populations_of(
@@ -91,9 +126,16 @@ def populations_of(
         If a mean output is out of reach of its g, or a g has a jump.
     """
     if neuron.n_levels > 1:
+        # Inhibition on a deep tree is refused by NeuronSpec itself.
         raise refuse("neuron.n_levels", neuron.n_levels, "1 where populations or branch_size are given")
-    kinds = neuron.populations or (Branches(neuron.nonlinearity, neuron.theta_d, 1.0),)
+    kinds = neuron.kinds
     n = math.inf if branch_size in (None, math.inf) else real_number("branch_size", branch_size, 1.0)
+    if not task.branch_correlation < n:
+        raise refuse(
+            "branch_correlation",
+            task.branch_correlation,
+            f"below branch_size = {n:g}: two inputs of a branch have the correlation branch_correlation / branch_size",
+        )
     average = math.fsum(kind.fraction * kind.length for kind in kinds)
     found = []
     for i, kind in enumerate(kinds):
@@ -105,7 +147,27 @@ def populations_of(
             raise InvalidParameter('mean_output = "best" is not allowed here: it must be a number')
         _check(kind, output)
         f_in = task.f_in if kind.f_in is None else kind.f_in
-        found.append(Population(kind.nonlinearity, kind.theta_d, f_in, kind.fraction, length, output, n * length))
+        types = synapse_types(kind.inhibition, kind.theta_d, f_in)
+        if len(types) > 1 and math.isfinite(n):
+            raise refuse(
+                "inhibition",
+                kind.inhibition,
+                f"None where branches are short (branch_size = {n:g}): leave branch_size out, for the limit of "
+                "long branches",
+            )
+        found.append(
+            Population(
+                kind.nonlinearity,
+                kind.theta_d,
+                f_in,
+                kind.fraction,
+                length,
+                output,
+                n * length,
+                common=task.branch_correlation * length * common_net(types) ** 2,
+                types=types,
+            )
+        )
     total = math.fsum(one.fraction * one.mean_output for one in found)
     if not math.isclose(total, neuron.theta_s, rel_tol=1e-9, abs_tol=1e-12):
         raise InvalidParameter(
@@ -183,8 +245,9 @@ class PopulationKernel:
         Weights scale with their mean, which follows m on a short branch. A large ratio may leave no solution: the
         output of branches with large weights then stays below the prescribed one whatever their mean.
         """
-        population, scale = self.population, math.sqrt(self.population.v * ratio)
-        smallest = 1e-9 * population.theta_d / population.f_in
+        population = self.population
+        scale = math.sqrt(population.v * ratio + population.common_unit)  # sd of the input per W_bar
+        smallest = 1e-9 * population.W_bar(0.0)
 
         def excess(m: float) -> tuple[float, float]:
             s = scale * max(population.W_bar(m), smallest)
@@ -197,21 +260,24 @@ class PopulationKernel:
 
     def norm(self, m: float, Q: float, output: float | None = None) -> Norm:
         """Output, variance and gain with their derivatives; ``output`` spares an average where E g is known."""
-        v = self.population.v
-        s = math.sqrt(v * Q)
+        v, chi_m = self.population.v, self.population.common_variance_slope(m)
+        V = self.population.variance(m, Q)
+        s = math.sqrt(V)
         if output is None:
             output = self._averages(0.0, s, m).mean
         at = self._averages(output, s, m)
+        # derivatives in V; E g'' = E[g' x] / s by parts
+        output_V, Gamma0_V, Gamma1_V = 0.5 * at.slope_x / s, at.cross_x / s, 0.5 * v * at.gain_xx / V
         return Norm(
             output=output,
-            output_m=at.slope,
-            output_Q=0.5 * v * at.slope_x / s,  # E g'' = E[g' x] / s by parts
+            output_m=at.slope + output_V * chi_m,
+            output_Q=v * output_V,
             Gamma0=at.variance,
-            Gamma0_m=2.0 * at.cross,
-            Gamma0_Q=v * at.cross_x / s,
+            Gamma0_m=2.0 * at.cross + Gamma0_V * chi_m,
+            Gamma0_Q=v * Gamma0_V,
             Gamma1=v * at.gain,
-            Gamma1_m=v * at.gain_x / s,
-            Gamma1_Q=0.5 * v * at.gain_xx / Q,
+            Gamma1_m=v * at.gain_x / s + Gamma1_V * chi_m,
+            Gamma1_Q=v * Gamma1_V,
         )
 
     def mixed(self, other: PopulationKernel | None, weight: float) -> PopulationKernel:
@@ -221,14 +287,15 @@ class PopulationKernel:
     def overlap(self, m: float, Q: float, dq: float, at_norm: Norm) -> Overlap:
         """The kernel at the overlap Q - dq."""
         v = self.population.v
-        pair = self._branch.pair(v * Q, v * dq, m, at_norm.output)
+        pair = self._branch.pair(self.population.variance(m, Q), v * dq, m, at_norm.output)
+        D1_m = pair.dD1_dm + pair.dD1_dV * self.population.common_variance_slope(m)
         return Overlap(
             D1=pair.D1,
             D1_Q=v * pair.dD1_dV,
-            D1_m=pair.dD1_dm,
+            D1_m=D1_m,
             C_q=v * pair.dD1_ddV,
             C_Q=at_norm.Gamma0_Q - v * (pair.dD1_dV + pair.dD1_ddV),
-            C_m=at_norm.Gamma0_m - pair.dD1_dm,
+            C_m=at_norm.Gamma0_m - D1_m,
             C_qq=v * v * pair.d2D0_dc2,
         )
 

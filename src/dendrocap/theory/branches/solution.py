@@ -17,10 +17,12 @@ from numpy.typing import NDArray
 from dendrocap.display import Displayed
 from dendrocap.errors import ConvergenceError
 from dendrocap.model import NeuronSpec, TaskSpec
+from dendrocap.numerics._compiled import tail
 from dendrocap.theory.branches.broken import PopulationEquations, Side
 from dendrocap.theory.branches.following import FoundState, follow_to, near
 from dendrocap.theory.branches.population import Population, PopulationKernel
-from dendrocap.theory.branches.symmetric import SymmetricState, symmetric_state
+from dendrocap.theory.branches.symmetric import SymmetricSide, SymmetricState, symmetric_state
+from dendrocap.theory.branches.synapses import ONLY_EXCITATORY, SynapseType, SynapseWeights, mean_weight
 from dendrocap.theory.estimates import estimate_name
 from dendrocap.theory.rsb.broken_capacity import FULL, SETTLED, broken_capacity
 from dendrocap.theory.rsb.broken_weights import BrokenWeights, mixture_of
@@ -47,15 +49,17 @@ class PopulationWeights(Displayed):
     mean_output : float
         E g.
     W_bar, Q : float
-        Mean weight and mean squared weight.
+        Mean weight and mean squared weight, over all its synapses; inhibitory weights are negative.
     silent_fraction : float
         Fraction of its weights that are exactly zero.
     preactivation_mean, preactivation_sd : float
         Of the normal distribution of a branch's summed input.
+    common_variance : float
+        chi, the part of that variance which correlated inputs make in every solution.
     gap : float
         Distance of two close solutions, relative to that in the first population.
-    weights : CapacityWeights or BrokenWeights
-        The distribution of its weights.
+    synapses : tuple of SynapseWeights
+        Excitatory synapses and, with inhibition, inhibitory ones.
 
     Examples
     --------
@@ -76,7 +80,17 @@ class PopulationWeights(Displayed):
     preactivation_mean: float
     preactivation_sd: float
     gap: float
-    weights: CapacityWeights | BrokenWeights = field(repr=False)
+    common_variance: float
+    synapses: tuple[SynapseWeights, ...]
+
+    @property
+    def weights(self) -> CapacityWeights | BrokenWeights:
+        """The distribution of its weights, of branches without inhibition."""
+        if len(self.synapses) > 1:
+            raise refuse("weights of", "two types of synapses", "asked of one: synapses[i].weights")
+        weights = self.synapses[0].weights
+        assert weights is not None  # excitation is never dead
+        return weights
 
     @property
     def preactivation(self) -> Preactivation:
@@ -97,7 +111,8 @@ class PopulationCapacity(Displayed):
     branch_size : float
         Synapses of the average branch; infinite in the paper's limit.
     silent_fraction, W_bar, Q : float
-        Fraction of silent weights, mean weight and mean squared weight, over all synapses.
+        Fraction of silent weights, mean weight and mean squared weight, over all synapses; inhibitory weights are
+        negative.
     mean_shift : float
         Shift of the mean somatic input that unequal labels demand.
     Gamma0 : float
@@ -251,9 +266,22 @@ def reference_start(population: Population, theta_s: float, task: TaskSpec, k: i
     low, high = population.nonlinearity.range
     output = theta_s if low < theta_s < high else population.mean_output
     alike = replace(population, fraction=1.0, length=1.0, mean_output=output)
-    m = PopulationKernel(alike).mean_input(TYPICAL_RATIO)
-    alike = replace(alike, theta_d=alike.W_bar(m) * alike.f_in, branch_size=math.inf)
-    solved = broken_capacity(NeuronSpec(alike.nonlinearity, alike.theta_d, output), replace(task, f_in=alike.f_in), k)
+    W_bar = alike.W_bar(PopulationKernel(alike).mean_input(TYPICAL_RATIO))
+    # All live synapses as one type, of their average strength.
+    live = math.fsum(one.share for one in alike.types if one.strength > 0.0)
+    strength = math.fsum(one.share * one.strength for one in alike.types) / live
+    alike = replace(
+        alike,
+        theta_d=strength * W_bar * alike.f_in,
+        branch_size=math.inf,
+        common=alike.common / strength**2,
+        types=ONLY_EXCITATORY,
+    )
+    solved = broken_capacity(
+        NeuronSpec(alike.nonlinearity, alike.theta_d, output),
+        replace(task, f_in=alike.f_in, branch_correlation=alike.common),
+        k,
+    )
     if len(solved.ladder) < k:
         return solved.reason
     return Reference(alike, solved.ladder[k - 1].unknowns, solved.preactivation_mean)
@@ -273,13 +301,19 @@ def _way(
     def family(s: float) -> PopulationEquations:
         on_the_way, kernels = [], []
         for goal in populations:
+            types = _types_between(goal.types, s)
+            f_in, share = (1.0 - s) * like.f_in + s * goal.f_in, goal.types[0].share
+            # The drive per share of excitatory synapses moves evenly, and with it their mean weight.
+            drive = (1.0 - s) * like.theta_d + s * goal.theta_d / share
             now = replace(
                 goal,
-                theta_d=(1.0 - s) * like.theta_d + s * goal.theta_d,
-                f_in=(1.0 - s) * like.f_in + s * goal.f_in,
+                theta_d=drive * types[0].share,
+                f_in=f_in,
+                types=types,
                 length=(1.0 - s) + s * goal.length,
                 mean_output=_between(goal, like.mean_output, goal.mean_output, s),
                 branch_size=math.inf if s == 0.0 else goal.branch_size / s**2,
+                common=(1.0 - s) * like.common + s * goal.common,
             )
             other = goal.nonlinearity != like.nonlinearity
             on_the_way.append(now)
@@ -292,6 +326,19 @@ def _way(
         return PopulationEquations(on_the_way, task, theta_s, k, n_branches=K, kernels=kernels)
 
     return family
+
+
+def _types_between(goal: Sequence[SynapseType], s: float) -> tuple[SynapseType, ...]:
+    """Types of synapses on the way; at its beginning all that live are alike, and there are no others."""
+    live = math.fsum(one.share for one in goal if one.strength > 0.0)
+    return tuple(
+        replace(
+            one,
+            share=((1.0 - s) / live if one.strength > 0.0 else 0.0) * one.share + s * one.share,
+            strength=(1.0 - s) + s * one.strength if one.strength > 0.0 else 0.0,
+        )
+        for one in goal
+    )
 
 
 def _between(population: Population, one: float, other: float, s: float) -> float:
@@ -322,33 +369,22 @@ def _from_symmetric(
     state: SymmetricState,
     reason: str = "",
 ) -> PopulationCapacity:
-    sides = state.sides
+    kinds = tuple(
+        _capacity_weights(population, side, gap)
+        for population, side, gap in zip(populations, state.sides, state.gaps, strict=True)
+    )
     return PopulationCapacity(
         neuron=neuron,
         task=task,
         rsb=rsb,
         branch_size=_branch_size(populations),
         alpha_c=state.alpha,
-        silent_fraction=_averages(populations, [side.silent_fraction for side in sides]),
-        W_bar=_averages(populations, [side.W_bar for side in sides]),
-        Q=_averages(populations, [side.Q for side in sides]),
+        silent_fraction=_averages(populations, [kind.silent_fraction for kind in kinds]),
+        W_bar=_averages(populations, [kind.W_bar for kind in kinds]),
+        Q=_averages(populations, [kind.Q for kind in kinds]),
         mean_shift=state.labels.shift * math.sqrt(state.Gamma0),
         Gamma0=state.Gamma0,
-        populations=tuple(
-            PopulationWeights(
-                fraction=population.fraction,
-                length=population.length,
-                mean_output=population.mean_output,
-                W_bar=side.W_bar,
-                Q=side.Q,
-                silent_fraction=side.silent_fraction,
-                preactivation_mean=side.m,
-                preactivation_sd=math.sqrt(population.v * side.Q),
-                gap=gap,
-                weights=CapacityWeights(side.B, side.W_star),
-            )
-            for population, side, gap in zip(populations, sides, state.gaps, strict=True)
-        ),
+        populations=kinds,
         by_steps={0: state.alpha},
         residual=state.residual,
         potential=0.0,
@@ -368,18 +404,19 @@ def _from_broken(
     reason: str,
 ) -> PopulationCapacity:
     state = found.state
+    kinds = tuple(weights_of(*pair) for pair in zip(populations, state.sides, strict=True))
     return PopulationCapacity(
         neuron=neuron,
         task=task,
         rsb=rsb,
         branch_size=_branch_size(populations),
         alpha_c=alpha,
-        silent_fraction=_averages(populations, [1.0 - side.active for side in state.sides]),
-        W_bar=_averages(populations, [side.W_bar for side in state.sides]),
-        Q=_averages(populations, [side.Q for side in state.sides]),
+        silent_fraction=_averages(populations, [kind.silent_fraction for kind in kinds]),
+        W_bar=_averages(populations, [kind.W_bar for kind in kinds]),
+        Q=_averages(populations, [kind.Q for kind in kinds]),
         mean_shift=state.shift * math.sqrt(state.Gamma0),
         Gamma0=state.Gamma0,
-        populations=tuple(weights_of(*pair) for pair in zip(populations, state.sides, strict=True)),
+        populations=kinds,
         by_steps=by_steps,
         residual=found.residual,
         potential=state.potential,
@@ -389,17 +426,58 @@ def _from_broken(
     )
 
 
+def _capacity_weights(population: Population, side: SymmetricSide, gap: float) -> PopulationWeights:
+    """One population of a replica-symmetric solution as a user wants to see it."""
+    synapses = []
+    for one, B in zip(population.types, side.shapes, strict=True):
+        weights = CapacityWeights(B, side.W_star / one.scale) if math.isfinite(B) else None
+        synapses.append(
+            SynapseWeights(
+                kind=one.kind,
+                share=one.share,
+                f_in=one.f_in or population.f_in,
+                silent_fraction=1.0 if weights is None else float(tail(-B)[0]),
+                W_bar=side.W_bar * one.strength / one.scale,
+                Q=0.0 if weights is None else weights.second_moment(),
+                weights=weights,
+            )
+        )
+    return _population_weights(population, synapses, side.m, side.Q, population.mean_output, gap)
+
+
 def weights_of(population: Population, side: Side) -> PopulationWeights:
     """One population of a broken solution as a user wants to see it."""
+    unit = math.sqrt(float(side.c[-1])) / side.A
+    synapses = []
+    for one, at in zip(population.types, side.types, strict=True):
+        synapses.append(
+            SynapseWeights(
+                kind=one.kind,
+                share=one.share,
+                f_in=one.f_in or population.f_in,
+                silent_fraction=1.0 if at is None else 1.0 - at.averages.active,
+                W_bar=side.W_bar * one.strength / one.scale,
+                Q=0.0 if at is None else at.Q / one.scale**2,
+                weights=None if at is None else mixture_of(side.unknowns._replace(b=at.b), unit / one.scale),
+            )
+        )
+    return _population_weights(population, synapses, side.m, side.Q, side.norm.output, side.gap)
+
+
+def _population_weights(
+    population: Population, synapses: Sequence[SynapseWeights], m: float, Q: float, output: float, gap: float
+) -> PopulationWeights:
+    """What all types of synapses make together; Q is their squared norm in units of excitatory weights."""
     return PopulationWeights(
         fraction=population.fraction,
         length=population.length,
-        mean_output=side.norm.output,
-        W_bar=side.W_bar,
-        Q=side.Q,
-        silent_fraction=1.0 - side.active,
-        preactivation_mean=side.m,
-        preactivation_sd=math.sqrt(population.v * side.Q),
-        gap=side.gap,
-        weights=mixture_of(side.unknowns, math.sqrt(float(side.c[-1])) / side.A),
+        mean_output=output,
+        W_bar=mean_weight(synapses),
+        Q=math.fsum(one.share * one.Q for one in synapses),
+        silent_fraction=math.fsum(one.share * one.silent_fraction for one in synapses),
+        preactivation_mean=m,
+        preactivation_sd=math.sqrt(population.variance(m, Q)),
+        gap=gap,
+        common_variance=population.common_variance(m),
+        synapses=tuple(synapses),
     )

@@ -83,7 +83,13 @@ class BranchStability(Displayed):
         low, high = self.neuron.nonlinearity.range
         on = (self.neuron.theta_s - low) / (high - low) if math.isfinite(low + high) else 0.5
         kinds = tuple(
-            Branches(self.neuron.nonlinearity, self.neuron.theta_d, fraction, mean_output="best")
+            Branches(
+                self.neuron.nonlinearity,
+                self.neuron.theta_d,
+                fraction,
+                mean_output="best",
+                inhibition=self.neuron.inhibition,
+            )
             for fraction in (1.0 - on, on)
         )
         neuron = NeuronSpec(populations=kinds, theta_s=self.neuron.theta_s)
@@ -197,7 +203,7 @@ def split_state(
         A solution at the split ``begin``, to start from; by default that with equal branches.
     """
     side = equal.state.sides[0]
-    unit = math.sqrt(population.v * side.Q)
+    unit = math.sqrt(population.variance(side.m, side.Q))
     both = [replace(population, fraction=1.0 - on), replace(population, fraction=on)]
 
     def family(s: float) -> PopulationEquations:

@@ -1,7 +1,8 @@
 """Replica-symmetric capacity of several populations of branches, of any length.
 
 At capacity each population is described by one number B, as in the paper's case: B fixes its weights up to their
-scale, the mean output fixes its mean input, and with them its contributions R_p and Gamma_0p. The load
+scale, of all its types of synapses [inhibition-capacity]; the mean output fixes its mean input, and with them its
+contributions R_p and Gamma_0p. The load
 
     alpha = (sum_p x_p R_p)^2 / (Gamma_0 E I_2(tau)),    R_p = sqrt(length_p C_p Gamma_1p)             [pop-load]
 
@@ -21,8 +22,8 @@ from numpy.typing import NDArray
 
 from dendrocap.errors import ConvergenceError, NoSolution
 from dendrocap.model import TaskSpec
-from dendrocap.numerics._compiled import tail
 from dendrocap.theory.branches.population import Population, PopulationKernel
+from dendrocap.theory.branches.synapses import at_capacity
 from dendrocap.theory.labels import LabelAverages, label_averages
 
 __all__ = ["SymmetricSide", "SymmetricState", "symmetric_state", "symmetric_state_at"]
@@ -53,11 +54,7 @@ class SymmetricSide:
     R_Q: float  # dR / dQ at the prescribed mean output
     Gamma0_Q: float  # likewise
     scale: float  # of the terms of R_Q, to judge what rounding leaves of it
-
-    @property
-    def silent_fraction(self) -> float:
-        """H(-B)."""
-        return float(tail(-self.B)[0])
+    shapes: tuple[float, ...]  # B of each type of synapses
 
     @property
     def W_star(self) -> float:
@@ -79,7 +76,7 @@ class SymmetricState:
     @property
     def gaps(self) -> tuple[float, ...]:
         """Distance of two replicas in each population, relative to that in the first."""
-        own = [math.sqrt(side.C / side.Gamma1) for side in self.sides]
+        own = [side.R / side.Gamma1 for side in self.sides]  # sqrt(length C / Gamma1)
         return tuple(one / own[0] for one in own)
 
 
@@ -100,8 +97,7 @@ class _Scan:
         """The state at B; None if no mean input gives the mean output, however large."""
         self.evaluations += 1
         population = self.population
-        i0, i1, i2 = tail(B)
-        ratio = i2 / i1**2  # Q / W_bar^2 [cap-Q]
+        shapes, A, W_star, ratio = at_capacity(population.types, B)  # the last is Q / W_bar^2 [cap-Q]
         try:
             m = self._kernel.mean_input(ratio, guess)
         except ConvergenceError:
@@ -109,25 +105,26 @@ class _Scan:
         W_bar = population.W_bar(m)
         Q = ratio * W_bar**2
         norm = self._kernel.norm(m, Q, population.mean_output)
-        C = (i0 * W_bar / i1) ** 2
+        C = (A * W_bar * W_star) ** 2
         m_Q = -norm.output_Q / norm.output_m
         R = math.sqrt(population.length * C * norm.Gamma1)
         # [pop-stationary]: d ln C / dQ and d ln Gamma_1 / dQ, with the mean input following Q
-        by_C = (i0 + 2.0 * B * math.sqrt(C) * population.W_slope * m_Q) / C
+        by_C = (A + 2.0 * B * math.sqrt(C) * population.W_slope * m_Q) / C
         by_gain = (norm.Gamma1_Q + norm.Gamma1_m * m_Q) / norm.Gamma1
         return SymmetricSide(
             B=B,
             m=m,
             W_bar=W_bar,
             Q=Q,
-            A=i0,
+            A=A,
             C=C,
             Gamma0=norm.Gamma0,
             Gamma1=norm.Gamma1,
             R=R,
             R_Q=0.5 * R * (by_C + by_gain),
             Gamma0_Q=norm.Gamma0_Q + norm.Gamma0_m * m_Q,
-            scale=0.5 * R * (i0 / C + abs(by_gain)),
+            scale=0.5 * R * (A / C + abs(by_gain)),
+            shapes=shapes,
         )
 
     def near(self, B: float, side: SymmetricSide) -> SymmetricSide:

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dendrocap.model import Nonlinearity, TaskSpec
 from dendrocap.theory.finite.soma import BATCHES, Sampled, gaussian_energy
+from dendrocap.theory.response import check_independent_inputs
 from dendrocap.theory.roots import monotone_root
 from dendrocap.theory.rsb.broken_capacity import BrokenCapacity
 from dendrocap.validation import real_number, refuse, whole_number
@@ -205,6 +206,7 @@ def exact_branch_law(
     """
     populations = (synapses,) if isinstance(synapses, SynapseState) else tuple(synapses)
     n = whole_number("branch_size", branch_size, 2)
+    check_independent_inputs(task, "the exact law of a short branch")
     per_batch = -(-whole_number("n_branches", n_branches, 2) // BATCHES)
     whole_number("n_patterns", n_patterns, 8)
     fractions = np.array([state.fraction for state in populations])

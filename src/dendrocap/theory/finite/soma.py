@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dendrocap.errors import InvalidParameter, NoSolution
 from dendrocap.model import Nonlinearity
-from dendrocap.theory.response import is_monotone, response
+from dendrocap.theory.response import check_independent_inputs, is_monotone, response
 from dendrocap.theory.rsb.broken_capacity import BrokenCapacity
 from dendrocap.theory.rsb.cascade import one_sided_cascade
 from dendrocap.theory.rsb.equations import TreeSoma
@@ -251,6 +251,7 @@ def finite_k_capacity(
     if solution.effective_levels != 1 or len(solution.neuron.tree) != 1:
         raise InvalidParameter("solution is not allowed: it must have one step of breaking and one level of branches")
     neuron, task, state = solution.neuron, solution.task, solution.ladder[0]
+    check_independent_inputs(task, "a finite number of branches")
     g, theta_s = neuron.tree[0].nonlinearity, neuron.theta_s
     v, q0 = task.f_in * (1.0 - task.f_in), float(state.q[0])
     D1 = TreeSoma(neuron, task).overlap(state.Q, state.Q - q0).D1

@@ -8,9 +8,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from dendrocap.numerics._compiled import LOG_SQRT_2PI, log_tail, mills
+from dendrocap.numerics._compiled import LOG_SQRT_2PI, kept_positive, log_tail, mills
 
-__all__ = ["average_rows", "graded_grid", "innermost", "innermost_rows"]
+__all__ = ["average_rows", "graded_grid", "innermost", "innermost_rows", "smooth_end"]
 
 Floats = NDArray[np.float64]
 
@@ -50,6 +50,26 @@ def innermost_rows(h: Floats, sign: float, delta: float, mu: float, k: int) -> F
         rows[i, 2 * k + 1] = slope * slope
         rows[i, 2 * k + 2] = 0.5 * sign * delta * y2
         rows[i, 2 * k + 3] = delta * y2
+    return rows
+
+
+@njit(cache=True)
+def smooth_end(h: Floats, sign: float, k: int) -> Floats:
+    """Observables of the innermost level as functions of h: columns f', f'', then f_k and f_k'^2 in their places.
+
+    f_k is the logarithm of the integral of exp(h w - w^2 / 2) over w > 0 for plus, of H(h) for minus.
+    """
+    rows = np.zeros((h.size, 4 + 2 * k))
+    for i in range(h.size):
+        if sign > 0.0:
+            f, slope, curvature = kept_positive(h[i])
+        else:
+            f, R, above, _ = mills(h[i])
+            slope, curvature = -R, -R * above
+        rows[i, 0] = slope
+        rows[i, 1] = curvature
+        rows[i, 2 * k + 2] = f
+        rows[i, 2 * k + 3] = slope * slope
     return rows
 
 

@@ -10,13 +10,20 @@ import numpy as np
 from dendrocap.display import Displayed
 from dendrocap.errors import ConvergenceError
 from dendrocap.model import NeuronSpec, TaskSpec
+from dendrocap.theory.constraint_curve import needs_constraint_curve
 from dendrocap.theory.estimates import estimate_name
 from dendrocap.theory.kernels import NODES
 from dendrocap.theory.labels import label_averages
 from dendrocap.theory.replica_symmetric import CapacitySolution, symmetric_capacity
-from dendrocap.theory.response import check_capacity_inputs, tree_response
+from dendrocap.theory.response import (
+    check_capacity_inputs,
+    check_tree_averages,
+    common_variance,
+    tree_response,
+)
 from dendrocap.theory.rsb.broken_weights import BrokenWeights, weights_at
 from dendrocap.theory.rsb.cascade import FieldGrid
+from dendrocap.theory.rsb.curve_soma import CurveSoma
 from dendrocap.theory.rsb.equations import BrokenEquations, BrokenState, NonNegative, TreeSoma
 from dendrocap.theory.rsb.many_steps import extrapolated
 from dendrocap.theory.rsb.next_step import Found, first_step, follow, further_step
@@ -28,6 +35,8 @@ __all__ = ["BrokenCapacity", "broken_capacity"]
 
 CLOSED = 1e-8  # relative distance to the replica-symmetric capacity below which breaking has closed
 NEARLY_CLOSED, SLACK = 1e-5, 1e3  # where levels almost coincide, the equations lose digits that alpha_c does not need
+# Dendritic thresholds, in units of the one asked for, at which a solution is looked for to be followed from there.
+ELSEWHERE = (2.0, 4.0, 8.0, 32.0, 0.5, 0.25, 0.03, 3e-3, 3e-4, 3e-5, 3e-6)
 NEAR = 0.7  # a start further away than this in any unknown counts as none
 SETTLED = 2e-5  # where the second step changes the capacity by less, the limit needs no third
 STABLE = "replica symmetry is stable up to its capacity"
@@ -144,6 +153,11 @@ class BrokenCapacity(Displayed):
         return weights_at(self.ladder[-1])
 
     @property
+    def common_variance(self) -> float:
+        """chi, the part of the variance of a branch's input that correlated inputs make in every solution."""
+        return common_variance(self.neuron, self.task)
+
+    @property
     def preactivation(self) -> Preactivation:
         """The distribution of a branch's summed input at capacity."""
         return Preactivation(self.preactivation_mean, self.preactivation_sd)
@@ -201,7 +215,11 @@ def _near(equations: BrokenEquations, start: BrokenCapacity | None, before: floa
 
 
 def _equations(neuron: NeuronSpec, task: TaskSpec) -> BrokenEquations:
-    return BrokenEquations(NonNegative(neuron.tree[0].theta / task.f_in), TreeSoma(neuron, task), task, 1)
+    return BrokenEquations(NonNegative(neuron.tree[0].theta / task.f_in), _soma(neuron, task), task, 1)
+
+
+def _soma(neuron: NeuronSpec, task: TaskSpec, nodes: int = NODES) -> TreeSoma | CurveSoma:
+    return CurveSoma(neuron, task, nodes) if needs_constraint_curve(neuron, task) else TreeSoma(neuron, task, nodes)
 
 
 def _first(neuron: NeuronSpec, task: TaskSpec, equations: BrokenEquations, symmetric: CapacitySolution) -> Found | str:
@@ -209,14 +227,18 @@ def _first(neuron: NeuronSpec, task: TaskSpec, equations: BrokenEquations, symme
     found = first_step(equations)
     if found is not None and found.state.alpha < symmetric.alpha_c * (1.0 - CLOSED):
         return found
-    if math.isinf(stability_limit(neuron, task, on_failure="return").alpha):
-        return STABLE
+    try:
+        if math.isinf(stability_limit(neuron, task, on_failure="return").alpha):
+            return STABLE
+    except ConvergenceError:
+        pass  # not known to be stable
     return _by_continuation(neuron, task)
 
 
 def _by_continuation(neuron: NeuronSpec, task: TaskSpec) -> Found | str:
     """Look for a solution at other dendritic thresholds, and follow it from there to the one asked for."""
-    for away in (math.log(2.0), math.log(4.0), math.log(8.0), math.log(32.0), -math.log(2.0), -math.log(4.0)):
+    for factor in ELSEWHERE:
+        away = math.log(factor)
         found = first_step(_equations(_with_threshold(neuron, away), task))
         if found is None:
             continue
@@ -236,6 +258,7 @@ def _by_continuation(neuron: NeuronSpec, task: TaskSpec) -> Found | str:
                 step *= 0.5
                 continue
             path.append((at, moved.x))
+            step = min(1.5 * step, 0.5)
             found, gap = moved, 1.0 - moved.state.alpha / symmetric
             if gap < CLOSED and away > 0.0:  # it falls with the threshold, faster than any power
                 return f"breaking closes: at theta_d = {scaled.tree[0].theta:.4g} already, it is within {CLOSED:g}"
@@ -267,7 +290,7 @@ def _solution(
     known = (symmetric.alpha_c, *(found.state.alpha for found in ladder))
     # alpha is stationary at a solution: how it changes at fixed unknowns is its error.
     finer = BrokenEquations(
-        NonNegative(symmetric.W_bar), TreeSoma(neuron, task, 3 * NODES // 2), task, k, FieldGrid().doubled()
+        NonNegative(symmetric.W_bar), _soma(neuron, task, 3 * NODES // 2), task, k, FieldGrid().doubled()
     )
     quadrature = max(abs(finer.state(ladder[-1].x).alpha / state.alpha - 1.0), abs(state.potential))
     alpha, steps_error = state.alpha, math.nan
@@ -279,7 +302,7 @@ def _solution(
         if rsb == "full":
             alpha, steps_error = limit.value, limit.error / limit.value
             reason = (reason + "; " if reason else "") + f"extrapolated from {k} steps"
-    tree = tree_response(neuron, task.f_in, state.Q)
+    m, sd = _preactivation(neuron, task, state)
     return BrokenCapacity(
         neuron=neuron,
         task=task,
@@ -296,9 +319,9 @@ def _solution(
         b=state.b,
         c=tuple(map(float, state.c)),
         mean_shift=state.unknowns.shift * math.sqrt(state.Gamma0),
-        M_bar=tree.means[0] / task.f_in,
-        preactivation_mean=tree.means[0],
-        preactivation_sd=tree.sd,
+        M_bar=m / task.f_in,
+        preactivation_mean=m,
+        preactivation_sd=sd,
         Gamma0=state.Gamma0,
         Gamma1=state.Gamma1,
         active_patterns=state.active_patterns,
@@ -309,6 +332,17 @@ def _solution(
         iterations=evaluations,
         ladder=tuple(found.state for found in ladder),
     )
+
+
+def _preactivation(neuron: NeuronSpec, task: TaskSpec, state: BrokenState) -> tuple[float, float]:
+    """Mean and standard deviation of a branch's input."""
+    mean = state.unknowns.mean
+    if mean is None:
+        tree = tree_response(neuron, task, state.Q)
+        check_tree_averages(neuron, task, state.Q, tree.means)
+        return tree.means[0], tree.sd
+    root_v = math.sqrt(task.f_in * (1.0 - task.f_in))
+    return mean * root_v * neuron.tree[0].theta / task.f_in, root_v * math.sqrt(state.Q)
 
 
 def _closed(

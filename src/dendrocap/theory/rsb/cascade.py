@@ -19,7 +19,17 @@ from numpy.typing import NDArray
 
 from dendrocap.errors import ConvergenceError
 
-__all__ = ["Averages", "FieldGrid", "gaussian_cascade", "measure", "one_sided_cascade", "tilts"]
+__all__ = [
+    "Averages",
+    "FieldGrid",
+    "gaussian_cascade",
+    "graded_fields",
+    "mass_at",
+    "measure",
+    "one_sided_cascade",
+    "reaches",
+    "tilts",
+]
 
 Floats = NDArray[np.float64]
 
@@ -68,7 +78,7 @@ def one_sided_cascade(
 
     grid = FieldGrid() if grid is None else grid
     k, s = len(mu), tilts(sign, delta, mu)
-    low, high = _ranges(sign, starts, delta, s, grid.reach)
+    low, high = reaches(sign, starts, delta[:k], s, grid.reach)
     h, log_step, rows = _grid_rows(sign, starts, delta, mu, grid)
     for level in range(k - 1, 0, -1):
         # Only fields that the level below can reach are needed there.
@@ -89,16 +99,19 @@ def measure(
     The measure follows the levels inwards: P_i(h') is the average of P_{i-1}(h) over the Gaussian step from h to h',
     tilted by exp(mu_i (f_i(h') - f_{i-1}(h))) [rsb-measure].
     """
-    grid = FieldGrid() if grid is None else grid
     k = len(mu)
-    h, log_step, rows = _grid_rows(sign, np.array([start]), delta, mu, grid)
+    h, log_step, rows = _grid_rows(sign, np.array([start]), delta, mu, FieldGrid() if grid is None else grid)
+    return h, mass_at(h, log_step, rows[:, 2 * k], start, delta[:k], mu[: k - 1])
+
+
+def mass_at(h: Floats, log_step: Floats, f: Floats, start: float, delta: Floats, mu: Floats) -> Floats:
+    """How much of the broken measure lies at each field h of the last level in ``delta``, where the potential is f."""
 
     def log_gauss(distance: Floats, variance: float) -> Floats:
         return np.asarray(-0.5 * distance**2 / variance - 0.5 * math.log(2.0 * math.pi * variance))
 
-    steps = []  # from level k - 1 outwards: the step from a field h (rows) to a field h' (columns), normalised
-    f = rows[:, 2 * k]
-    for level in range(k - 1, 0, -1):
+    steps = []  # from the last level outwards: the step from a field h (rows) to a field h' (columns), normalised
+    for level in range(len(mu), 0, -1):
         log_weight = log_gauss(h[:, None] - h[None, :], delta[level]) + mu[level - 1] * f + log_step
         top = log_weight.max(axis=1, keepdims=True)
         weight = np.exp(log_weight - top)
@@ -108,18 +121,18 @@ def measure(
     mass = np.exp(log_gauss(h - start, delta[0]) + log_step)
     for step in reversed(steps):
         mass = mass @ step
-    return h, mass / mass.sum()
+    return np.asarray(mass / mass.sum())
 
 
-def _ranges(sign: float, starts: Floats, delta: Floats, s: Floats, reach: float) -> tuple[Floats, Floats]:
-    """Lowest and highest field of the levels 0 ... k - 1 that matter.
+def reaches(sign: float, starts: Floats, delta: Floats, s: Floats, reach: float) -> tuple[Floats, Floats]:
+    """Lowest and highest field that matters, of each level in ``delta``.
 
     Where f is quadratic the tilted field is a stretched Gaussian: level i multiplies it by 1 / (1 - s_i) and adds a
     variance delta_i / (1 - s_i). A potential that holds the field back is not made use of.
     """
-    k = len(s)
-    low, high, wide, centre = np.empty(k), np.empty(k), 0.0, float(starts.max())
-    for level in range(k):
+    levels = len(delta)
+    low, high, wide, centre = np.empty(levels), np.empty(levels), 0.0, float(starts.max())
+    for level in range(levels):
         stretch = 1.0 / (1.0 - s[level - 1]) if level > 0 and sign > 0.0 else 1.0
         wide = wide * stretch**2 + delta[level] * stretch
         centre = max(centre, centre * stretch)
@@ -134,17 +147,29 @@ def _grid_rows(
 ) -> tuple[Floats, Floats, Floats]:
     """The grid of fields, ln dh/du on it, and the observables of level k - 1 there.
 
-    Each level brings a density of points that resolves its own Gaussian, in the range that it reaches; below the kink
-    the width is sqrt(delta_i), above it that of the tilted Gaussian. Around the kink, f_{k-1} bends on the scale
-    sqrt(delta_k (1 - s_k)).
+    Around the kink, f_{k-1} bends on the scale sqrt(delta_k (1 - s_k)).
     """
-    from dendrocap.theory.rsb._kernels import graded_grid, innermost_rows
+    from dendrocap.theory.rsb._kernels import innermost_rows
 
     k, s = len(mu), tilts(sign, delta, mu)
-    low, high = _ranges(sign, starts, delta, s, grid.reach)
+    low, high = reaches(sign, starts, delta[:k], s, grid.reach)
     fine = grid.step * math.sqrt(delta[k] * min(1.0 - s[k - 1], 1.0))
+    h, log_step = graded_fields(sign, delta[:k], s, low, high, fine, grid)
+    return h, log_step, innermost_rows(h, sign, delta[k], mu[k - 1], k)
+
+
+def graded_fields(
+    sign: float, delta: Floats, s: Floats, low: Floats, high: Floats, fine: float, grid: FieldGrid
+) -> tuple[Floats, Floats]:
+    """A grid for the levels in ``delta``, ``fine`` around zero, and ln dh/du on it.
+
+    Each level brings a density of points that resolves its own Gaussian, in the range that it reaches; below the kink
+    the width is sqrt(delta_i), above it that of the tilted Gaussian.
+    """
+    from dendrocap.theory.rsb._kernels import graded_grid
+
     steps: list[tuple[float, float, float]] = []
-    for level in range(k):
+    for level in range(len(delta)):
         sd = math.sqrt(delta[level])
         below = 1.0 / (grid.step * sd)
         tilt = s[level - 1] if level > 0 else 0.0
@@ -156,10 +181,9 @@ def _grid_rows(
         steps.append((low[level], smooth, below))
         steps.append((sign * smooth, smooth, above - below))
         steps.append((high[level], smooth, -above))
-    if not float(np.sum((high - low) / np.sqrt(delta[:k]))) < MOST_WIDTHS:
+    if not float(np.sum((high - low) / np.sqrt(delta))) < MOST_WIDTHS:
         raise ConvergenceError(f"levels of too different width: variances {delta} at tilts {s}")
-    h, log_step = graded_grid(low[-1], high[-1], fine, 0.5 * grid.step, np.array(steps))
-    return h, log_step, innermost_rows(h, sign, delta[k], mu[k - 1], k)
+    return graded_grid(low[-1], high[-1], fine, 0.5 * grid.step, np.array(steps))
 
 
 def tilts(sign: float, delta: Floats, mu: Floats) -> Floats:

@@ -10,19 +10,32 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dendrocap.model import NeuronSpec, TaskSpec
 from dendrocap.theory.kernels import NODES, TreeKernel
+from dendrocap.theory.labels import label_starts
 from dendrocap.theory.response import tree_response
 from dendrocap.theory.rsb.cascade import Averages, FieldGrid, gaussian_cascade, one_sided_cascade, tilts
 
-__all__ = ["BrokenState", "BrokenEquations", "NonNegative", "Overlap", "Soma", "Spherical", "TreeSoma", "Unknowns"]
+__all__ = [
+    "BrokenState",
+    "BrokenEquations",
+    "NonNegative",
+    "Overlap",
+    "Soma",
+    "SomaOfMean",
+    "Spherical",
+    "TreeSoma",
+    "Unknowns",
+]
 
 Floats = NDArray[np.float64]
+
+UNRELATED = 1e-11  # share of the soma's variance below which clusters have nothing in common
 
 
 class Overlap(NamedTuple):
@@ -38,8 +51,11 @@ class Norm(NamedTuple):
 
     Gamma0: float
     Gamma1: float
-    dGamma0: float
+    dGamma0: float  # derivatives in Q or, where the mean input is an unknown, along the curve E g = theta_s
     dGamma1: float
+    dQ: float = 1.0  # of Q along the same
+    unit: float = 1.0  # what a large dQ is
+    miss: float | None = None  # what is left of E g = theta_s, where the mean input is an unknown
 
 
 class Soma(Protocol):
@@ -52,17 +68,28 @@ class Soma(Protocol):
         """The kernel at the overlap Q - dq."""
 
 
+@runtime_checkable
+class SomaOfMean(Protocol):
+    """The dendrites where the mean input is an unknown beside Q, in units of sqrt(v) W_bar."""
+
+    def at_mean(self, mean: float) -> Soma:
+        """The dendrites at one mean input."""
+
+    def curves(self) -> list[list[tuple[float, float]]]:
+        """The curves on which the mean output meets its threshold, as lists of neighbouring (Q, mean)."""
+
+
 class TreeSoma:
     """The kernel of a neuron's dendritic tree."""
 
     def __init__(self, neuron: NeuronSpec, task: TaskSpec, nodes: int = NODES) -> None:
-        self._neuron, self._f_in = neuron, task.f_in
+        self._neuron, self._task = neuron, task
         self._kernel = TreeKernel(neuron, task, nodes)
         self._means: tuple[float, ...] | None = None
 
     def norm(self, Q: float) -> Norm:
         """Variance at the soma and gain of small differences, with their derivatives in Q."""
-        tree = tree_response(self._neuron, self._f_in, Q, self._means)
+        tree = tree_response(self._neuron, self._task, Q, self._means)
         self._means = tree.means
         return Norm(tree.Gamma0, tree.Gamma1, tree.dGamma0, tree.dGamma1)
 
@@ -138,6 +165,8 @@ class Unknowns(NamedTuple):
     delta: Floats  # c_i - c_{i-1} in units of c_k
     b: float
     shift: float  # Delta / sqrt(Gamma0)
+    more: tuple[float, ...] = ()  # b of further types of synapses on the same branches
+    mean: float | None = None  # mean input, where it is not a function of Q
 
     @property
     def mu(self) -> Floats:
@@ -146,23 +175,25 @@ class Unknowns(NamedTuple):
         return np.asarray(self.s * a / self.delta[1:])
 
     @classmethod
-    def unpack(cls, x: Floats, k: int, free_norm: bool) -> Unknowns:
-        """From the vector (logit s_1 ... s_k, ln delta_0/delta_k ... ln delta_{k-1}/delta_k, b and shift if free)."""
+    def unpack(cls, x: Floats, k: int, free_norm: bool, free_mean: bool = False) -> Unknowns:
+        """From (logit s_1 ... s_k, ln delta_0/delta_k ... ln delta_{k-1}/delta_k, and b, shift and mean if free)."""
         ratios = np.append(np.exp(x[k : 2 * k]), 1.0)
         rest = list(x[2 * k :])
+        mean = float(rest.pop()) if free_mean else None
         b = float(rest.pop(0)) if free_norm else 0.0
-        return cls(1.0 / (1.0 + np.exp(-x[:k])), ratios / ratios.sum(), b, float(rest[0]) if rest else 0.0)
+        return cls(1.0 / (1.0 + np.exp(-x[:k])), ratios / ratios.sum(), b, float(rest[0]) if rest else 0.0, mean=mean)
 
     @classmethod
-    def from_mu(cls, mu: Floats, delta: Floats, b: float, shift: float) -> Unknowns:
+    def from_mu(cls, mu: Floats, delta: Floats, b: float, shift: float, mean: float | None = None) -> Unknowns:
         """From breaking parameters in units of A / c_k."""
-        return cls(tilts(1.0, delta, mu), delta, b, shift)
+        return cls(tilts(1.0, delta, mu), delta, b, shift, mean=mean)
 
     def pack(self, free_norm: bool, with_shift: bool) -> Floats:
         """The vector that `unpack` reads."""
         logit = np.log(self.s) - np.log1p(-self.s)
         parts = [*logit, *np.log(self.delta[:-1] / self.delta[-1])]
-        return np.array(parts + [self.b] * free_norm + [self.shift] * with_shift)
+        ends = [] if self.mean is None else [self.mean]
+        return np.array(parts + [self.b] * free_norm + [self.shift] * with_shift + ends)
 
 
 @dataclass(frozen=True)
@@ -216,11 +247,17 @@ class BrokenEquations:
     """
 
     def __init__(
-        self, prior: NonNegative | Spherical, soma: Soma, task: TaskSpec, k: int, grid: FieldGrid | None = None
+        self,
+        prior: NonNegative | Spherical,
+        soma: Soma | SomaOfMean,
+        task: TaskSpec,
+        k: int,
+        grid: FieldGrid | None = None,
     ) -> None:
         self.prior, self.soma, self.task, self.k = prior, soma, task, k
         self.grid = FieldGrid() if grid is None else grid
         self.with_shift = task.f_out != 0.5
+        self._of_mean = soma if isinstance(soma, SomaOfMean) else None  # asking a protocol takes time
         self.evaluations = 0
 
     def with_levels(self, k: int, grid: FieldGrid | None = None) -> BrokenEquations:
@@ -229,11 +266,17 @@ class BrokenEquations:
 
     def unpack(self, x: Floats) -> Unknowns:
         """Unknowns from the vector that Newton's method sees."""
-        return Unknowns.unpack(x, self.k, self.prior.free_norm)
+        return Unknowns.unpack(x, self.k, self.prior.free_norm, self._of_mean is not None)
 
     def pack(self, unknowns: Unknowns) -> Floats:
         """The vector that Newton's method sees."""
         return unknowns.pack(self.prior.free_norm, self.with_shift)
+
+    def Q(self, x: Floats) -> float:
+        """Mean squared weight at one point of the unknowns, which the weights' side alone decides."""
+        u = self.unpack(x)
+        weights = self.prior.averages(u.b, u.delta, u.mu, self.grid)
+        return float(weights.slope2[-1]) * self.prior.scale(weights) / weights.active**2
 
     def residuals(self, x: Floats) -> Floats:
         """What must vanish."""
@@ -250,10 +293,13 @@ class BrokenEquations:
         Q, c, mu = float(overlaps[-1]), np.cumsum(u.delta) * c_k, u.mu * A / c_k
 
         # The patterns' side, in units of sqrt(Gamma0) and Gamma0 / Gamma1.
-        norm = self.soma.norm(Q)
-        at = [self.soma.overlap(Q, Q - q) for q in overlaps[:-1]]
+        soma: Soma = self.soma if self._of_mean is None else self._of_mean.at_mean(u.mean or 0.0)  # type: ignore[assignment]
+        norm = soma.norm(Q)
+        at = [soma.overlap(Q, Q - q) for q in overlaps[:-1]]
         delta = -np.diff([norm.Gamma0, *(one.D1 for one in at), 0.0]) / norm.Gamma0
-        starts, labels = self._starts(u.shift, norm.Gamma0)
+        if abs(delta[0]) < UNRELATED:  # clusters do not know of each other; what is left is rounding
+            delta[0] = UNRELATED**2
+        starts, labels = label_starts(self.task.f_out, self.task.kappa / math.sqrt(norm.Gamma0), u.shift)
         unit = norm.Gamma0 / norm.Gamma1
         patterns = one_sided_cascade(-1.0, starts, labels, delta, mu * unit, self.grid)
         alpha = c_k / (unit * float(patterns.slope2[-1]))  # [rsb-c] at level k
@@ -271,16 +317,18 @@ class BrokenEquations:
             steps = np.diff(mu, prepend=0.0)
             by_overlap = float(sum(steps[i] * r2[i] * one.C_Q for i, one in enumerate(at)))
             terms = (
-                mu[-1] * c_k,
+                mu[-1] * c_k * norm.dQ,
                 -alpha * mu[-1] * r2[-1] * norm.dGamma0,
                 alpha * patterns.active / norm.Gamma1 * norm.dGamma0,
                 alpha * by_overlap,
                 -alpha * r2[-1] * norm.dGamma1,
             )
-            residuals.append((sum(terms) - A) / (abs(terms[2]) + abs(terms[4]) + A))
+            residuals.append((sum(terms) - A * norm.dQ) / (abs(terms[2]) + abs(terms[4]) + A * norm.unit))
         if self.with_shift:  # [rsb-shift]
             given = labels * patterns.slope_by_start
             residuals.append(float((given[0] - given[1]) / (abs(given[0]) + abs(given[1]))))
+        if norm.miss is not None:  # [constraint-curve]
+            residuals.append(norm.miss)
         b = u.b * math.sqrt(c_k)
         entropy = (
             0.5 * A * Q - 0.5 * c_k - 0.5 * mu[-1] * Q * c_k + self.prior.W_bar * b + float(f_S[0])
@@ -301,10 +349,3 @@ class BrokenEquations:
             Gamma1=norm.Gamma1,
             active_patterns=patterns.active,
         )
-
-    def _starts(self, shift: float, Gamma0: float) -> tuple[Floats, Floats]:
-        """Where the patterns' field starts for labels +1 and -1, and their fractions."""
-        margin = self.task.kappa / math.sqrt(Gamma0)
-        if not self.with_shift:
-            return np.array([margin]), np.ones(1)
-        return np.array([margin - shift, margin + shift]), np.array([self.task.f_out, 1.0 - self.task.f_out])

@@ -19,15 +19,20 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dendrocap.errors import ConvergenceError
 from dendrocap.theory.labels import label_averages
 from dendrocap.theory.newton import evaluated, newton
-from dendrocap.theory.rsb.equations import BrokenEquations, BrokenState, Unknowns
+from dendrocap.theory.roots import bracketed_root
+from dendrocap.theory.rsb.equations import BrokenEquations, BrokenState, SomaOfMean, Unknowns
 
-__all__ = ["Found", "first_step", "follow", "further_step", "levels_in_order"]
+__all__ = ["Found", "first_on_curves", "first_step", "follow", "further_step", "levels_in_order"]
 
 Floats = NDArray[np.float64]
 
 ACCEPTED = 1e-9  # largest residual of a solution
+NORM = 2  # where the residual of the norm stands with one step
+COINCIDENT = 5.0  # ln delta_0 / delta_1 from which two levels count as one
+ANCHORS = 9  # places on a curve where a start is looked for
 ACCEPTED_POTENTIAL = 1e-8  # largest F / F_S
 # Places to start from: logit s, ln delta_0/delta_1 and b / sqrt(c_1) of solutions found for ReLU, saturating ReLU and
 # Polsky dendrites at thresholds from 0.05 to 10. Only Newton's method decides what is a solution.
@@ -73,12 +78,99 @@ def first_step(equations: BrokenEquations) -> Found | None:
     curve = np.stack([np.interp(places, np.arange(len(seeds)), column) for column in seeds.T], axis=1)
     if equations.with_shift:
         curve = np.hstack([curve, np.full((len(curve), 1), _shift(equations))])
+    if isinstance(equations.soma, SomaOfMean):
+        either_sign = np.insert(SPHERICAL_SEEDS, 2, [0.0] * len(SPHERICAL_SEEDS), axis=1)
+        if equations.with_shift:
+            either_sign = np.hstack([either_sign, np.full((len(either_sign), 1), _shift(equations))])
+        return first_on_curves(equations, equations.soma, np.vstack([curve[::2], either_sign]))
     sizes = [float(np.max(np.abs(_residuals(equations, x)))) for x in curve]
     for best in np.argsort(sizes)[:5]:
         found = follow(equations, curve[best])
         if found is not None:
             return found
     return None
+
+
+def first_on_curves(equations: BrokenEquations, soma: SomaOfMean, seeds: Floats) -> Found | None:
+    """The one-step solution of the largest load where the mean input is an unknown.
+
+    At a given state of the curve E g = theta_s all equations but that for the norm have a solution; the load there is
+    a function along the curve, and stationary where the equation for the norm holds too. It may have several maxima.
+    """
+    found = [one for curve in soma.curves() for one in _stationary_on(equations, curve, seeds)]
+    return max(found, key=lambda one: one.state.alpha, default=None)
+
+
+def _stationary_on(equations: BrokenEquations, curve: list[tuple[float, float]], seeds: Floats) -> Iterator[Found]:
+    """One-step solutions on one curve, by following the load along it from places where a start is found."""
+
+    def at_state(y: Floats, place: int) -> Floats:
+        """The residuals, with those for the norm and the constraint replaced by a given state."""
+        Q, mean = curve[place]
+        rest = equations.residuals(np.append(y, mean))
+        return np.append(np.delete(rest, [NORM, -1]), math.log(equations.Q(np.append(y, mean)) / Q))
+
+    def solved(y: Floats, place: int) -> Floats | None:
+        root = newton(partial(at_state, place=place), y, target=1e-7, most=20, reach=6.0)
+        # Equal levels solve everything but the equations for the norm: the replica-symmetric state in disguise.
+        return root.x if root.residual < 1e-5 and root.x[1] < COINCIDENT else None
+
+    def start(place: int) -> Floats | None:
+        ready = [
+            y
+            for seed in seeds
+            if seed[1] < 0.5 * COINCIDENT and (y := _with_norm(equations, seed, *curve[place])) is not None
+        ]
+        sizes = []
+        for y in ready:
+            miss = evaluated(partial(at_state, place=place), y)
+            sizes.append(math.inf if miss is None else float(np.max(np.abs(miss))))
+        for best in np.argsort(sizes)[:5]:
+            y = solved(ready[best], place)
+            if y is not None:
+                return y
+        return None
+
+    visited: set[int] = set()
+    for anchor in np.linspace(0, len(curve) - 1, ANCHORS + 2)[1:-1].astype(int).tolist():
+        y0 = None if anchor in visited else start(anchor)
+        if y0 is None:
+            continue
+        visited.add(anchor)
+        for direction in (1, -1):
+            path = [(anchor, y0, _norm_residual(equations, y0, curve[anchor][1]))]
+            while 0 <= (place := path[-1][0] + direction) < len(curve) and place not in visited:
+                _, y, before = path[-1]
+                guess = y if len(path) == 1 else 2.0 * y - path[-2][1]
+                ahead = solved(guess, place)
+                if ahead is None:
+                    break
+                visited.add(place)
+                mean, next_mean = curve[place - direction][1], curve[place][1]
+                path.append((place, ahead, _norm_residual(equations, ahead, next_mean)))
+                after = path[-1][2]
+                if before * after <= 0.0 and before != after:
+                    part = before / (before - after)
+                    one = follow(equations, np.append(y + part * (ahead - y), mean + part * (next_mean - mean)))
+                    if one is not None:
+                        yield one
+
+
+def _norm_residual(equations: BrokenEquations, y: Floats, mean: float) -> float:
+    return float(equations.residuals(np.append(y, mean))[NORM])
+
+
+def _with_norm(equations: BrokenEquations, seed: Floats, Q: float, mean: float) -> Floats | None:
+    """A start with its b changed so that the weights have the mean square Q."""
+
+    def miss(b: float) -> float:
+        return math.log(equations.Q(np.array([*seed[:2], b, *seed[3:], mean])) / Q)
+
+    try:
+        b = bracketed_root(miss, -4.0, 4.0, xtol=1e-3).at
+    except (ValueError, ConvergenceError):
+        return None
+    return np.array([*seed[:2], b, *seed[3:]])
 
 
 def _residuals(equations: BrokenEquations, x: Floats) -> Floats:
@@ -109,7 +201,7 @@ def _idle_solutions(more: BrokenEquations, u: Unknowns, level: int) -> Iterator[
         parts = [u.delta[level] * fraction, u.delta[level] * (1.0 - fraction)]
         delta = np.concatenate([u.delta[:level], parts, u.delta[level + 1 :]])
         mu = np.insert(u.mu, level - 1, u.mu[level - 1])
-        return more.pack(Unknowns.from_mu(mu, delta, u.b, u.shift))
+        return more.pack(Unknowns.from_mu(mu, delta, u.b, u.shift, u.mean))
 
     fractions = 1.0 / (1.0 + np.exp(-np.linspace(-5.0, 5.0, 11)))
     misses = [float(_residuals(more, with_level(fraction))[level]) for fraction in fractions]

@@ -1,0 +1,74 @@
+"""The mixed kernel: how the outputs of two branches covary whose inputs differ in mean and in width.
+
+Noise makes two such inputs of one branch, the clean and the noisy one; a teacher and its student are two branches with
+the same inputs. Both inputs are normal. What they share has the variance |correlation| in units of either, so that
+given this part the outputs are independent, and one average over it remains [mixed-kernel].
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dendrocap.errors import ConvergenceError
+from dendrocap.numerics.quadrature import legendre_rule
+from dendrocap.theory.kernels import NODES, BranchKernel
+
+__all__ = ["BranchInput", "MixedPair", "mixed_pair"]
+
+Floats = NDArray[np.float64]
+
+
+class BranchInput(NamedTuple):
+    """Mean and standard deviation of a normal input to a branch."""
+
+    mean: float
+    sd: float
+
+
+class MixedPair(NamedTuple):
+    """Outputs g and h of two branches whose inputs u and w covary [mixed-kernel]."""
+
+    mean: float  # E g(u)
+    other_mean: float  # E h(w)
+    covariance: float  # Cov(g(u), h(w))
+    slopes: float  # E g'(u) h'(w), the derivative in the covariance of u and w
+    cross: float  # E g'(u) (h(w) - E h), the derivative in the mean of u
+    curvature: float  # E g''(u) (h(w) - E h), twice the derivative in the variance of u
+
+
+def mixed_pair(
+    first: BranchKernel, at: BranchInput, second: BranchKernel, other: BranchInput, covariance: float
+) -> MixedPair:
+    """What two branches make of inputs with this covariance, which must be less than sd times sd in size."""
+    from dendrocap.theory._kernels import common_nodes
+
+    correlation = covariance / (at.sd * other.sd)
+    if not abs(correlation) < 1.0:
+        raise ConvergenceError(f"two inputs cannot have the correlation {correlation:.17g}", correlation)
+    rest, sign = math.sqrt(1.0 - abs(correlation)), math.copysign(1.0, correlation)
+    if correlation == 0.0:
+        shared, weight = np.zeros(1), np.ones(1)
+    else:
+        knots, kinks = (
+            np.sort(np.concatenate([(mine - at.mean) / at.sd, sign * (yours - other.mean) / other.sd]))
+            for mine, yours in ((first.knots, second.knots), (first.kinks, second.kinks))
+        )
+        shared, weight = common_nodes(0.0, math.sqrt(abs(correlation)), rest, knots, kinks, *legendre_rule(NODES))
+        if math.isnan(shared[0]):
+            raise ConvergenceError(f"too many panels are needed at the correlation {correlation:.17g}", correlation)
+    average, slope, curvature, *_ = first.given_common(at.mean + at.sd * shared, at.sd * rest)
+    other_average, other_slope, *_ = second.given_common(other.mean + sign * other.sd * shared, other.sd * rest)
+    mean, other_mean = float(weight @ average), float(weight @ other_average)
+    deviation = weight * (other_average - other_mean)
+    return MixedPair(
+        mean=mean,
+        other_mean=other_mean,
+        covariance=float(deviation @ (average - mean)),
+        slopes=float(weight @ (slope * other_slope)),
+        cross=float(deviation @ slope),
+        curvature=float(deviation @ curvature),
+    )

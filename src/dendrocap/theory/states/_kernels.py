@@ -1,0 +1,223 @@
+"""Inner loops of the theory of noise and of teachers: Gaussian averages with panels where the integrands bend."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dendrocap.numerics._compiled import compiled, density, kept_positive, mass_beyond, mills
+from dendrocap.theory._kernels import field_nodes, towards_mean
+
+__all__ = ["equal_costs", "taught_averages", "taught_centre", "taught_energy", "typical_error"]
+
+Floats = NDArray[np.float64]
+
+RANGE = 9.0  # deviations of a Gaussian average: the mass beyond is 2e-19
+PANEL = 3.0  # longest Gauss-Legendre panel, in deviations
+STEP_EDGES = (-8.0, -4.0, -1.5, 1.5, 4.0, 8.0)  # around the step of a Gaussian integral, in its deviations
+DEEP = 42.0  # exponent beyond which an exponential tail does not count
+MOST_PANELS = 512
+
+
+@compiled
+def typical_error(
+    steepness: float, shift: float, offset: float, along: float, across: float, sd: float, rule: tuple[Floats, Floats]
+) -> float:
+    """E of the probability that offset + along x + across z + sd (a normal number) is negative [noise-typical].
+
+    x is normal; z is normal and cut at z > shift - steepness x. All are in units of the standard deviations of the
+    somatic input that solutions share (x) and do not share (z).
+    """
+    node, weight = field_nodes(shift / steepness, 1.0 / steepness, 0.12)
+    edges = np.empty(64)
+    nodes, weights = rule
+    total = 0.0
+    for i in range(node.size):
+        if weight[i] < 1e-25:
+            continue
+        start = -node[i]
+        x = (shift + node[i]) / steepness
+        below = offset + along * x
+        low = max(start, -RANGE)
+        # the density of z beyond its cut falls like exp(-start w - w^2 / 2)
+        high = RANGE if start < 0.0 else start + 2.0 * DEEP / (start + math.sqrt(start * start + 2.0 * DEEP))
+        longest = PANEL if start < 1.0 else PANEL / start
+        count = _edges_around(low, high, -below / across, sd / abs(across), longest, edges)
+        inner = 0.0
+        for panel in range(count):
+            middle, half = 0.5 * (edges[panel] + edges[panel + 1]), 0.5 * (edges[panel + 1] - edges[panel])
+            for j in range(nodes.size):
+                z = middle + half * nodes[j]
+                # G(z) / H(start), far from the mean without the underflow of both
+                beyond = z - start
+                given = density(z) if start < 0.0 else math.exp(-beyond * (start + 0.5 * beyond))
+                inner += half * weights[j] * given * mass_beyond((below + across * z) / sd)
+        norm = 1.0 / mass_beyond(start) if start < 0.0 else mills(start)[1]
+        total += weight[i] * norm * inner
+    return total
+
+
+@compiled
+def _edges_around(low: float, high: float, step: float, width: float, longest: float, edges: Floats) -> int:
+    """Cut [low, high] around a step of the given width and into pieces no longer than ``longest``."""
+    edges[0] = low
+    count = 0
+    for k in range(len(STEP_EDGES) + 1):
+        target = min(step + STEP_EDGES[k] * width, high) if k < len(STEP_EDGES) else high
+        gap = target - edges[count]
+        if gap <= 0.0:
+            continue
+        pieces = min(math.ceil(gap / longest), edges.size - 2 - count)
+        start = edges[count]
+        for piece in range(1, pieces + 1):
+            edges[count + piece] = start + gap * piece / pieces
+        count += pieces
+    return count
+
+
+@compiled
+def equal_costs(tau: float) -> tuple[float, float]:
+    """The two responses x to the one field t at which giving a pattern up costs as much as saving it.
+
+    Of H(x) + (x - t)^2 / (2 tau), whose stationary fields are t = x - tau G(x). Up to tau = 1 / G(1) the response is
+    continuous, and both are -1.
+    """
+    steepest = 1.0 / density(1.0)
+    if tau <= steepest:
+        return -1.0, -1.0
+    # x G(x) = -1 / tau at the two ends of the unstable branch
+    low_turn = _bisected_turn(-1.0, -40.0, tau)
+    high_turn = _bisected_turn(-1.0, 0.0, tau)
+    low, high = high_turn - tau * density(high_turn), low_turn - tau * density(low_turn)
+    given_up = saved = -1.0
+    for _ in range(60):
+        t = 0.5 * (low + high)
+        given_up = _bisected_response(t - 1.0, low_turn, t, tau)
+        saved = _bisected_response(high_turn, t + tau + 1.0, t, tau)
+        cost = mass_beyond(given_up) + 0.5 * tau * density(given_up) ** 2
+        other = mass_beyond(saved) + 0.5 * tau * density(saved) ** 2
+        # further up it is cheaper to save
+        if other < cost:
+            high = t
+        else:
+            low = t
+    return given_up, saved
+
+
+@compiled
+def _bisected_turn(inner: float, outer: float, tau: float) -> float:
+    """Where 1 + tau x G(x), negative at ``inner`` and positive at ``outer``, vanishes."""
+    for _ in range(60):
+        middle = 0.5 * (inner + outer)
+        if 1.0 + tau * middle * density(middle) < 0.0:
+            inner = middle
+        else:
+            outer = middle
+    return 0.5 * (inner + outer)
+
+
+@compiled
+def _bisected_response(low: float, high: float, t: float, tau: float) -> float:
+    """Where x - tau G(x) = t on a branch on which the left side rises."""
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        if middle - tau * density(middle) < t:
+            low = middle
+        else:
+            high = middle
+    return 0.5 * (low + high)
+
+
+@compiled
+def _taught_nodes(rate: float, bend: float, width: float, rule: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+    """Nodes y and weights of an average over y = e / rate + z, e exponential and z normal, both of unit size.
+
+    The functions averaged bend at one place, on the scale ``width``.
+    """
+    low, middle = -RANGE, rate + RANGE
+    high = max(RANGE, middle + DEEP / rate) if rate < DEEP else RANGE
+    a_waiting, b_waiting = np.empty(64), np.empty(64)
+    starts, ends = np.empty(MOST_PANELS), np.empty(MOST_PANELS)
+    done, waiting = 0, 1
+    a_waiting[0], b_waiting[0] = low, high
+    while waiting > 0:
+        waiting -= 1
+        a, b = a_waiting[waiting], b_waiting[waiting]
+        distance = max(max(a - bend, bend - b), 0.0)
+        # Beyond the Gaussian part the density is an exponential of the given rate.
+        longest = 1.5 if a < middle else max(1.5, 2.0 / rate)
+        if b - a <= min(longest, max(2.0 * width, distance)) or waiting >= 62 or done + waiting > MOST_PANELS - 3:
+            starts[done], ends[done] = a, b
+            done += 1
+        else:
+            a_waiting[waiting], b_waiting[waiting] = 0.5 * (a + b), b
+            a_waiting[waiting + 1], b_waiting[waiting + 1] = a, 0.5 * (a + b)
+            waiting += 2
+    nodes, weights = rule
+    n = nodes.size
+    y, weight = np.empty(done * n), np.empty(done * n)
+    for i in range(done):
+        half = 0.5 * (ends[i] - starts[i])
+        for j in range(n):
+            at = 0.5 * (starts[i] + ends[i]) + half * nodes[j]
+            # rate exp(rate (rate / 2 - y)) H(rate - y), in a form in which nothing overflows
+            if at < rate:
+                given = rate * density(at) / mills(rate - at)[1]
+            else:
+                given = rate * math.exp(rate * (0.5 * rate - at)) * mass_beyond(rate - at)
+            y[i * n + j], weight[i * n + j] = at, half * weights[j] * given
+    return y, weight
+
+
+@compiled
+def taught_averages(eta: float, xi: float, rate: float, rule: tuple[Floats, Floats]) -> Floats:
+    """Averages over y = e / rate + z of a unit Gaussian centred at x = eta + sqrt(xi) y and kept positive.
+
+    Returns those of ln of its normaliser, of its mean, squared mean, variance, and of e times its mean.
+    """
+    root = math.sqrt(xi)
+    y, weight = _taught_nodes(rate, -eta / root, 1.0 / root, rule)
+    result = np.zeros(5)
+    for i in range(y.size):
+        log_norm, mean, variance = kept_positive(eta + root * y[i])
+        teacher = rate * kept_positive(y[i] - rate)[1]  # the mean of e given y
+        result[0] += weight[i] * log_norm
+        result[1] += weight[i] * mean
+        result[2] += weight[i] * mean * mean
+        result[3] += weight[i] * variance
+        result[4] += weight[i] * mean * teacher
+    return result
+
+
+@compiled
+def taught_centre(mean: float, xi: float, rate: float, guess: float, rule: tuple[Floats, Floats]) -> float:
+    """The eta at which the average mean of `taught_averages` has the value wanted; NaN if not found."""
+    low, high = -np.inf, mean
+    eta = min(guess, mean)
+    last = np.inf
+    for _ in range(200):
+        averages = taught_averages(eta, xi, rate, rule)
+        low, high, change, found = towards_mean(mean, averages[1], averages[3], eta, low, high, last)
+        eta += change
+        if found:
+            return eta
+        last = abs(change)
+    return np.nan
+
+
+@compiled
+def taught_energy(steepness: float, certainty: float, step: float) -> Floats:
+    """Averages of ln H, R^2 and R (R - a) at a = -steepness z, over normal z weighted by 2 H(-certainty z)."""
+    node, weight = field_nodes(0.0, 1.0 / max(steepness, certainty), step)
+    result = np.zeros(3)
+    for i in range(node.size):
+        z = node[i] / max(steepness, certainty)
+        w = weight[i] * 2.0 * mass_beyond(-certainty * z)
+        a = -steepness * z
+        log_tail, R, _, variance = mills(a)
+        result[0] += w * log_tail
+        result[1] += w * R * R
+        result[2] += w * (R * (R - a) if a < 0.0 else 1.0 - variance)
+    return result

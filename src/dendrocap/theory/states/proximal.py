@@ -1,0 +1,179 @@
+"""How a pattern responds to a loss: the average over patterns in a state that minimises one.
+
+The rest of the neuron gives a pattern the somatic input t, normal over patterns. Learning moves it to x, where
+``(x - t)^2 / (2 tau) + loss(x)`` is least [proximal]: tau says how cheaply the weights give way. Averages are taken
+over x, of which ``t = x + tau loss'(x)`` is an explicit function, so that no equation is solved per pattern.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dendrocap.numerics.quadrature import legendre_rule
+
+__all__ = ["CrossEntropy", "Loss", "NormalIntegral", "Responses", "responses"]
+
+Floats = NDArray[np.float64]
+
+NODES = 12  # per Gauss-Legendre panel
+MOST = 700.0  # of an exponent
+REACH, PANEL = 9.0, 1.5  # of t, in its standard deviations
+# Where panels end around a bend, in units of its width: each is no longer than its distance to the bend.
+_HALF = 0.75 * 2.0 ** np.arange(9)
+AROUND_A_BEND = np.concatenate([-_HALF[::-1], [0.0], _HALF])
+# The same around where an exponential push gives in: below, it grows without bound, so that panels stay short.
+AROUND_A_PLATEAU = np.concatenate([-0.75 * np.arange(16.0, 0.0, -1.0), [0.0], _HALF])
+
+
+class Loss(Protocol):
+    """A decreasing function of the margin x, nowhere steeper than 1, that bends around zero.
+
+    A steep loss needs a tau of which only the logarithm is a number that a computer can hold.
+    """
+
+    def value(self, x: Floats) -> Floats:
+        """The loss."""
+
+    def push(self, x: Floats, log_tau: float) -> Floats:
+        """-tau times the slope of the loss."""
+
+    def stiffness(self, x: Floats, push: Floats) -> Floats:
+        """tau times the curvature of the loss, from the push."""
+
+    def bends(self, log_tau: float) -> Floats:
+        """Places between which the response is smooth: around the bend of the loss and around where it gives in."""
+
+    def farthest(self, log_tau: float) -> float:
+        """Upper bound of the push on patterns whose margin is positive."""
+
+    def jump(self, log_tau: float) -> tuple[float, float] | None:
+        """The interval that x leaves out because both its ends are better; None where the response is continuous."""
+
+
+@dataclass(frozen=True)
+class CrossEntropy:
+    """The loss of the learning rule [cross-entropy]."""
+
+    gamma_ce: float
+
+    @property
+    def width(self) -> float:
+        """The scale on which it bends."""
+        return 0.5 / self.gamma_ce
+
+    def value(self, x: Floats) -> Floats:
+        """ln(1 + exp(-2 gamma x)) / (2 gamma)."""
+        return np.asarray(np.logaddexp(0.0, -x / self.width) * self.width)
+
+    def push(self, x: Floats, log_tau: float) -> Floats:
+        """tau / (1 + exp(2 gamma x))."""
+        return np.asarray(np.exp(np.minimum(log_tau - np.logaddexp(0.0, x / self.width), MOST)))
+
+    def stiffness(self, x: Floats, push: Floats) -> Floats:
+        """2 gamma times the push, times 1 / (1 + exp(-2 gamma x))."""
+        from scipy.special import expit
+
+        return np.asarray(push * expit(x / self.width) / self.width)
+
+    def bends(self, log_tau: float) -> Floats:
+        """Around zero, and around the margin up to which a steep loss pushes most patterns."""
+        return np.concatenate([self.width * AROUND_A_BEND, self._plateau(log_tau) + self.width * AROUND_A_PLATEAU])
+
+    def farthest(self, log_tau: float) -> float:
+        """Where the push tau exp(-x / width) has fallen to one width, and that much beyond."""
+        return min(math.exp(min(log_tau, MOST)), self._plateau(log_tau) + self.width)
+
+    def jump(self, log_tau: float) -> None:
+        """None: it is convex."""
+
+    def _plateau(self, log_tau: float) -> float:
+        return self.width * float(np.logaddexp(0.0, log_tau - math.log(self.width)))
+
+
+@dataclass(frozen=True)
+class NormalIntegral:
+    """H(x), the probability that unit normal noise turns the margin x negative."""
+
+    def value(self, x: Floats) -> Floats:
+        """H(x)."""
+        from scipy.special import ndtr
+
+        return np.asarray(ndtr(-x))
+
+    def push(self, x: Floats, log_tau: float) -> Floats:
+        """tau G(x)."""
+        return np.exp(log_tau - 0.5 * x * x) / math.sqrt(2.0 * math.pi)
+
+    def stiffness(self, x: Floats, push: Floats) -> Floats:
+        """tau x G(x)."""
+        return x * push
+
+    def bends(self, log_tau: float) -> Floats:
+        """Around zero, and around the margin up to which patterns are pushed if that is cheap."""
+        plateau = self.farthest(log_tau) - 1.0
+        return np.concatenate([AROUND_A_BEND, plateau + AROUND_A_BEND / (1.0 + plateau)])
+
+    def farthest(self, log_tau: float) -> float:
+        """Where the push tau G(x) has fallen below one half."""
+        return math.sqrt(2.0 * float(np.logaddexp(0.0, log_tau))) + 1.0
+
+    def jump(self, log_tau: float) -> tuple[float, float] | None:
+        """Below zero it is concave: if tau is large, some patterns are given up and others pulled far across."""
+        from dendrocap.theory.states._kernels import equal_costs
+
+        low, high = equal_costs(math.exp(log_tau))
+        return (low, high) if high > low else None
+
+
+class Responses(NamedTuple):
+    """Nodes and weights of an average over patterns: margin x reached, push x - t, stiffness tau loss''(x)."""
+
+    margin: Floats
+    push: Floats
+    stiffness: Floats
+    weight: Floats
+
+    @property
+    def field(self) -> Floats:
+        """t, where the pattern would be without the push."""
+        return self.margin - self.push
+
+
+def responses(loss: Loss, log_tau: float, mean: float, sd: float, cuts: Floats | None = None) -> Responses:
+    """Patterns with normal fields t, of given mean and standard deviation; panels end at ``cuts`` too, places of x."""
+    jump = loss.jump(log_tau)
+    far = REACH * sd
+    ends = (mean - far, max(mean + far, 0.0) + loss.farthest(log_tau))
+    bends = [loss.bends(log_tau)] if cuts is None else [loss.bends(log_tau), cuts]
+    pieces = [ends] if jump is None else [(ends[0], max(jump[0], ends[0])), (min(jump[1], ends[1]), ends[1])]
+    found = [_piece(loss, log_tau, mean, sd, low, high, bends) for low, high in pieces if low < high]
+    return found[0] if len(found) == 1 else Responses(*(np.concatenate(part) for part in zip(*found, strict=True)))
+
+
+def _piece(
+    loss: Loss, log_tau: float, mean: float, sd: float, low: float, high: float, bends: list[Floats]
+) -> Responses:
+    """Those between two places, where the response is continuous."""
+    rough = np.unique(np.concatenate([np.linspace(low, high, 60), *bends]))
+    rough = rough[(rough >= low) & (rough <= high)]
+    fields = rough - loss.push(rough, log_tau)
+    # Edges need not be exact: they keep a panel from spanning too much of the Gaussian.
+    deviations = mean + sd * np.arange(-REACH, REACH + PANEL, PANEL)
+    steps = np.interp(deviations, fields, rough)
+    edges = np.unique(np.concatenate([steps, *bends, (low, high)]))
+    edges = edges[(edges >= low) & (edges <= high)]
+    reached = edges - loss.push(edges, log_tau)
+    first, last = np.searchsorted(reached, (mean - REACH * sd, mean + REACH * sd))
+    edges = edges[max(first - 1, 0) : last + 1]
+    nodes, weights = legendre_rule(NODES)
+    middle, half = 0.5 * (edges[1:] + edges[:-1]), 0.5 * np.diff(edges)
+    x = (middle[:, None] + half[:, None] * nodes).ravel()
+    push = loss.push(x, log_tau)
+    stiffness, deviation = loss.stiffness(x, push), (x - push - mean) / sd
+    density = np.exp(-0.5 * deviation * deviation) / (math.sqrt(2.0 * math.pi) * sd)
+    return Responses(x, push, stiffness, (half[:, None] * weights).ravel() * (1.0 + stiffness) * density)
