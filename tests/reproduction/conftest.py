@@ -24,6 +24,7 @@ TINY = replace(
     noise_gammas=(10.0,),
     noise_samples=2,
     weight_epochs=1000,
+    image_epochs=4,
     bootstrap=10,
 )
 SIMULATED = ("fig3", "fig4", "fig7", "weights")
@@ -31,6 +32,9 @@ SIMULATED = ("fig3", "fig4", "fig7", "weights")
 
 @pytest.fixture(scope="session")
 def made(tmp_path_factory):
-    """All figures but those of images, once for all tests."""
-    names = ["1", "2", "3", "4", "5", "6", "7", "9", "10", "weights"]
-    return reproduce(names, preset=TINY, out=tmp_path_factory.mktemp("reproduced"), executor=SerialExecutor())
+    """All figures, as on a machine without image files, once for all tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        nowhere = str(tmp_path_factory.mktemp("nowhere"))
+        patch.setenv("DENDROCAP_DATA", nowhere)
+        patch.setenv("DENDROCAP_CACHE", nowhere)
+        return reproduce(preset=TINY, out=tmp_path_factory.mktemp("reproduced"), executor=SerialExecutor())

@@ -21,6 +21,9 @@ BELOW = replace(EQUAL, comparison="below", tolerance=0.0)
         (EQUAL, Measured(2.1), REPRODUCED),
         (EQUAL, Measured(2.2), DIFFERS),
         (EQUAL, Measured(2.2, error=0.06), UNDECIDED),
+        (EQUAL, Measured(2.05, error=0.02), REPRODUCED),
+        (EQUAL, Measured(2.05, error=0.06), UNDECIDED),  # it might as well lie outside
+        (EQUAL, Measured(2.2, error=0.04), DIFFERS),
         (EQUAL, Measured(2.2, reachable=(2.15, 2.3)), CANNOT),
         (EQUAL, Measured(2.2, reachable=(1.9, 2.3)), DIFFERS),
         (EQUAL, Measured(math.nan, note="nothing solved"), CANNOT),

@@ -22,6 +22,13 @@ def test_the_report_opens_with_every_picture(tmp_path, open_page, width, dark):
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), (
         "the page is wider than the screen"
     )
+    column = page.evaluate("document.querySelector('section').getBoundingClientRect().right")
+    edges = page.eval_on_selector_all("img, td", "all => all.map(one => one.getBoundingClientRect().right)")
+    assert max(edges) <= column + 0.5  # pictures and cells stay within their column
+    named = "getComputedStyle(document.querySelector('#fig9 td'), '::before').content"
+    cards = page.evaluate("getComputedStyle(document.querySelector('#fig9 tbody tr')).display") == "block"
+    assert cards == (width < 720)
+    assert ("claim" in page.evaluate(named)) == cards
     shown = page.locator("#fig9").inner_text()
     for judged in made.claims_of("fig9"):
         assert judged.value in shown

@@ -74,10 +74,10 @@ def _draw_neuron(axes: Any) -> None:
     axes.text(*soma, r"$\Sigma,\ \theta_s$", ha="center", va="center", fontsize=8)
     axes.annotate("", (9.3, soma[1]), (soma[0] + 0.62, soma[1]), arrowprops={"arrowstyle": "-|>", "color": INK})
     axes.text(9.35, soma[1], r"$\hat\sigma$", va="center", fontsize=10)
-    axes.text(2.1, 5.25, r"$N/K$ inputs $\xi_{li}$, weights $W_{li} \geq 0$", ha="center", color=SYNAPSE, fontsize=7.5)
+    axes.text(2.1, 5.25, r"$N/K$ inputs $\xi_{li}$, weights $W_{li} \geq 0$", ha="center", color=SYNAPSE)
     axes.text(4.4, -0.25, r"$g(\lambda_l)$", ha="center", color=DENDRITE, fontsize=8)
-    axes.text(1.6, -0.25, r"$K$ branches, $\theta_d$", ha="center", color=SOFT, fontsize=7.5)
-    axes.text(8.2, 3.55, r"soma: $\Delta > 0$?", ha="center", color=SOFT, fontsize=7.5)
+    axes.text(1.6, -0.25, r"$K$ branches, $\theta_d$", ha="center", color=SOFT)
+    axes.text(8.2, 3.55, r"soma: $\Delta > 0$?", ha="center", color=SOFT)
 
 
 def measure(tables: Tables) -> dict[str, Measured]:

@@ -85,19 +85,16 @@ def draw_a(tables: Tables) -> Figure:
     (axes,) = figure.axes
     footnote(figure, ASSUMED)
     with house_style():
-        inset = axes.inset_axes((0.1, 0.52, 0.44, 0.4))
+        inset = axes.inset_axes((0.06, 0.5, 0.5, 0.36))
         x = np.linspace(-0.4, 1.2, 400)
         inset.plot(x, Polsky()(x), color="k", lw=1.0)
         for row, colour in zip(tables[INSET].itertuples(), INSET_COLOURS, strict=True):
             density = np.exp(-0.5 * ((x - row.mean) / row.sd) ** 2)
             inset.plot(x, density, color=colour, lw=1.0, label=f"{row.theta_d:g}")
         inset.set_yticks([])
-        inset.tick_params(labelsize=6)
-        inset.set_title("branch input $\\lambda$ (peak = 1, replica symmetric), and $g$", fontsize=6.0)
+        inset.set_title("inputs of a branch (peak = 1), and $g$")
         inset.legend(
             title=r"$\theta_d$",
-            fontsize=6,
-            title_fontsize=6,
             handlelength=1.0,
             loc="upper left",
             borderaxespad=0.1,

@@ -57,7 +57,7 @@ def tables(size: RunSize, records: Records) -> Tables:
     epochs = epochs.reset_index()
     unfinished = 2 * epochs.solved <= epochs.seeds  # the median run did not get there
     epochs.loc[unfinished, "median_epochs"] = math.inf
-    epochs["standard_error"] = epochs.spread / np.sqrt(epochs.seeds)
+    epochs["standard_error"] = epochs.spread / np.sqrt(epochs.solved)  # only those that got there have a length
     return {
         CURVES: sim.averaged(pd.DataFrame(curves), [*neuron, "epoch"], "error"),
         EPOCHS: epochs.drop(columns="spread"),
@@ -78,7 +78,7 @@ def draw(tables: Tables) -> Figure:
             right.plot(times.learning_rate, times.median_epochs, marker=line.marker, ms=3, **line.look)
         left.set(xscale="log", xlabel="epoch", ylabel=AXIS_LABELS["error_percent"])
         left.set_title(f"learning rate {curves.learning_rate.iloc[0]:g} for all", fontsize=8)
-        left.legend(fontsize=7)
+        left.legend()
         right.set(xscale="log", yscale="log", xlabel=r"learning rate $\zeta$", ylabel="epochs to zero error (median)")
         right.set_title("each neuron at every rate", fontsize=8)
     return figure

@@ -77,7 +77,13 @@ def tables(size: RunSize, records: Records) -> Tables:
         READINGS: pd.DataFrame([asdict(reading) for reading in comparison.readings]),
         HISTOGRAM: pd.DataFrame({"left_mv": edges[:-1], "right_mv": edges[1:], "density": heights}),
         DENSITY: pd.DataFrame(density),
-        RIVALS: pd.DataFrame([{"name": c.name, "aic": c.aic, "delta_aic": c.delta_aic} for c in fit.comparison]),
+        RIVALS: pd.DataFrame(
+            [
+                {"fit": label, "name": rival.name, "aic": rival.aic, "delta_aic": rival.delta_aic}
+                for label, fitted in comparison.fits.items()
+                for rival in fitted.comparison
+            ]
+        ),
         THETA_S: pd.DataFrame(scan),
         BROKEN: pd.DataFrame(_with_broken_symmetry(own_theta_d)),
         FIT: pd.DataFrame(
@@ -117,8 +123,8 @@ def _with_broken_symmetry(theta_d: float) -> list[dict[str, float]]:
 def draw(tables: Tables) -> Figure:
     """Measured amplitudes, the printed fit in the model's units, and the same fit to the raw data."""
     bins, density, fit = tables[HISTOGRAM], tables[DENSITY], tables[FIT].iloc[0]
-    with drawing(2, 2.9) as figure:
-        left, right = figure.subplots(1, 2, width_ratios=(3, 2))
+    with drawing(2, 3.3) as figure:
+        left, right = figure.subplots(1, 2, width_ratios=(5, 4))
         edges = [*bins.left_mv, bins.right_mv.iloc[-1]]
         left.stairs(bins.density, edges, fill=True, color="0.8", label=f"{fit.amplitudes:.0f} EPSPs, area $1 - p_0$")
         left.fill_between(
@@ -143,7 +149,7 @@ def draw(tables: Tables) -> Figure:
         left.set_xlim(0.0, float(density.epsp_mv.max()))
         left.set_ylim(bottom=0.0)
         left.set(xlabel=AXIS_LABELS["epsp_mv"], ylabel=AXIS_LABELS["density_mv"])
-        left.legend(fontsize=7)
+        left.legend()
         scan = tables[THETA_S]
         colour, broken = PALETTE[Polsky.name], tables[BROKEN]
         label = f"replica symmetric, at most {scan.silent_fraction.max():.3f}"
@@ -158,7 +164,7 @@ def draw(tables: Tables) -> Figure:
             words = label.removeprefix("printed, ").replace("sqrt(K)", r"$\sqrt{K}$").replace("theta_s", r"$\theta_s$")
             right.plot([one.theta_s], [one.silent_fraction], mark, color="0.2", ms=4.0, label=words)
         right.set(xlabel=AXIS_LABELS["theta_s"], ylabel=AXIS_LABELS["silent_fraction"], ylim=(0.0, 1.0))
-        right.legend(fontsize=6.5, loc="center", bbox_to_anchor=(0.5, 0.52))
+        right.legend(loc="center", bbox_to_anchor=(0.5, 0.52))
         figure.suptitle(
             rf"Song et al. (2005): {fit.amplitudes:.0f} EPSPs, {100 * fit.not_seen:.0f} % of pairs not connected; "
             rf"fit at $p_0 = {fit.p0:g}$, printed $\theta_d$ = {scan.theta_d_mv.iloc[0]:.2f} mV",
@@ -170,7 +176,9 @@ def draw(tables: Tables) -> Figure:
 def measure(tables: Tables) -> dict[str, Measured]:
     """The printed parameters put through the equations, and the fit repeated on the raw amplitudes."""
     readings = tables[READINGS].set_index("label")
-    fit, rivals = tables[FIT].iloc[0], tables[RIVALS].set_index("name")
+    fit, rivals = tables[FIT].iloc[0], tables[RIVALS]
+    behind = rivals[rivals.name == "capacity"].set_index("fit").delta_aic
+    best_rival = rivals.name[rivals.delta_aic.idxmin()]
     scan = tables[THETA_S].silent_fraction
     reach = (float(scan.min()), float(scan.max()))
     model, literal = readings.loc[READING_MODEL], readings.loc[READING_MILLIVOLTS]
@@ -202,7 +210,9 @@ def measure(tables: Tables) -> dict[str, Measured]:
             reach[1], reachable=reach, note="largest over all θ_s, at the θ_d that belongs to the printed W⋆ and p₀"
         ),
         "agreement": Measured(
-            float(rivals.delta_aic["capacity"]), note=f"the best of the rivals is {rivals.delta_aic.idxmin()}"
+            float(behind.min()),
+            note=f"the best of the rivals is {best_rival}; "
+            + ", ".join(f"{units:.0f} ({label})" for label, units in behind.items()),
         ),
         "connection_probability": Measured(float(1.0 - fit.not_seen)),
     }

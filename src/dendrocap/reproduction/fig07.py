@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dendrocap.experiments import Sweep
-from dendrocap.figures.style import AXIS_LABELS, drawing
+from dendrocap.figures.style import AXIS_LABELS, drawing, footnote
+from dendrocap.model import Linear, NeuronSpec, Polsky
 from dendrocap.reproduction import simulated_runs as sim
 from dendrocap.reproduction.claims import Measured
 from dendrocap.reproduction.paper_figure import PaperFigure, Records, Tables
 from dendrocap.reproduction.run_size import RunSize
+from dendrocap.theory import learned_state, least_noise_error, maximal_margin, noise_error, saddle_point
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,13 +22,21 @@ if TYPE_CHECKING:
 
 __all__ = ["FIGURE", "TABLES", "draw", "measure", "sweeps", "tables"]
 
-TABLES = (NOISE,) = ("fig7",)
+TABLES = (NOISE, THEORY) = ("fig7", "fig7_theory")
 # How neurons are trained: all alike to their first zero error, or each at its best settings and on past it.
 SHARED, OWN = "shared", "own"
 INPUTS, SYNAPSES = "inputs", "synapses"
 SHARED_RATE, SHARED_GAMMA_CE = 0.1, 10.0
 FLIPS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2)
 SYNAPTIC_NOISE = (0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0)
+# States of the theory, each beside the training that comes nearest to it, and how wide its line is.
+TYPICAL, MARGIN, LEARNED, BEST = "typical", "largest margin", "least loss", "best possible"
+LINES = {TYPICAL: (SHARED, "-", 1.2), MARGIN: (OWN, "-", 0.6), LEARNED: (OWN, "-", 1.4), BEST: (OWN, ":", 1.2)}
+THEORY_THRESHOLD = 0.05  # of the dendritic neuron for which there are lines
+NOTE = (
+    "Lines: replica symmetric, many long branches; linear and θ_d = 0.05. Above: typical solutions. Below: least loss "
+    "(thick), largest margin κ/√Γ₀ (thin), best possible against flips (dotted)."
+)
 
 
 def sweeps(size: RunSize) -> list[Sweep]:
@@ -85,12 +95,46 @@ def tables(size: RunSize, records: Records) -> Tables:
     means["baseline"] = noisy.groupby([*place, *how], sort=False).baseline.mean().to_numpy()
     allowed = means[(means.baseline == 0.0) | (means.settings == SHARED)]
     best = allowed.loc[allowed.groupby(place, sort=False).increase.idxmin()]
-    return {NOISE: best.reset_index(drop=True)}
+    return {NOISE: best.reset_index(drop=True), THEORY: _theory(size)}
+
+
+def _theory(size: RunSize) -> pd.DataFrame:
+    """Errors that noise adds in the replica-symmetric states at the same load, for many long branches.
+
+    Synaptic noise shifts the means as it does in a neuron of this size. The loss has the best steepness of the dots'
+    list at which fewer than half a pattern would be wrong without noise.
+    """
+    import pandas as pd
+
+    linear = NeuronSpec(Linear(), sim.LINEAR_THETA, 0.5)
+    dendritic = NeuronSpec(Polsky(), THEORY_THRESHOLD, 0.5)
+    sizes = {"n_branches": size.n_branches, "branch_size": size.n_inputs // size.n_branches}
+    rows = []
+    for rule, neuron in ((sim.LINEAR, linear), (sim.PLAIN, dendritic)):
+        learned = [learned_state(neuron, alpha=sim.HALF_LOAD, gamma_ce=gamma_ce) for gamma_ce in size.noise_gammas]
+        states: dict[str, list[Any]] = {
+            TYPICAL: [saddle_point(neuron, alpha=sim.HALF_LOAD)],
+            MARGIN: [maximal_margin(neuron, alpha=sim.HALF_LOAD, criterion="relative")],
+            LEARNED: [one for one in learned if one.training_error * sim.HALF_LOAD * size.n_inputs < 0.5],
+        }
+        for noise, levels in ((INPUTS, FLIPS), (SYNAPSES, SYNAPTIC_NOISE)):
+            for level in levels:
+                how: dict[str, Any] = {"flips" if noise == INPUTS else "synaptic": level, **sizes}
+                added = {
+                    state: min(noise_error(one, **how) - noise_error(one) for one in found)
+                    for state, found in states.items()
+                    if found
+                }
+                if noise == INPUTS:  # the bound knows no drift of the means
+                    added[BEST] = least_noise_error(neuron, alpha=sim.HALF_LOAD, flips=level)
+                place = {"rule": rule, "theta_d": neuron.theta_d, "noise": noise, "level": level}
+                rows += [{"state": state, **place, "increase": increase} for state, increase in added.items()]
+    return pd.DataFrame(rows)
 
 
 def draw(tables: Tables) -> Figure:
-    """Errors that noise adds, all neurons trained alike (above) and each at its best (below)."""
-    table = tables[NOISE]
+    """Errors that noise adds, all neurons trained alike (above) and each at its best (below), beside the theory's."""
+    table, theory = tables[NOISE], tables[THEORY]
     columns = ((INPUTS, "flip_probability"), (SYNAPSES, "noise_amplitude"))
     rows = ((SHARED, "same settings, first zero error"), (OWN, "own settings, trained on"))
     with drawing(2, 4.4) as figure:
@@ -103,14 +147,26 @@ def draw(tables: Tables) -> Figure:
                     if len(own):
                         bars = 100 * own.standard_error.fillna(0.0)
                         axes.errorbar(
-                            own.level, 100 * own.increase, bars, ms=2.5, lw=1.1, marker=line.marker, **line.look
+                            own.level,
+                            100 * own.increase,
+                            bars,
+                            ls="",
+                            elinewidth=0.8,
+                            ms=3,
+                            marker=line.marker,
+                            **line.look,
                         )
+                    for state, (beside, dashes, width) in LINES.items():
+                        at = line.of(theory[(theory.state == state) & (theory.noise == noise)])
+                        if beside == settings and len(at):
+                            axes.plot(at.level, 100 * at.increase, dashes, lw=width, color=line.color)
                 axes.set_title(title, fontsize=8)
                 axes.locator_params(axis="x", nbins=5)
                 if settings == OWN:
                     axes.set_xlabel(AXIS_LABELS[level])
             panels[0].set_ylabel("errors added (%)")
         figure.legend(*grid[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=5)
+        footnote(figure, NOTE)
     return figure
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from dendrocap.figures.capacity_plots import curve_key, lines_of
 from dendrocap.figures.capacity_plots import curves as capacity_curves
-from dendrocap.figures.style import AXIS_LABELS, LABELS, PALETTE, PAPER_LABEL, drawing, footnote
+from dendrocap.figures.style import AXIS_LABELS, PALETTE, SYMMETRIC, drawing, footnote
 from dendrocap.model import NeuronSpec, Nonlinearity, Polsky, ReLU, SaturatingReLU
 from dendrocap.reproduction.claims import Measured, paper_claims
 from dendrocap.reproduction.paper_figure import Tables, exact
@@ -87,11 +87,11 @@ def _saturates(g: Nonlinearity) -> bool:
 def draw(tables: Tables) -> Figure:
     """Growth per unit of theta_d for saturating g, per unit of ln theta_d for the ReLU, and with breaking."""
     curves, slopes = tables[CURVES], tables[SLOPES].set_index("nonlinearity")
-    with drawing(2.2, 3.1) as figure:
+    with drawing(2, 3.4) as figure:
         left, middle, right = figure.subplots(1, 3)
         for name in (Polsky.name, SaturatingReLU.name):
             own = curves[(curves.nonlinearity == name) & (curves.theta_d <= 1e4)]
-            left.plot(own.theta_d, own.alpha_c / own.theta_d, color=PALETTE[name], label=LABELS[name])
+            left.plot(own.theta_d, own.alpha_c / own.theta_d, color=PALETTE[name])
             left.axhline(slopes.exact[name], color=PALETTE[name], ls=":", lw=1.0)
             left.annotate(
                 f"{slopes.exact[name]:.4f}",
@@ -99,40 +99,39 @@ def draw(tables: Tables) -> Figure:
                 (-2, 4),
                 textcoords="offset points",
                 ha="right",
-                fontsize=7,
                 color=PALETTE[name],
             )
         left.set(ylabel=r"$\alpha_c / \theta_d$", ylim=(0.0, 11.0))
-        left.set_title(PAPER_LABEL, fontsize=7.5)
-        left.legend(loc="center right")
+        left.set_title(SYMMETRIC["label"])
         relu = of(curves, ReLU)
         middle.plot(
             relu.theta_d,
             np.gradient(relu.alpha_c, np.log(relu.theta_d)),
             color=PALETTE[ReLU.name],
-            label=LABELS[ReLU.name],
         )
         middle.axhline(slopes.exact[ReLU.name], color=PALETTE[ReLU.name], ls=":", lw=1.0, label="exact limit")
         middle.axhline(
             slopes.printed[ReLU.name], color="0.5", ls="-", lw=1.0, label=f"printed, {slopes.printed[ReLU.name]:g}"
         )
         middle.set(ylabel=r"$d\alpha_c / d\ln\theta_d$", ylim=(0.0, 1.15))
-        middle.set_title(PAPER_LABEL, fontsize=7.5)
+        middle.set_title(SYMMETRIC["label"])
         middle.legend(loc="lower right")
-        _draw_broken(right, tables)
+        key = _draw_broken(right, tables)
         for axes in (left, middle, right):
             axes.set(xscale="log", xlabel=AXIS_LABELS["theta_d"])
+        figure.legend(handles=key, loc="outside upper left", ncols=3)
         footnote(figure, ASSUMED)
     return figure
 
 
-def _draw_broken(axes: Any, tables: Tables) -> None:
+def _draw_broken(axes: Any, tables: Tables) -> list[Any]:
+    """Capacities with and without breaking; the entries of a legend for all three panels."""
     far = tables[BROKEN].theta_d.max()
     symmetric, broken = (table[table.theta_d <= far].to_dict("records") for table in (tables[CURVES], tables[BROKEN]))
     rows = [*symmetric, *broken]
     capacity_curves(rows, "theta_d", "alpha_c", legend=False, ax=axes)
-    axes.set(yscale="log", ylim=(1.0, 5000.0))  # leaves room for the legend
-    axes.legend(handles=curve_key(lines_of(rows, "theta_d", "alpha_c"))[-2:], loc="upper left", fontsize=6.5)
+    axes.set_yscale("log")
+    return curve_key(lines_of(rows, "theta_d", "alpha_c"))
 
 
 def measure(tables: Tables) -> dict[str, Measured]:

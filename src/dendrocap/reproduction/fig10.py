@@ -47,13 +47,13 @@ def tables() -> Tables:
 
 def draw(tables: Tables) -> Figure:
     """Three panels that share their axis of silent fractions."""
-    with drawing(2, 2.9) as figure:
+    with drawing(2, 3.2) as figure:
         panels = figure.subplots(1, 3, sharey=True)
         for axes, parameter, name in zip(panels, PARAMETERS, PANELS, strict=True):
             curves(both(tables, name), parameter, "silent_fraction", legend=False, ax=axes)
             axes.label_outer()
         lines = lines_of(both(tables, BY_THETA_S), "theta_s", "silent_fraction")
-        figure.legend(handles=curve_key(lines), loc="outside upper center", ncols=4)
+        figure.legend(handles=curve_key(lines), loc="outside upper left", ncols=3)
         footnote(figure, ASSUMED)
     return figure
 

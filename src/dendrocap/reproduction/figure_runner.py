@@ -9,9 +9,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dendrocap.datasets.images import locate
+from dendrocap.datasets.catalogue import data_set
+from dendrocap.datasets.images import is_here
 from dendrocap.display import Displayed
-from dendrocap.errors import DendrocapError, InvalidParameter, MissingData
+from dendrocap.errors import DendrocapError, InvalidParameter
 from dendrocap.experiments import Executor, Progress, Record, Store, run_sweeps
 from dendrocap.experiments.environment import package_version
 from dendrocap.figures.style import footnote, save
@@ -19,7 +20,7 @@ from dendrocap.files import reading, write_file
 from dendrocap.reproduction.claims import Judged, judge, paper_claims
 from dendrocap.reproduction.paper_figure import PaperFigure, Tables, read_tables, write_table
 from dendrocap.reproduction.registry import FIGURES, selected
-from dendrocap.reproduction.run_size import PRESETS, RunSize
+from dendrocap.reproduction.run_size import FULL_SIZE, PRESETS, RunSize
 from dendrocap.validation import choice, whole_number
 
 __all__ = [
@@ -27,14 +28,13 @@ __all__ = [
     "FAILED",
     "INTERRUPTED",
     "MISSING",
-    "SKIPPED",
     "FigureOutcome",
     "Reproduction",
     "reproduce",
     "stored",
 ]
 
-DONE, SKIPPED, FAILED, INTERRUPTED, MISSING = "done", "skipped", "failed", "interrupted", "not run"
+DONE, FAILED, INTERRUPTED, MISSING = "done", "failed", "interrupted", "not run"
 FORMATS = ("png", "pdf", "svg")
 STORE = "results.db"
 
@@ -50,9 +50,9 @@ class FigureOutcome(Displayed):
     preset, settings, version, command : str
         How it was made.
     status : str
-        "done", "skipped" (its data are not on this machine), "failed", "interrupted", or "not run".
+        "done", "failed", "interrupted", or "not run".
     reason : str
-        Why it is not done, or what was wrong with some of its runs.
+        Why it is not done; or which image sets it goes without, or what was wrong with some of its runs.
     tables : tuple of str
         Names of its tables, each a CSV file.
     seconds : float
@@ -62,8 +62,8 @@ class FigureOutcome(Displayed):
 
     Examples
     --------
-    >>> FigureOutcome(name="fig8", preset="quick", status="skipped", reason="the images are not on this machine").status
-    'skipped'
+    >>> FigureOutcome(name="fig8", preset="quick", status="failed", reason="no space left on the device").status
+    'failed'
     """
 
     _displayed = ("name", "status", "preset", "seconds", "reason")
@@ -216,9 +216,10 @@ def stored(folder: str | Path, preset: str) -> Reproduction:
                 measured = figure.measure(read_tables(folder, outcome.tables))
             except Exception as error:  # a damaged table must not cost the verdicts on the others
                 missing = f"its tables cannot be measured: {error}"
+                outcome = replace(outcome, status=FAILED, reason=missing)
         outcomes.append(outcome)
         judged += [
-            judge(claim, measured.get(claim.measure), missing)
+            judge(claim, measured.get(claim.measure), missing, full_size=preset == FULL_SIZE)
             for claim in paper_claims()
             if claim.figure == figure.name
         ]
@@ -246,9 +247,8 @@ class _Workshop:
             figure.name, name, FAILED, settings=figure.settings(size), version=package_version(), command=command
         )
         try:
-            for dataset in figure.datasets:
-                locate(dataset)
             records, reason = self._simulate(figure)
+            reason = "; ".join(filter(None, [_not_here(figure.datasets), reason]))
             tables = figure.tables(size, records)
             seeds = {record.seed for record in records}
             origin = [f"dendrocap {outcome.version}", command, outcome.settings]
@@ -257,8 +257,6 @@ class _Workshop:
             outcome = replace(outcome, status=DONE, reason=reason, tables=tuple(tables), core_seconds=spent)
         except KeyboardInterrupt:
             outcome = replace(outcome, status=INTERRUPTED, reason="stopped by the user; the same command goes on")
-        except MissingData as error:
-            outcome = replace(outcome, status=SKIPPED, reason=str(error))
         except DendrocapError as error:
             outcome = replace(outcome, reason=str(error))
         except Exception as error:  # a figure's failure, whatever it is, must not cost the others
@@ -308,6 +306,17 @@ def remarks(records: Sequence[Record]) -> str:
     if len(versions) > 1:
         said.append(f"stored runs of dendrocap {', '.join(versions)} stand side by side")
     return "; ".join(said)
+
+
+def _not_here(datasets: Sequence[str]) -> str:
+    """Which image sets a figure goes without, and how to get them."""
+    absent = [name for name in datasets if not is_here(name)]
+    if not absent:
+        return ""
+    return (
+        f"without {', '.join(data_set(name).title for name in absent)}, not on this machine: "
+        f"set DENDROCAP_DATA to a folder that holds them, or run dendrocap datasets fetch {' or '.join(absent)}"
+    )
 
 
 def _read_outcome(folder: Path, figure: PaperFigure, preset: str) -> FigureOutcome:

@@ -67,11 +67,11 @@ def _largest_solved(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw(tables: Tables) -> Figure:
-    """Silent fractions against the load, and distributions of weights at the largest load solved."""
+    """Silent fractions against the load, and weights at the largest load solved, at three thresholds of each rule."""
     runs, quantiles = (tables[name] for name in TABLES)
     with drawing(2, 2.9) as figure:
         left, right = figure.subplots(1, 2)
-        for line in sim.lines(runs):
+        for line in sim.thinned(sim.lines(runs)):
             own, learned = line.of(runs), line.of(quantiles)
             means = own.groupby("alpha").near_zeros.mean()
             left.plot(means.index, means, ls=line.dashes, lw=1.0, **line.look)
@@ -83,7 +83,7 @@ def draw(tables: Tables) -> Figure:
                 right.plot(first.weight / mean, first.probability, color=line.color, ls=line.dashes, lw=1.2)
         left.axhline(0.5, color="k", ls=":", lw=0.9)
         left.set(xlabel=AXIS_LABELS["alpha"], ylabel="fraction of weights < 0.001 mean", ylim=(0.0, 1.0))
-        figure.legend(*left.get_legend_handles_labels(), fontsize=6.8, loc="outside upper center", ncols=5)
+        figure.legend(*left.get_legend_handles_labels(), loc="outside upper center", ncols=5)
         left.set_title("dots: all patterns learned", fontsize=8)
         right.set(xlim=(-0.1, 5.0), xlabel="weight / mean weight", ylabel="fraction of weights below")
         right.set_title("at the largest load solved", fontsize=8)

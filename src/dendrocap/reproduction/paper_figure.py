@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dendrocap.display import Displayed
+from dendrocap.errors import InvalidParameter
 from dendrocap.experiments import Record, Sweep
 from dendrocap.files import reading, write_file
 from dendrocap.reproduction.claims import Measured
@@ -21,7 +22,11 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-__all__ = ["PaperFigure", "Records", "Tables", "exact", "read_table", "read_tables", "write_table"]
+__all__ = ["PaperFigure", "Records", "Tables", "exact", "read_table", "read_tables", "stored_results", "write_table"]
+
+HERE = Path(__file__).parent
+# The tables of docs/results: in an installed package, where pyproject.toml puts them, or in the clone it runs from.
+RESULTS = (HERE / "results", HERE.parents[2] / "docs" / "results")
 
 # The finished cells of a figure's sweeps, and its data by their names.
 Records = Sequence[Record]
@@ -51,7 +56,7 @@ class PaperFigure(Displayed):
     sweeps : callable
         The simulations that it needs.
     datasets : tuple of str
-        Image sets that must be on this machine.
+        Image sets that it shows if they are on this machine.
 
     Examples
     --------
@@ -127,3 +132,27 @@ def read_tables(folder: str | Path, names: Iterable[str]) -> Tables:
     (['fig1'], 'Polsky: $x_{\\min} = 0.33$, $\\gamma = 15$')
     """
     return {name: read_table(Path(folder) / f"{name}.csv") for name in names}
+
+
+def stored_results() -> Path:
+    """Folder of the stored tables that come with the package: full-size figures of the paper in ``paper``, and others.
+
+    Raises
+    ------
+    InvalidParameter
+        If this copy of the package has none.
+
+    Examples
+    --------
+    >>> from dendrocap.reproduction import fig09, read_tables, stored_results
+    >>> slopes = read_tables(stored_results() / "paper", fig09.TABLES)[fig09.SLOPES]
+    >>> slopes.set_index("nonlinearity").exact.round(3).to_dict()
+    {'polsky': 9.058, 'saturating_relu': 3.518, 'relu': 0.999}
+    """
+    for folder in RESULTS:
+        if folder.is_dir():
+            return folder
+    raise InvalidParameter(
+        f"the stored tables are missing: neither {' nor '.join(map(str, RESULTS))} exists; install the package from a "
+        "clone of the repository with pip install ."
+    )

@@ -7,22 +7,25 @@ what the folder holds: verdicts are measured again on the stored tables.
 from __future__ import annotations
 
 import base64
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from html import escape
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from dendrocap.files import write_file
 from dendrocap.model import DendriticNeuron, NeuronSpec, Polsky
 from dendrocap.reproduction.claims import CANNOT, DIFFERS, NOT_RUN, REPRODUCED, UNDECIDED, Judged
 from dendrocap.reproduction.figure_runner import DONE, MISSING, FigureOutcome, Reproduction
+from dendrocap.reproduction.full_size import contradicts, full_size_verdicts
 from dendrocap.reproduction.paper_figure import PaperFigure
 from dendrocap.reproduction.registry import FIGURES
-from dendrocap.reproduction.run_size import PRESETS
+from dendrocap.reproduction.run_size import FULL_SIZE, PRESETS
 from dendrocap.theory import Capacity, capacity
 
-__all__ = ["write_report"]
+__all__ = ["markdown_report", "write_report"]
 
 PAPER = (
     "Lauditi, Malatesta, Pittorino, Baldassi, Brunel and Zecchina, "
@@ -47,6 +50,13 @@ MEANINGS = {
     NOT_RUN: "the figure was not made",
 }
 COLUMNS = ("claim", "printed", "measured", "verdict", "how, and what to know")
+FULL_COLUMN = "at full size"
+NUMBERS = ("printed", "measured", "claims")
+SMALL = (
+    "This run is smaller than the paper's simulations. Verdicts at full size, of runs stored with the package, stand "
+    "beside its own; a claim that only full size can decide is left open here."
+)
+CONTRADICTION = "This run contradicts full size in: {claims}. Full size counts."
 
 
 def write_report(made: Reproduction) -> tuple[Path, Path]:
@@ -63,7 +73,7 @@ def write_report(made: Reproduction) -> tuple[Path, Path]:
     """
     html, markdown = made.path("report.html"), made.path("report.md")
     write_file(html, _html(made))
-    write_file(markdown, _markdown(made))
+    write_file(markdown, markdown_report(made))
     return html, markdown
 
 
@@ -93,6 +103,28 @@ def _counted(judged: Sequence[Judged]) -> list[tuple[str, int]]:
     return [(verdict, count) for verdict, count in counts if count]
 
 
+def _summary_head(made: Reproduction) -> tuple[str, ...]:
+    return ("verdict", "claims", *([] if made.preset == FULL_SIZE else [FULL_COLUMN]), "meaning")
+
+
+def _summary(made: Reproduction) -> list[tuple[Any, ...]]:
+    """Each verdict with its count, and with that at full size where this run is smaller."""
+    own = Counter(judged.verdict for judged in made.judged)
+    if made.preset == FULL_SIZE:
+        return [(verdict, own[verdict]) for verdict in VERDICTS if own[verdict]]
+    full = Counter(one.verdict for one in full_size_verdicts().values())
+    return [(verdict, own[verdict], full[verdict]) for verdict in VERDICTS if own[verdict] or full[verdict]]
+
+
+def _columns(beside: bool) -> tuple[str, ...]:
+    return (*COLUMNS[:4], FULL_COLUMN, *COLUMNS[4:]) if beside else COLUMNS
+
+
+def _full_size(judged: Judged) -> str:
+    full = full_size_verdicts()[judged.claim.id]
+    return f"{full.verdict}: {full.in_words} ({full.settings})"
+
+
 def _facts(outcome: FigureOutcome) -> list[str]:
     """Settings and run time of a figure, in words."""
     facts = [outcome.settings] if outcome.settings else []
@@ -108,6 +140,19 @@ def _duration(seconds: float) -> str:
     return f"{seconds:.1f} s" if seconds < 120.0 else f"{seconds / 60.0:.0f} min"
 
 
+def _small(made: Reproduction) -> list[str]:
+    """What a reader of a run that is not of full size should know."""
+    if made.preset == FULL_SIZE:
+        return []
+    against = ", ".join(judged.claim.id for judged in made.judged if contradicts(judged))
+    return [SMALL, *([CONTRADICTION.format(claims=against)] if against else [])]
+
+
+def _beside(made: Reproduction, figure: PaperFigure, outcome: FigureOutcome) -> bool:
+    """Whether verdicts at full size stand beside those of a figure: not where size makes no difference."""
+    return made.preset != FULL_SIZE and outcome.settings != figure.settings(PRESETS[FULL_SIZE])
+
+
 def _remark(judged: Judged) -> str:
     return f"{judged.claim.how} {judged.note[:1].upper()}{judged.note[1:]}".strip()
 
@@ -119,9 +164,11 @@ def _html(made: Reproduction) -> str:
     style = files("dendrocap.reproduction").joinpath("report.css").read_text(encoding="utf-8")
     title = f"The paper reproduced, {made.preset} preset"
     summary = "".join(
-        f"<tr><td>{_badge(verdict)}</td><td class=number>{count}</td><td>{MEANINGS[verdict]}</td></tr>"
-        for verdict, count in _counted(made.judged)
+        _html_row(_summary_head(made), [_badge(verdict), *map(str, counts), MEANINGS[verdict]])
+        for verdict, *counts in _summary(made)
     )
+    summary = f"<thead><tr>{''.join(f'<th>{word}</th>' for word in _summary_head(made))}</tr></thead>{summary}"
+    small = "".join(f"<p class=reason>{escape(words)}</p>\n" for words in _small(made))
     contents = "".join(
         f'<li><a href="#{figure.name}">{figure.name}</a> {escape(figure.title)} '
         f"{' '.join(f'{_badge(verdict)}&nbsp;{count}' for verdict, count in _counted(claims))}</li>"
@@ -134,7 +181,7 @@ def _html(made: Reproduction) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{title}</title>\n<style>\n{style}</style>\n</head>\n<body>\n<main>\n<h1>{title}</h1>\n"
         f"<p>{escape(PAPER)}. {INTRODUCTION}</p>\n"
-        f"<p>{escape(best)} <code>{escape(command)}</code>.</p>\n<table class=summary>{summary}</table>\n"
+        f"<p>{escape(best)} <code>{escape(command)}</code>.</p>\n{small}<table class=summary>{summary}</table>\n"
         f"<ul class=contents>{contents}</ul>\n{sections}\n</main>\n</body>\n</html>\n"
     )
 
@@ -150,17 +197,37 @@ def _html_section(made: Reproduction, figure: PaperFigure, outcome: FigureOutcom
     if outcome.status == DONE:
         links = ", ".join(_download(made.path(f"{name}.csv")) for name in outcome.tables)
         parts.append(f"<p class=facts>Data: {links}</p>")
-    rows = "".join(
-        f"<tr><td>{escape(one.claim.statement)}<br><small>{escape(one.claim.source)}</small></td>"
-        f"<td class=number>{escape(one.claim.expectation)}</td><td class=number>{escape(one.value)}</td>"
-        f"<td>{_badge(one.verdict)}</td><td><small>{escape(_remark(one))}</small></td></tr>"
-        for one in claims
-    )
-    head = "".join(f"<th>{column}</th>" for column in COLUMNS)
+    beside = _beside(made, figure, outcome)
+    columns = _columns(beside)
+    rows = "".join(_html_row(columns, _html_cells(one, beside)) for one in claims)
+    head = "".join(f"<th>{column}</th>" for column in columns)
     parts.append(
         f"<div class=scroll><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div></section>"
     )
     return "\n".join(parts)
+
+
+def _html_cells(judged: Judged, beside: bool) -> list[str]:
+    claim = judged.claim
+    cells = [
+        f"{escape(claim.statement)}<br><small>{escape(claim.source)}</small>",
+        escape(claim.expectation),
+        escape(judged.value),
+        f"{_badge(judged.verdict)}<br><small>{escape(claim.reading)}</small>",
+    ]
+    if beside:
+        full = full_size_verdicts()[claim.id]
+        cells.append(f"{_badge(full.verdict)}<br><small>{escape(full.in_words)}; {escape(full.settings)}</small>")
+    return [*cells, f"<small>{escape(_remark(judged))}</small>"]
+
+
+def _html_row(columns: Sequence[str], cells: Sequence[str]) -> str:
+    """A row whose cells know the names of their columns: where the page is narrow it is a card (report.css)."""
+    shown = (
+        f'<td data-label="{column}"{" class=number" if column in NUMBERS else ""}>{cell}</td>'
+        for column, cell in zip(columns, cells, strict=True)
+    )
+    return f"<tr>{''.join(shown)}</tr>"
 
 
 def _badge(verdict: str) -> str:
@@ -175,13 +242,16 @@ def _download(path: Path) -> str:
 # Markdown -----------------------------------------------------------------------------------------------------------
 
 
-def _markdown(made: Reproduction) -> str:
+def markdown_report(made: Reproduction) -> str:
+    """The page as Markdown."""
     best, command = _best()
     lines = [f"# The paper reproduced, {made.preset} preset", "", f"{PAPER}. {INTRODUCTION}", ""]
     lines += [f"{best} `{command}`.", ""]
+    for words in _small(made):
+        lines += [words, ""]
     lines += _markdown_table(
-        ("verdict", "claims", "meaning"),
-        [(verdict, str(count), MEANINGS[verdict]) for verdict, count in _counted(made.judged)],
+        _summary_head(made),
+        [(verdict, *map(str, counts), MEANINGS[verdict]) for verdict, *counts in _summary(made)],
     )
     for figure, outcome, claims in _with_figures(made):
         lines += ["", f"## {figure.name}: {figure.title}", ""]
@@ -193,14 +263,16 @@ def _markdown(made: Reproduction) -> str:
             lines += ["; ".join(facts), ""]
         if outcome.status == DONE:
             lines += ["Data: " + ", ".join(f"[{name}.csv]({name}.csv)" for name in outcome.tables), ""]
+        beside = _beside(made, figure, outcome)
         lines += _markdown_table(
-            COLUMNS,
+            _columns(beside),
             [
                 (
                     f"{one.claim.statement} ({one.claim.source})",
                     one.claim.expectation,
                     one.value,
-                    one.verdict,
+                    one.in_words,
+                    *([_full_size(one)] if beside else []),
                     _remark(one),
                 )
                 for one in claims

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from dendrocap.display import Displayed
 
-__all__ = ["PRESETS", "RunSize"]
+__all__ = ["FULL_SIZE", "PRESETS", "RunSize"]
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ PAPER = RunSize(
     seeds=10,
     thresholds=(0.01, 0.05, 0.1, 0.3, 0.5, 1.0),
     surrogate_thresholds=(0.1, 0.5, 1.0),
-    loads=(0.2, 0.4, 0.6, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.8, 2.0),
+    loads=(0.2, 0.4, 0.6, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.8, 2.0, 2.2),
     patience=1000,
     capacity_epochs=10_000,
     speed_rates=(0.01, 0.03, 0.1, 0.3, 1.0, 3.0),
@@ -129,3 +129,4 @@ PAPER = RunSize(
 )
 
 PRESETS = {size.name: size for size in (QUICK, PAPER)}
+FULL_SIZE = PAPER.name

@@ -28,6 +28,9 @@ RATES = {0.01: 0.01, 0.05: 0.1, 0.1: 0.01, 0.3: 0.1, 0.5: 0.1, 1.0: 0.1}
 WIDTHS = {0.1: 0.2, 0.3: 0.3, 0.5: 0.3, 1.0: 0.3}
 LINEAR_THETA, LINEAR_RATE = 0.5, 0.1
 
+# The learning rates and steepnesses of the loss among which the paper chose.
+PAPER_RATES, PAPER_GAMMAS = (1e-4, 1e-3, 0.01, 0.1, 1.0), (1e-3, 0.01, 0.1, 1.0, 10.0, 100.0)
+
 # Half of a neuron's capacity if it is linear: every neuron can learn that much.
 HALF_LOAD = 0.5
 SMALL_THRESHOLDS = (0.01, 0.05, 0.1, 0.3)
@@ -112,8 +115,8 @@ class Line:
 
     @property
     def dashes(self) -> str:
-        """Its line style."""
-        return "--" if self.rule == SURROGATE else "-"
+        """Its line style; dashes would say that symmetry is broken."""
+        return ":" if self.rule == SURROGATE else "-"
 
     @property
     def look(self) -> dict[str, Any]:
@@ -137,3 +140,12 @@ def lines(table: pd.DataFrame) -> list[Line]:
     order = (LINEAR, PLAIN, SURROGATE)
     found = sorted(set(zip(table.rule, table.theta_d, strict=True)), key=lambda one: (order.index(one[0]), one[1]))
     return [Line(rule, theta_d, "k" if rule == LINEAR else shade[theta_d]) for rule, theta_d in found]
+
+
+def thinned(found: Sequence[Line]) -> list[Line]:
+    """Of every rule the smallest, the middle and the largest threshold: no panel has more lines than one can follow."""
+    kept = []
+    for rule in dict.fromkeys(line.rule for line in found):
+        own = [line for line in found if line.rule == rule]
+        kept += [own[at] for at in sorted({0, len(own) // 2, len(own) - 1})]
+    return kept

@@ -1,0 +1,59 @@
+"""From a folder of full-size runs to what the documentation shows and the package carries.
+
+Usage: python -m dendrocap.reproduction.publish [RUN] KEPT
+
+Copies the tables, outcomes and pictures of the `paper` preset from RUN, made by ``dendrocap reproduce --preset paper
+--out RUN``, into KEPT (docs/results/paper), writes KEPT/report.md, and the verdicts into ``full_size.json`` beside this
+module. Without RUN the report and the verdicts are written again from the tables in KEPT.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+from dendrocap.errors import InvalidParameter
+from dendrocap.files import write_file
+from dendrocap.reproduction.figure_runner import DONE, Reproduction, stored
+from dendrocap.reproduction.full_size import FILE, full_size_verdicts, gathered
+from dendrocap.reproduction.report_page import markdown_report
+from dendrocap.reproduction.run_size import FULL_SIZE
+
+__all__ = ["publish"]
+
+HERE = Path(__file__).parent
+
+
+def publish(kept: str | Path, run: str | Path | None = None, *, verdicts: Path = HERE / FILE) -> Reproduction:
+    """Take over the finished figures of a run, then write the report and the verdicts again.
+
+    Parameters
+    ----------
+    kept : path
+        Folder with the published tables, docs/results/paper.
+    run : path, optional
+        Folder of a run of the `paper` preset.
+    verdicts : path
+        Where the verdicts are written.
+    """
+    kept = Path(kept)
+    if run is not None:
+        made = stored(run, FULL_SIZE)
+        finished = [outcome for outcome in made.outcomes if outcome.status == DONE]
+        if not finished:
+            raise InvalidParameter(f"{run} holds no figure of the {FULL_SIZE} preset")
+        for outcome in finished:
+            for name in (f"{outcome.name}.json", f"{outcome.name}.png", *(f"{table}.csv" for table in outcome.tables)):
+                shutil.copyfile(made.path(name), kept / name)
+    made = stored(kept, FULL_SIZE)
+    write_file(verdicts, json.dumps(gathered(made), indent=1, ensure_ascii=False) + "\n")
+    full_size_verdicts.cache_clear()
+    write_file(kept / "report.md", markdown_report(made))
+    return made
+
+
+if __name__ == "__main__":
+    *run_folder, kept_folder = sys.argv[1:]
+    publish(kept_folder, *run_folder)

@@ -1,0 +1,65 @@
+"""Gallery scripts run on their own, wherever they are downloaded to, and their pictures come with words."""
+
+import runpy
+import shutil
+import tomllib
+
+import matplotlib.pyplot as plt
+import pytest
+from matplotlib.figure import Figure
+
+from dendrocap.reproduction import paper_figure, stored_results
+from dendrocap.reproduction.registry import FIGURES
+from tests.documentation.sources import DOCS, ROOT, script
+
+SCRIPTS = sorted((DOCS / "gallery").rglob("plot_*.py"))
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
+def test_a_downloaded_script_draws_its_figure(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = runpy.run_path(str(shutil.copy(path, tmp_path)))
+    plt.close("all")
+    assert isinstance(names["figure"], Figure)
+    assert names["figure"].axes
+
+
+def test_stored_tables_of_every_simulated_figure_are_in_the_package():
+    wheel = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["build"]["targets"][
+        "wheel"
+    ]
+    inside = wheel["sources"]["docs/results"]
+    assert paper_figure.RESULTS[0] == ROOT / "src" / inside  # what is put there is looked for there
+    packed = {path.relative_to(DOCS / "results") for glob in wheel["include"] for path in ROOT.glob(glob)
+              if path.is_relative_to(DOCS)}  # fmt: skip
+    assert {path.relative_to(stored_results()) for path in stored_results().rglob("*.csv")} <= packed
+    assert {f"{figure.name}.json" for figure in FIGURES} <= {path.name for path in packed}
+
+
+def test_a_package_without_tables_says_where_it_looked(tmp_path, monkeypatch):
+    monkeypatch.setattr(paper_figure, "RESULTS", (tmp_path / "one", tmp_path / "two"))
+    with pytest.raises(ValueError, match=r"one nor .*two exists; install the package"):
+        stored_results()
+
+
+@pytest.mark.site
+def test_words_of_a_figure_name_its_axes_and_lines():
+    gallery = script("_ext/gallery_figures.py")
+    figure = Figure()
+    axes = figure.subplots()
+    axes.plot([0, 1], label=r"$\theta_d = 1$")
+    axes.set(xlabel=r"onset $x_{\min}$", ylabel=r"load $\alpha = P / N$")
+    axes.legend()
+    assert (
+        gallery.described(figure)
+        == "load \N{GREEK SMALL LETTER ALPHA} = P / N against onset x_min. Lines and marks: θ_d = 1."
+    )
+
+
+@pytest.mark.site
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
+def test_every_script_introduces_itself(path):
+    title, first = script("_ext/gallery_figures.py").introduction(path)
+    assert len(title.split()) > 2
+    assert len(first.split()) > 4
+    assert "`" not in first
