@@ -10,9 +10,23 @@ from collections.abc import Callable
 
 import numpy as np
 
-from dendrocap import Branches, DendriticNeuron, NeuronSpec, Polsky, ReLU, SaturatingReLU, capacity, critical_capacity
+from dendrocap import (
+    Branches,
+    DendriticNeuron,
+    Inhibition,
+    NeuronSpec,
+    Polsky,
+    ReLU,
+    SaturatingReLU,
+    TaskSpec,
+    capacity,
+    critical_capacity,
+    saddle_point,
+)
 
 ALIKE = NeuronSpec(Polsky(), 0.5, 0.5)
+INHIBITED = NeuronSpec(Polsky(), 0.5, 0.5, inhibition=Inhibition(share=0.2, drive=0.25))
+CORRELATED = TaskSpec(branch_correlation=2.0)
 
 
 def halves(output: float) -> NeuronSpec:
@@ -54,6 +68,22 @@ def main() -> None:
         line(f"replica symmetric, {g.name}: the paper's case", paper)
         line("  branches of 37 synapses", short, paper)
         line("  two populations", two, paper)
+    cases = {
+        "independent inputs": (ALIKE, TaskSpec()),
+        "correlated": (ALIKE, CORRELATED),
+        "inhibition": (INHIBITED, None),
+    }
+    questions = {
+        "replica symmetric": lambda *at: critical_capacity(*at),
+        "load 0.5": lambda *at: saddle_point(*at, alpha=0.5),
+        "one step": lambda *at: critical_capacity(*at, rsb=1),
+    }
+    for question, ask in questions.items():
+        for run in cases.values():
+            ask(*run)
+        times = {name: fastest(lambda run=run, ask=ask: ask(*run), 20) for name, run in cases.items()}
+        for name, seconds in times.items():
+            line(f"{question}, {name}", seconds, times["independent inputs"])
     line("one step, 37 synapses per branch", fastest(lambda: critical_capacity(ALIKE, rsb=1, branch_size=37), 10))
     near = critical_capacity(halves(0.2), rsb=1)
     line("one step, two populations, cold", fastest(lambda: critical_capacity(halves(0.1), rsb=1), 10))

@@ -22,7 +22,7 @@ os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false intra_op_
 
 import numpy as np
 
-from dendrocap import DendriticNeuron, NeuronSpec, Polsky, random_patterns
+from dendrocap import Branches, DendriticNeuron, Inhibition, NeuronSpec, Polsky, ReLU, random_patterns
 from dendrocap.learning import SGD, HalveOnPlateau, Recipe, train_many
 from dendrocap.learning.engine import CompiledEngine
 
@@ -198,19 +198,26 @@ def full_epoch(problem, rounds):
 
 
 def growth_benchmark(rounds):
+    inhibited = NeuronSpec(Polsky(), THETA_D, THETA_S, inhibition=Inhibition(0.2, 0.05))
+    basal, apical = Branches(Polsky(), THETA_D, 0.6), Branches(ReLU(), THETA_D, 0.4)
     cases = {
-        "1,000 x 27 branches": (999, 27, 500),
-        "3,000 x 81 branches": (2997, 81, 500),
-        "10,000 x 270 branches": (9990, 270, 500),
-        "30,000 x 810 branches": (29970, 810, 200),
-        "100,000 x 2700 branches": (99900, 2700, 100),
-        "100,000 x 27 branches": (99900, 27, 100),
-        "linear, 1,000": (1000, 1, 500),
-        "10,000 x 100, P = 20,000": (10_000, 100, 20_000),
+        "1,000 x 27 branches": (neuron_of(999, 27), 500),
+        "the same, inhibition": (DendriticNeuron(inhibited, 999, 27), 500),
+        "the same, two kinds": (
+            DendriticNeuron(NeuronSpec(populations=(basal, apical), theta_s=THETA_S), 999, 27),
+            500,
+        ),
+        "3,000 x 81 branches": (neuron_of(2997, 81), 500),
+        "10,000 x 270 branches": (neuron_of(9990, 270), 500),
+        "30,000 x 810 branches": (neuron_of(29970, 810), 200),
+        "100,000 x 2700 branches": (neuron_of(99900, 2700), 100),
+        "100,000 x 27 branches": (neuron_of(99900, 27), 100),
+        "linear, 1,000": (neuron_of(1000, 1), 500),
+        "10,000 x 100, P = 20,000": (neuron_of(10_000, 100), 20_000),
     }
     sides = {}
-    for name, (n_inputs, n_branches, n_patterns) in cases.items():
-        neuron = neuron_of(n_inputs, n_branches)
+    for name, (neuron, n_patterns) in cases.items():
+        n_inputs = neuron.n_inputs
         patterns = random_patterns(n_patterns, n_inputs, rng=0, packed=True)
         engine = SGD(RATE, GAMMA_CE).engine(neuron, patterns)
         engine.set_weights(neuron.flat_weights(neuron.initial_weights(0.5, 0)))

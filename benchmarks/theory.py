@@ -13,6 +13,7 @@ import numpy as np
 from benchmarks.plain_capacity import plain_capacity, polsky, polsky_slope
 from benchmarks.plain_saddle_point import plain_saddle_point
 from dendrocap import (
+    Linear,
     NeuronSpec,
     Nonlinearity,
     Polsky,
@@ -21,7 +22,12 @@ from dendrocap import (
     TaskSpec,
     capacity_curve,
     critical_capacity,
+    learned_state,
+    least_noise_error,
+    maximal_margin,
+    noise_error,
     saddle_point,
+    teacher_student,
 )
 
 PLAIN = {
@@ -73,6 +79,23 @@ def finite_load(g: Nonlinearity, alpha: float) -> None:
     )
 
 
+def states() -> None:
+    """Calls that no plain script is at hand for: their times alone."""
+    neuron, other = NeuronSpec(Polsky(), 0.5, 0.5), NeuronSpec(Linear(), 0.5, 0.5)
+    typical, wide = saddle_point(neuron, alpha=0.5), maximal_margin(neuron, alpha=0.5)
+    for name, run in {
+        "noise_error, typical": lambda: noise_error(typical, flips=0.05),
+        "noise_error, largest margin": lambda: noise_error(wide, flips=0.05),
+        "maximal_margin": lambda: maximal_margin(neuron, alpha=0.5),
+        "least_noise_error": lambda: least_noise_error(neuron, alpha=0.5, flips=0.05),
+        "learned_state": lambda: learned_state(neuron, alpha=0.5, gamma_ce=3.0),
+        "teacher_student, matched": lambda: teacher_student(neuron, alpha=1.0),
+        "teacher_student, linear student": lambda: teacher_student(other, alpha=1.0, teacher=neuron),
+    }.items():
+        run()
+        print(f"{name:<36}{float(np.percentile([timed(run) for _ in range(20)], 10)) * 1e3:>10.3f} ms")
+
+
 def main() -> None:
     print(f"{'warm, one core':<36}{'dendrocap':>13}{'plain SciPy':>13}{'ratio':>11}")
     for g in PLAIN:
@@ -82,6 +105,8 @@ def main() -> None:
     neuron, theta_d = NeuronSpec(Polsky(), 0.5, 0.5), np.geomspace(0.01, 1, 200)
     times = [timed(lambda: capacity_curve(neuron, theta_d=theta_d)) for _ in range(10)]
     print(f"{'capacity curve, 200 points':<36}{float(np.percentile(times, 10)) * 1e3:>10.1f} ms")
+
+    states()
 
 
 if __name__ == "__main__":

@@ -316,6 +316,19 @@ def table(rows: list[dict[str, str]], name: str) -> list[str]:
     return markdown(["classifier", "test error", "fit", "parameters"], ordered)
 
 
+def images_table(rows: list[dict[str, str]]) -> list[str]:
+    """The neurons and logistic regression on the three sets of images."""
+    shown = ("Dendritic", "Dendritic, 10 neurons", "linear neuron", "LogisticRegression")
+    lines = []
+    for name in ("mnist", "fashion-mnist", "cifar10"):
+        errors = [
+            [float(row["error"]) for row in rows if (row["data"], row["classifier"]) == (name, which)]
+            for which in shown
+        ]
+        lines.append([DATA[name][1], *map(_percent, errors)])
+    return markdown(["", "dendrites", "ten neurons", "linear neuron", "logistic regression"], lines)
+
+
 def neurons_table(rows: list[dict[str, str]]) -> list[str]:
     """Error against the number of neurons."""
     lines = []
@@ -353,6 +366,7 @@ def main(command: str, *names: str) -> None:
     elif command == "table":
         for name, (seeds, words) in DATA.items():
             print(f"\n{words} ({seeds} seeds)\n", *table(stored(TABLE), name), sep="\n")
+        print("", *images_table(stored(TABLE)), sep="\n")
         print("", *neurons_table(stored(NEURONS)), sep="\n")
         print("", *wirings_table(stored(WIRED)), sep="\n")
     else:

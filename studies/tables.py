@@ -39,7 +39,7 @@ def append(path: Path, row: Row) -> None:
 def fill(path: Path, settings: Iterable[Sequence[Any]], keys: Sequence[str], compute: Callable[..., Row]) -> None:
     """Compute the rows that a table lacks; it may be stopped and started again."""
     for setting in settings:
-        wanted = tuple(f"{value:g}" for value in setting)
+        wanted = tuple(value if isinstance(value, str) else f"{value:g}" for value in setting)
         if not any(tuple(row[key] for key in keys) == wanted for row in stored(path)):
             append(path, {**dict(zip(keys, wanted, strict=True)), **compute(*setting)})
 
@@ -53,6 +53,11 @@ def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 def uncertain(value: str | float, error: str | float, digits: int = 2) -> str:
     """A number and its error."""
     return f"{float(value):.{digits}f} ± {float(error):.{digits}f}"
+
+
+def in_brackets(value: str | float, error: str | float, digits: int = 2) -> str:
+    """A number with its error in units of the last digit."""
+    return f"{float(value):.{digits}f}({round(float(error) * 10**digits)})"
 
 
 @cache

@@ -1,0 +1,149 @@
+"""Capacity of linear branches with correlated inputs and with inhibition: linear programming against theory.
+
+Usage: python -m studies.linear_programming {compute,table}
+
+500 synapses on 2 branches, binary inputs. Strengths are non-negative, and the sum of each type of synapses on each
+branch is what the thresholds ask for. Patterns are added until no strengths classify them; linear programming decides.
+``compute`` fills linear_programming.csv, one row per task, some seconds each; ``table`` prints the table of
+docs/theory/inhibition.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linprog
+
+from dendrocap import Inhibition, Linear, NeuronSpec, TaskSpec, critical_capacity
+from studies.tables import Row, fill, markdown, stored
+
+TABLE = Path(__file__).with_suffix(".csv")
+N, K, THETA, F_IN = 500, 2, 0.5, 0.5
+KEYS = ("branch_correlation", "share", "drive")
+SETTINGS = ((2.0, 0.0, 0.0), (5.0, 0.0, 0.0), (0.0, 0.2, 0.25), (2.0, 0.2, 0.25))
+SEEDS = range(24)
+
+Floats = NDArray[np.float64]
+
+
+def inputs(rng: np.random.Generator, n_patterns: int, n_branches: int, n: int, correlation: float) -> Floats:
+    """Bits of each pattern and branch; the probability of a branch is drawn from a Beta distribution for each pattern.
+
+    Two bits of a branch then have exactly this correlation, whatever their number.
+    """
+    p = np.full((n_patterns, n_branches), F_IN)
+    if correlation > 0.0:
+        a = (1.0 / correlation - 1.0) * F_IN
+        p = rng.beta(a, a * (1.0 - F_IN) / F_IN, size=p.shape)
+    return (rng.random((n_patterns, n_branches, n)) < p[..., None]).astype(np.float64)
+
+
+def feasible(centred: Floats, signs: Floats, kinds: Floats, sums: Floats) -> bool:
+    """Whether non-negative strengths with given sums, one for each row of ``kinds``, classify all patterns."""
+    outcome = linprog(
+        np.zeros(centred.shape[1]),
+        A_ub=-signs[:, None] * centred,
+        b_ub=np.zeros(len(signs)),
+        A_eq=kinds,
+        b_eq=sums,
+        bounds=(0.0, None),
+        method="highs",
+    )
+    return bool(outcome.status == 0)
+
+
+def stored_patterns(
+    seed: int, correlation: float, share: float, drive: float, n_inputs: int = N, n_branches: int = K
+) -> int:
+    """How many random patterns, one after the other, can be classified."""
+    rng = np.random.default_rng([seed, round(1000 * correlation), round(1000 * share), round(1000 * drive)])
+    n = n_inputs // n_branches
+    n_inhibitory = round(share * n)
+    expected = theory(correlation, share, drive, n) * n_inputs
+    most = round(1.5 * expected)
+    bits = inputs(rng, most, n_branches, n, correlation / n) - F_IN
+    bits[..., :n_inhibitory] *= -1.0
+    signs = rng.choice([-1.0, 1.0], size=most)
+    own = np.arange(n_branches)[:, None] == np.repeat(np.arange(n_branches), n)[None, :]
+    inhibitory = np.tile(np.arange(n) < n_inhibitory, n_branches)
+    kinds = [own & ~inhibitory] + ([own & inhibitory] if n_inhibitory else [])
+    sums = [[n * THETA / F_IN] * n_branches] + ([[n * drive / F_IN] * n_branches] if n_inhibitory else [])
+    flat, rows, totals = bits.reshape(most, -1), np.concatenate(kinds).astype(np.float64), np.concatenate(sums)
+    low, high = 0, most
+    at = round(expected)
+    while high - low > 1:
+        low, high = (at, high) if feasible(flat[:at], signs[:at], rows, totals) else (low, at)
+        # First next to where it is expected, then by halves.
+        step = max(round(0.06 * expected), 1)
+        at = min(low + step, (low + high + 1) // 2) if high == most else (low + high) // 2
+        at = max(at, high - step) if low == 0 else at
+    return low
+
+
+def measured(seed: int, correlation: float, share: float, drive: float) -> Row:
+    """One task."""
+    return {"n_patterns": stored_patterns(seed, correlation, share, drive)}
+
+
+def theory(correlation: float, share: float, drive: float, branch_size: float = N / K) -> float:
+    """Patterns per synapse; exact for linear branches, and with inhibition for long ones."""
+    linear, task = NeuronSpec(Linear(), THETA, 0.0), TaskSpec(F_IN, branch_correlation=correlation)
+    if share == 0.0:
+        return critical_capacity(linear, task, branch_size=branch_size).alpha_c
+    # c0 / (1 - c) is what is left of the length of a branch without a margin.
+    task = TaskSpec(F_IN, branch_correlation=correlation / (1.0 - correlation / branch_size))
+    inhibited = NeuronSpec(Linear(), THETA, 0.0, inhibition=Inhibition(share, drive))
+    return critical_capacity(inhibited, task).alpha_c
+
+
+def at_finite_size(correlation: float, share: float, drive: float, n_inputs: int = N, n_branches: int = K) -> float:
+    """The same without the directions that prescribed sums take from the weights, one each; the scale is free."""
+    lost = n_branches * (2 if share > 0.0 else 1) - 1
+    return theory(correlation, share, drive, n_inputs / n_branches) * (1.0 - lost / n_inputs)
+
+
+def average(rows: Sequence[Row], setting: tuple[float, float, float]) -> tuple[float, float, int]:
+    """Mean load of a setting, its standard error, and the number of tasks."""
+    loads = [int(row["n_patterns"]) / N for row in rows if tuple(float(row[key]) for key in KEYS) == setting]
+    return float(np.mean(loads)), float(np.std(loads, ddof=1)) / math.sqrt(len(loads)), len(loads)
+
+
+def table(rows: Sequence[Row]) -> list[str]:
+    """The table of the page."""
+    header = (
+        "$c_0$",
+        "inhibitory share",
+        "drive",
+        "linear programming",
+        "theory",
+        "at 500 synapses",
+        "standard errors apart",
+    )
+    lines = []
+    for setting in SETTINGS:
+        mean, error, _ = average(rows, setting)
+        expected = theory(*setting)
+        cells = [f"{value:g}" for value in setting] + [f"{mean:.4f} ± {error:.4f}", f"{expected:.4f}"]
+        finite = at_finite_size(*setting)
+        apart = [f"{(mean - number) / error:+.1f}" for number in (expected, finite)]
+        lines.append((*cells, f"{finite:.4f}", ", ".join(apart)))
+    return markdown(header, lines)
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("part", choices=("compute", "table"))
+    if parser.parse_args().part == "compute":
+        fill(TABLE, [(seed, *setting) for seed in SEEDS for setting in SETTINGS], ("seed", *KEYS), measured)
+    else:
+        print("\n".join(table(stored(TABLE))))
+
+
+if __name__ == "__main__":
+    main()
