@@ -6,13 +6,15 @@ BIN := $(VENV)/bin
 OUT ?= reproduced
 PRESET ?= quick
 
-.PHONY: reproduce test test-all test-oldest test-sweeps test-browser lint format types coverage bench docs clean help
+.PHONY: explore reproduce test test-all test-oldest test-sweeps test-site test-browser lint format types coverage bench docs clean help
 
 help:
+	@echo "make explore     the page of dendrocap explore, in a browser"
 	@echo "make reproduce   every figure of the paper and a report, into $(OUT)/; PRESET=paper for full size"
 	@echo "make test        set up and run the fast test suite"
 	@echo "make test-all    every test, slow ones too"
 	@echo "make test-sweeps kill sweeps at random moments, and run them on a Dask cluster of this machine"
+	@echo "make test-site   the tools that build the documentation"
 	@echo "make test-browser the explorer in a real browser, Chromium, if there is one"
 	@echo "make test-oldest the fast suite with the oldest supported versions of everything"
 	@echo "make lint        ruff, formatting included      make format   let ruff mend it"
@@ -35,6 +37,13 @@ $(VENV)/.docs: $(BIN)/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[docs]"
 	@touch $@ $(VENV)/.package
 
+$(VENV)/.explore: $(BIN)/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[explore]"
+	@touch $@ $(VENV)/.package
+
+explore: $(VENV)/.explore
+	$(BIN)/dendrocap explore
+
 reproduce: $(VENV)/.package
 	$(BIN)/dendrocap reproduce --preset $(PRESET) --out $(OUT)
 
@@ -42,10 +51,13 @@ test: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -n auto --dist loadgroup $(PYTEST_ARGS)
 
 test-all: $(VENV)/.dev
-	$(BIN)/python -m pytest -q -m "not network"
+	$(BIN)/python -m pytest -q -m "not network and not site"
 
 test-browser: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -rs -m browser tests
+
+test-site: $(VENV)/.dev $(VENV)/.docs
+	$(BIN)/python -m pytest -q -m site tests
 
 test-sweeps: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -m "slow or dask" tests/experiments

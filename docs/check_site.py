@@ -1,9 +1,10 @@
-"""Every link inside the built site leads somewhere, and nothing on a page is loaded from elsewhere.
+"""Every link inside the built site leads somewhere, pictures have words, nothing is loaded from elsewhere.
 
     python docs/check_site.py docs/_build/html
 
-For each page: the file behind every relative ``href`` and ``src`` exists, the anchor after ``#`` is an id there, and no
-script, style sheet, image or font comes from another host. Ends with 1 and a list if anything is wrong.
+For each page: the file behind every relative ``href`` and ``src`` exists, the anchor after ``#`` is an id there, every
+picture has an alternative text of at least three words, which no file name is, and no script, style sheet, image or
+font comes from another host. Ends with 1 and a list if anything is wrong.
 """
 
 from __future__ import annotations
@@ -18,17 +19,20 @@ LOADED = {("script", "src"), ("link", "href"), ("img", "src"), ("iframe", "src")
 
 
 class Page(HTMLParser):
-    """The anchors and the links of one page."""
+    """The anchors, the links and the pictures of one page."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
         self.ids: set[str] = set()
         self.links: list[tuple[str, bool]] = []  # target, and whether the browser loads it with the page
+        self.pictures: list[tuple[str, str]] = []  # source and alternative text
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Collect ids, links and sources."""
+        """Collect ids, links, sources and pictures."""
         values = {name: value for name, value in attrs if value is not None}
+        if tag == "img":
+            self.pictures.append((values.get("src", ""), values.get("alt", "")))
         self.ids.update(values[name] for name in ("id", "name") if name in values)
         # rel=canonical and the like name an address; they load nothing
         loads = tag != "link" or "stylesheet" in values.get("rel", "") or "icon" in values.get("rel", "")
@@ -45,6 +49,9 @@ def problems(root: Path) -> list[str]:
     found = []
     for path, page in pages.items():
         where = path.relative_to(root.resolve())
+        for source, words in page.pictures:
+            if len(words.split()) < 3:
+                found.append(f"{where}: {source[:80]} has no words for those who do not see it: {words[:80]!r}")
         for target, loaded in page.links:
             parts = urlsplit(target)
             if parts.scheme == "data":
@@ -74,7 +81,10 @@ def main() -> int:
         print(f"{root} holds no pages", file=sys.stderr)
         return 1
     wrong = problems(root)
-    print("\n".join(wrong) or f"{pages} pages: all internal links lead somewhere, nothing is loaded from elsewhere")
+    print(
+        "\n".join(wrong)
+        or f"{pages} pages: links lead somewhere, pictures have words, nothing is loaded from elsewhere"
+    )
     return 1 if wrong else 0
 
 

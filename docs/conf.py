@@ -19,10 +19,6 @@ PROFILE = HERE / "_build" / "ipython" / "profile_default"
 (PROFILE / "ipython_kernel_config.py").write_text("get_config().Application.log_level = 40\n")
 shutil.copy(HERE / "_ext" / "kernel_startup.py", PROFILE / "startup" / "plain_commands.py")
 os.environ["IPYTHONDIR"] = str(PROFILE.parent)
-# Real images are used where the reader's own copies would be found, or beside the clone; pages say what they used.
-BESIDE = HERE.parents[1] / "shared" / "data"
-if BESIDE.is_dir():
-    os.environ.setdefault("DENDROCAP_DATA", str(BESIDE))
 
 project = "dendrocap"
 author = "The dendrocap developers"
@@ -41,8 +37,10 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "command_line",
     "equation_tags",
+    "gallery_figures",
     "local_mathjax",
     "source_links",
+    "tutorial_notebooks",
 ]
 exclude_patterns = ["_build", "gallery", "auto_gallery/*.ipynb", "auto_gallery/**/*.ipynb"]
 templates_path = ["_templates"]
@@ -106,7 +104,7 @@ html_theme_options = {
     "navbar_end": ["theme-switcher"],
     "navbar_persistent": ["search-button"],
     "navbar_align": "left",
-    "header_links_before_dropdown": 7,
+    "header_links_before_dropdown": 8,
     "show_nav_level": 2,
     "show_prev_next": True,
     "footer_start": ["copyright"],
@@ -116,5 +114,19 @@ html_theme_options = {
     "secondary_sidebar_items": ["page-toc"],
     "back_to_top_button": False,
 }
-html_sidebars = {"index": [], "changelog": [], "paper_notes": [], "compare": []}
+# Pages without pages below them need no list of them.
+ALONE = (
+    "changelog",
+    "cite",
+    "contributing",
+    "faq",
+    "glossary",
+    "install",
+    "limits",
+    "paper_notes",
+    "stability",
+    "what_holds",
+    "which_function",
+)
+html_sidebars = {page: [] for page in ("index", *ALONE)}
 html_context = {"default_mode": "light"}

@@ -11,23 +11,14 @@ from __future__ import annotations
 import csv
 import itertools
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 from dendrocap import SGD, DendrocapError, NeuronSpec, Polsky, Recipe
 from dendrocap.datasets import BinarySet, binary_set
 from dendrocap.experiments.generalise import Contender, contenders, generalisation_curve, generalise, summary
-from dendrocap.model import PackedPatterns
 
 TUNING_SEED, SEEDS, N_TRAIN, EPOCHS = 1000, (0, 1, 2, 3, 4), 10_000, 50
 SETTINGS = [("mnist", 7), ("mnist", 49), ("fashion-mnist", 7), ("fashion-mnist", 49), ("cifar10", 8), ("cifar10", 72)]
-
-
-def held_out(images: BinarySet) -> BinarySet:
-    """The set with a fifth of its training images in place of its test images."""
-    cut = len(images.labels) * 4 // 5
-    first, last = (PackedPatterns(images.inputs.bits[part], images.n_inputs) for part in (slice(cut), slice(cut, None)))
-    return replace(images, inputs=first, labels=images.labels[:cut], test_inputs=last, test_labels=images.labels[cut:])
 
 
 def best(images: BinarySet, candidates: list[tuple[dict[str, float], Contender]]) -> tuple[dict[str, float], float]:
@@ -45,7 +36,7 @@ def best(images: BinarySet, candidates: list[tuple[dict[str, float], Contender]]
 
 def tuned(name: str, n_branches: int) -> tuple[tuple[NeuronSpec, Recipe], dict[str, float], dict[str, float]]:
     """The neuron and its recipe, the choices for the linear one, and all of it for the table."""
-    images = held_out(binary_set(name, n_train=_size(name), rng=TUNING_SEED))
+    images = binary_set(name, n_train=_size(name), rng=TUNING_SEED).held_out(0.2)
     dendritic, linear = [], []
     for theta_d, rate, gamma in itertools.product((0.05, 0.1, 0.2), (0.01, 0.03, 0.1), (1.0, 10.0, 100.0)):
         choice = {"theta_d": theta_d, "learning_rate": rate, "gamma_ce": gamma}

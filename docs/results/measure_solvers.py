@@ -1,12 +1,14 @@
 """The measurements behind solvers.md: what each solver reaches, what its solutions are like, and AMP against theory.
 
-Usage: python docs/results/measure_solvers.py {capacity,solutions,sizes,lengths,entropy,limits,table,shares,figure}
-       [--solver NAME ...] [--theta-d X ...] [--budget SECONDS] [--step LOAD]
+Usage: python docs/results/measure_solvers.py PART [--solver NAME ...] [--theta-d X ...] [--budget SECONDS]
+       [--step LOAD]
+
+where PART is capacity, solutions, sizes, lengths, entropy, limits, table, figure or loads.
 
 ``capacity`` appends one row per run to solvers.csv and skips the runs that are there, so that it can be stopped and
 started again, or run twice at a time for different solvers; ``solutions`` writes solver_weights.csv, histograms of
-weights, and ``entropy`` bethe.csv; ``limits``, ``table``, ``shares`` and ``figure`` read these files. The budget is
-CPU time of this process, so that a busy machine changes nothing but the patience it takes.
+weights, and ``entropy`` bethe.csv; ``limits``, ``table``, ``figure`` and ``loads`` read these files. The
+budget is CPU time of this process, so that a busy machine changes nothing but the patience it takes.
 """
 
 import argparse
@@ -36,6 +38,7 @@ from dendrocap.learning.solvers import SOLVERS, solve
 from dendrocap.numerics.statistics import standard_error
 
 HERE = Path(__file__).parent
+SOLVED_LOADS = HERE.parents[1] / "src" / "dendrocap" / "reproduction" / "solved_loads.csv"
 RUNS = HERE / "solvers.csv"
 WEIGHTS = HERE / "solver_weights.csv"
 ESTIMATES = HERE / "bethe.csv"
@@ -185,6 +188,18 @@ def table(options):
         print(f"| `{solver}` | " + " | ".join(cell(found.get((solver, theta_d))) for theta_d in thresholds) + " |")
 
 
+def loads(options):
+    """Write what `solve` reached, as Fig. 3 of the reproduction shows it."""
+    found = summary(options.budget)
+    command = f"python docs/results/measure_solvers.py loads --budget {options.budget:g}"
+    with SOLVED_LOADS.open("w", encoding="utf-8") as file:
+        file.write(f"# Largest load at which solve had no errors in two of three seeds, N = {N}, K = {K}\n")
+        file.write(f"# {command}\ntheta_d,alpha\n")
+        for (solver, theta_d), row in sorted(found.items()):
+            if solver == "surrogate":
+                file.write(f"{theta_d:g},{row['alpha']:g}\n")
+
+
 def cell(row):
     if row is None:
         return ""
@@ -192,21 +207,6 @@ def cell(row):
         return "none" if row["failed_at"] is None else f"none, fails at {row['failed_at']:g}"
     brackets = f" ({row['all_seeds']:g})" if 0.0 < row["all_seeds"] < row["alpha"] else ""
     return f"{row['alpha']:g}{brackets}" + (" or more" if row["failed_at"] is None else "")
-
-
-def shares(options):
-    """What the annealed surrogate reaches, in per cent of three capacities."""
-    print("| theta_d | load | seconds | infinite size | share | equal branches | share | best estimate | share |")
-    print("|" + " --- |" * 9)
-    for (solver, theta_d), row in sorted(summary(options.budget).items()):
-        if solver != "surrogate":
-            continue
-        found = dendrocap.capacity(polsky(theta_d))
-        limits = [found.estimates[name] for name in ("broken symmetry full", "finite K, equal branches")]
-        many, equal = (f"{limit:.3f} | {row['alpha'] / limit:.0%}" for limit in limits)
-        best = f"{found.alpha_c:.2f} ± {found.error:.2f} | {row['alpha'] / found.alpha_c:.0%}"
-        seconds = ", ".join(f"{spent:.1f}" for spent in row["seconds"])
-        print(f"| {theta_d:g} | {row['alpha']:g} | {seconds} | {many} | {equal} | {best} |", flush=True)
 
 
 def figure(options):
@@ -372,9 +372,8 @@ def limits(options):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "part", choices=("capacity", "solutions", "sizes", "lengths", "entropy", "limits", "table", "shares", "figure")
-    )
+    parts = (capacity, solutions, sizes, lengths, entropy, limits, table, figure, loads)
+    parser.add_argument("part", choices=[part.__name__ for part in parts])
     parser.add_argument("--solver", nargs="+", choices=sorted(SOLVERS))
     parser.add_argument("--theta-d", nargs="+", type=float)
     parser.add_argument("--budget", type=float, default=120.0)

@@ -7,12 +7,12 @@ symmetry becomes unstable, and what a surrogate gradient learns. Stored results 
 benchmarks.rsb_curves FILE``; :doc:`derivation and checks </rsb>`.
 """
 
-import csv
-from pathlib import Path
+import pandas as pd
 
 from dendrocap import plot
+from dendrocap.reproduction import stored_results
 
-results = Path("../../results")
-rows = list(csv.DictReader((results / "rsb_capacity.csv").open()))
-learned = list(csv.DictReader((results / "rsb_learned.csv").open()))
-figure = plot.breaking(rows, learned)
+loads, learned = (
+    pd.read_csv(stored_results() / name).to_dict("records") for name in ("rsb_capacity.csv", "rsb_learned.csv")
+)
+figure = plot.breaking(loads, learned)

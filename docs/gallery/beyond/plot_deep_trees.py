@@ -20,6 +20,6 @@ for g in (dc.Polsky(), dc.SaturatingReLU(), dc.ReLU()):
         capacities = [dc.critical_capacity(tree, rsb=steps).alpha_c for tree in trees]
         name = "replica symmetric, as in the paper" if steps == 0 else "broken symmetry k = 1"
         label = f"{LABELS[g.name]}, {name}"
-        axes.plot(depths, capacities, style, marker="o", ms=4, color=PALETTE[g.name], label=label)
+        axes.plot(depths, capacities, style, color=PALETTE[g.name], label=label)
 axes.set(xticks=depths, yscale="log", xlabel="dendritic levels", ylabel=r"critical capacity $\alpha_c$")
-axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=7)
+axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))

@@ -3,7 +3,7 @@ The volume of solutions shrinks
 ===============================
 
 Free entropy (logarithm of the volume of solutions per weight) and overlap of two solutions, from load zero to
-the replica-symmetric capacity. Dots mark where replica symmetry becomes unstable. Computed on the fly.
+the replica-symmetric capacity. Dash-dotted lines mark where replica symmetry becomes unstable. Computed on the fly.
 """
 
 import matplotlib.pyplot as plt
@@ -24,8 +24,8 @@ for g in (dc.Linear(), dc.ReLU(), dc.SaturatingReLU(), dc.Polsky()):
     limit = dc.stability_limit(neuron, task)
     if limit.saddle_point is not None:
         there = limit.saddle_point
-        left.plot(limit.alpha, there.free_entropy, "o", color=PALETTE[g.name], ms=4)
-        right.plot(limit.alpha, there.q / there.Q, "o", color=PALETTE[g.name], ms=4)
+        left.plot([limit.alpha] * 2, [-5, there.free_entropy], "-.", color=PALETTE[g.name], lw=1)
+        right.plot([limit.alpha] * 2, [0.5, there.q / there.Q], "-.", color=PALETTE[g.name], lw=1)
 left.set(xlabel=r"load $\alpha$", ylabel=r"free entropy $\varphi$", ylim=(-5, 1.2))
 right.set(xlabel=r"load $\alpha$", ylabel="overlap $q/Q$ of two solutions")
 right.legend()

@@ -18,7 +18,7 @@ from dendrocap.theory.kernels import TreeKernel
 overlap = 1 - np.geomspace(1e-4, 0.999, 60)
 figure, axes = plt.subplots(figsize=(4.4, 3.2), layout="constrained")
 for g in (dc.Linear(), dc.ReLU(), dc.Polsky()):
-    for levels, style in ((1, "-"), (2, "--")):
+    for levels, style in ((1, "-"), (2, ":")):  # dashes would say that symmetry is broken
         if g == dc.Linear() and levels == 2:
             continue
         tree = dc.NeuronSpec(levels=[dc.Level(g, 0.5)] * levels, theta_s=0.5)
@@ -29,4 +29,5 @@ for g in (dc.Linear(), dc.ReLU(), dc.Polsky()):
         label = LABELS[g.name] + (", two levels" if levels == 2 else "")
         axes.plot(overlap, correlation, style, color=PALETTE[g.name], label=label)
 axes.set(xlabel="overlap of two solutions, $q/Q$", ylabel="correlation of their somatic inputs, $C(q)/C(Q)$")
+axes.set_title("at the norm of the replica-symmetric capacity")
 axes.legend()

@@ -30,4 +30,4 @@ axes.plot([], [], "-", lw=0.8, color="0.4", label="replica symmetric, as in the 
 axes.set(xscale="log", yscale="log", xlabel=r"dendritic threshold $\theta_d$", ylabel=r"capacity $\alpha_c$")
 axes.set_title("999 synapses on 27 branches", fontsize=9)
 axes.set_ylim(0.9, 200)  # room for the legend
-axes.legend(loc="upper left", fontsize=7)
+axes.legend(loc="upper left")

@@ -7,6 +7,6 @@ the theory; N = 999, K = 27, six seeds, patience 1000. Stored tables of ``dendro
 paper --seeds 6``; :doc:`what the paper claims and what we measured </results/paper/report>`.
 """
 
-from dendrocap.reproduction import fig03, read_tables
+from dendrocap.reproduction import fig03, read_tables, stored_results
 
-figure = fig03.draw(read_tables("../../results/paper", fig03.TABLES))
+figure = fig03.draw(read_tables(stored_results() / "paper", fig03.TABLES))

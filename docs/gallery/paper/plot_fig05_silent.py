@@ -7,6 +7,6 @@ which turns the trend around. Stored tables of ``dendrocap reproduce fig5``; :do
 what we measured </results/paper/report>`.
 """
 
-from dendrocap.reproduction import fig05, read_tables
+from dendrocap.reproduction import fig05, read_tables, stored_results
 
-figure = fig05.draw(read_tables("../../results/paper", fig05.TABLES))
+figure = fig05.draw(read_tables(stored_results() / "paper", fig05.TABLES))

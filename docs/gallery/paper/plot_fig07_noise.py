@@ -7,6 +7,6 @@ Errors added by flipped inputs and by synaptic noise, at shared settings and wit
 claims and what we measured </results/paper/report>`.
 """
 
-from dendrocap.reproduction import fig07, read_tables
+from dendrocap.reproduction import fig07, read_tables, stored_results
 
-figure = fig07.draw(read_tables("../../results/paper", fig07.TABLES))
+figure = fig07.draw(read_tables(stored_results() / "paper", fig07.TABLES))

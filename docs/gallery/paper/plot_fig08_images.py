@@ -7,6 +7,6 @@ tables of ``dendrocap reproduce fig8 --preset paper --seeds 3``; :doc:`what the 
 measured </results/paper/report>`.
 """
 
-from dendrocap.reproduction import fig08, read_tables
+from dendrocap.reproduction import fig08, read_tables, stored_results
 
-figure = fig08.draw(read_tables("../../results/paper", fig08.TABLES))
+figure = fig08.draw(read_tables(stored_results() / "paper", fig08.TABLES))

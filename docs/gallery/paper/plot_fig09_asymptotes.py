@@ -7,6 +7,6 @@ linear growth disappears. Stored tables of ``dendrocap reproduce fig9``; :doc:`w
 measured </results/paper/report>`.
 """
 
-from dendrocap.reproduction import fig09, read_tables
+from dendrocap.reproduction import fig09, read_tables, stored_results
 
-figure = fig09.draw(read_tables("../../results/paper", fig09.TABLES))
+figure = fig09.draw(read_tables(stored_results() / "paper", fig09.TABLES))

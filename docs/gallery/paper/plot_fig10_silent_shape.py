@@ -8,6 +8,6 @@ silent. Stored tables of ``dendrocap reproduce fig10``; :doc:`what the paper cla
 </results/paper/report>`.
 """
 
-from dendrocap.reproduction import fig10, read_tables
+from dendrocap.reproduction import fig10, read_tables, stored_results
 
-figure = fig10.draw(read_tables("../../results/paper", fig10.TABLES))
+figure = fig10.draw(read_tables(stored_results() / "paper", fig10.TABLES))

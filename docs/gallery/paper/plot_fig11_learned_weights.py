@@ -7,6 +7,6 @@ Stored tables of ``dendrocap reproduce weights --preset paper``; :doc:`what the 
 measured </results/paper/report>`.
 """
 
-from dendrocap.reproduction import learned_weights, read_tables
+from dendrocap.reproduction import learned_weights, read_tables, stored_results
 
-figure = learned_weights.draw(read_tables("../../results/paper", learned_weights.TABLES))
+figure = learned_weights.draw(read_tables(stored_results() / "paper", learned_weights.TABLES))
