@@ -5,9 +5,13 @@ from tests.experiments.clusters import Cluster
 
 @pytest.fixture
 def cluster(tmp_path):
+    """A scheduler and two workers that have both registered: a sweep may be over before a slow one would have."""
     cluster = Cluster(tmp_path)
-    yield cluster
-    cluster.stop()
+    try:
+        cluster.wait_for(len(cluster.workers))
+        yield cluster
+    finally:
+        cluster.stop()
 
 
 @pytest.fixture
