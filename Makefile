@@ -5,6 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 OUT ?= reproduced
 PRESET ?= quick
+OLDEST ?= # the tests to run with the oldest versions; all by default
 
 .PHONY: explore reproduce test test-all test-oldest test-sweeps test-site test-browser lint format types coverage bench docs clean help
 
@@ -65,7 +66,7 @@ test-sweeps: $(VENV)/.dev
 test-oldest:
 	$(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check --constraint tests/oldest.txt --editable ".[dev]"
-	.venv-oldest/bin/python -m pytest -q -n auto --dist loadgroup -p no:cacheprovider
+	.venv-oldest/bin/python -m pytest -q -n auto --dist loadgroup -p no:cacheprovider $(OLDEST)
 
 coverage: PYTEST_ARGS = --cov --cov-report=term
 coverage: test
