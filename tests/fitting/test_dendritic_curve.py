@@ -93,8 +93,8 @@ def test_a_table_takes_the_data_as_they_are_and_averages_repeats():
 @pytest.mark.parametrize(
     ("x", "y", "options", "words"),
     [
-        ([], [], {}, "length >= 4"),
-        ([1, 2, 3], [1, 2, 3], {}, "length >= 4"),
+        ([], [], {}, "same length, at least 4"),
+        ([1, 2, 3], [1, 2, 3], {}, "same length, at least 4"),
         ([1, 2, 3, 4], [1, 2, 3], {}, "4 and 3 points"),
         ([1, 2, 3, 4], [1, 2, float("nan"), 3], {}, r"y\[2\] = nan"),
         ([1, 2, 3, 4], [-1, -2, -3, -4], {}, "no value is positive"),
