@@ -167,7 +167,7 @@ def test_the_page_hears_of_a_bad_link_once():
         ({"kind": "upload", "name": "a.csv", "content": 7}, "too large"),
         ({"kind": "train", "action": "explode"}, "action = 'explode' is not allowed"),
         ({"kind": "nonsense"}, "message = 'nonsense' is not allowed"),
-        ("nonsense", "not a message"),
+        ("nonsense", "malformed message"),
     ],
 )
 def test_bad_messages_become_sentences_and_change_nothing(session, message, words):

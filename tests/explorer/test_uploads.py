@@ -33,7 +33,7 @@ def test_the_header_decides_the_unit():
 def test_standard_deviations_are_no_standard_errors():
     uploaded = read_curve(b"x (mV),y (mV),SD (mV)\n0,0,1\n5,3,1\n15,15,1\n", "curve.csv")
     assert {len(point) for point in uploaded.changes["curve"]} == {2}
-    assert "no standard errors without a column n" in uploaded.said
+    assert "standard deviations without a column n" in uploaded.said
 
 
 def test_amplitudes_and_what_is_not():
