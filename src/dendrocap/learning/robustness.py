@@ -1,8 +1,8 @@
 """Errors of a trained neuron under noise.
 
 There are two kinds [noise]: inputs that flip with a probability, and synapses perturbed in proportion to their
-strength, ``max(W (1 + amplitude z), 0)`` with normal z. The mean increase in error under the second is the local energy,
-a measure of the flatness around a solution.
+strength, ``max(W (1 + amplitude z), 0)`` with normal z. The mean increase in error under the second is the local
+energy, a measure of the flatness around a solution.
 """
 
 from __future__ import annotations
