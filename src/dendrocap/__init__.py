@@ -1,7 +1,7 @@
 """dendrocap: what a single neuron with non-linear dendrites can compute.
 
-The names below are all that most users need; ``help(dendrocap.NAME)`` explains each. Every name, subpackages such as
-``dendrocap.theory`` included, is loaded when it is first used.
+Most users need only the names below; ``help(dendrocap.NAME)`` explains each of them. Every name, including subpackages
+such as ``dendrocap.theory``, is loaded on first use.
 """
 
 import ast
@@ -24,7 +24,7 @@ def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     home = import_module(_HOME[name])
-    # What its home does not hold yet is a module of it.
+    # A name that its home package does not define yet is a submodule of it.
     value = vars(home)[name] if name in vars(home) else import_module(f"{_HOME[name]}.{name}")
     globals()[name] = value  # the next look-up finds it directly
     return value

@@ -1,4 +1,4 @@
-"""How results look: a line in a terminal, a small table in a notebook; arrays and states are in neither."""
+"""How results are displayed: one line in a terminal, a small table in a notebook; arrays are left out of both."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 
 __all__ = ["Displayed", "with_digits", "with_error"]
 
-# What a result was computed from; a notebook has room for it.
+# Inputs of a result; only the notebook table shows them.
 GIVEN = ("neuron", "task", "nonlinearity", "recipe", "algorithm", "schedule")
-IN_A_LINE, IN_A_TABLE = 48, 200  # letters per value
+IN_A_LINE, IN_A_TABLE = 48, 200  # characters per value
 
 
 def with_error(value: float, error: float) -> str:
@@ -30,14 +30,14 @@ def with_error(value: float, error: float) -> str:
     if error <= 1e-7 * abs(value):
         return with_digits(value, 7)
     decimals = -_magnitude(error)
-    if error * 10.0**decimals < 2.0:  # a leading 1 deserves a second digit
+    if error * 10.0**decimals < 2.0:  # a leading digit 1 gets a second digit
         decimals += 1
     grouped = "," if abs(value) >= 1e4 else ""
     return " ± ".join(f"{round(one, decimals):{grouped}.{max(decimals, 0)}f}" for one in (value, error))
 
 
 def with_digits(value: float, digits: int) -> str:
-    """A number with so many digits at most, and never with a power of ten.
+    """A number with at most ``digits`` digits, never in scientific notation.
 
     Examples
     --------
@@ -50,14 +50,14 @@ def with_digits(value: float, digits: int) -> str:
 
 
 def _magnitude(value: float) -> int:
-    """The power of ten of the first digit."""
+    """The power of ten of the leading digit."""
     return math.floor(math.log10(abs(value))) if value else 0
 
 
 class Displayed:
-    """A class whose objects are shown by some of their attributes, the answer first, then how it was reached.
+    """Base class of results that show some of their attributes: the answer first, then how it was reached.
 
-    ``_displayed`` names them, by default all fields of a dataclass; a method among them is called without arguments.
+    ``_displayed`` names these attributes, by default all fields of a dataclass; methods are called without arguments.
 
     Examples
     --------
@@ -104,10 +104,10 @@ def _value(thing: object, name: str) -> Any:
 
 
 def _text(value: Any, most: int, quote: bool = False) -> str:
-    """A value in at most so many letters; what is larger, such as an array, by its size alone."""
+    """A value in at most ``most`` characters; larger values, such as arrays, are shown by their size only."""
     if getattr(value, "shape", None):
         return f"<{' x '.join(map(str, value.shape))}>"
-    if hasattr(value, "item"):  # a scalar of NumPy
+    if hasattr(value, "item"):  # a NumPy scalar
         value = value.item()
     if isinstance(value, float):
         return f"{value:.2g}" if abs(value) < 1e-4 else f"{value:.6g}"

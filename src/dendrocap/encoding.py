@@ -1,12 +1,12 @@
-"""How real-valued features become binary inputs of a neuron with non-negative weights.
+"""Encoding of real-valued features as binary inputs of a neuron with non-negative weights.
 
-With non-negative weights an input can only ever excite. So every comparison "feature above threshold" comes with its
-complement, "feature not above threshold": what should speak against a class speaks through the absence of its opposite.
-Input 2 c is comparison c and input 2 c + 1 its complement. Features that are 0 or 1 already are inputs themselves,
-without complements. A missing feature (NaN) is neither above nor not above.
+With non-negative weights an input can only excite. Every comparison "feature above threshold" is therefore paired with
+its complement, "feature not above threshold": evidence against a class arrives as the absence of its complement. Input
+2 c is comparison c and input 2 c + 1 its complement. Features that are already 0 or 1 are used as inputs directly,
+without complements. A missing feature (NaN) activates neither input.
 
-Comparisons are not kept: they are made from the features whenever they are needed, a block of samples at a time. That
-is quicker than laying out the inputs of one neuron, which follows, and takes no memory that grows with the samples.
+Comparisons are not stored. They are computed from the features when they are needed, a block of samples at a time. This
+is faster than gathering the inputs of one neuron, the next step, and needs no memory that grows with the samples.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ Floats = NDArray[np.float64]
 Bits = NDArray[np.uint8]
 
 ENCODINGS = ("threshold", "median", None)
-# The input of a synapse that is not there.
+# Marks a synapse without an input.
 VACANT = -1
-# Comparisons made at a time: a few megabytes whatever the number of samples.
+# Comparisons per block: a few megabytes for any number of samples.
 BLOCK = 1_000_000
 
 
@@ -42,13 +42,13 @@ class Encoder:
     Parameters
     ----------
     kind : {"threshold", "median", None}
-        What features are compared with: quantiles, the median of their own sample, or nothing.
+        What features are compared with: quantiles, the median of the sample itself, or nothing.
     n_features : int
         Features per sample.
     columns : array of int
-        Feature behind each comparison, in rising order.
+        Feature of each comparison, in increasing order.
     thresholds : array of float
-        What it is compared with; empty for "median" and None.
+        Threshold of each comparison; empty for "median" and None.
 
     Examples
     --------
@@ -69,7 +69,7 @@ class Encoder:
         columns, thresholds = self.columns, self.thresholds
         inside = columns.ndim == 1 and len(columns) > 0 and np.all((columns >= 0) & (columns < self.n_features))
         if not inside or np.any(np.diff(columns) < 0):
-            raise refuse("columns", columns, f"features between 0 and {self.n_features - 1} in rising order")
+            raise refuse("columns", columns, f"features between 0 and {self.n_features - 1} in increasing order")
         if self.kind != "threshold" and not np.array_equal(columns, np.arange(self.n_features)):
             raise refuse(
                 "columns", columns, f"all {self.n_features} features in their order for binarize={self.kind!r}"
@@ -94,21 +94,21 @@ class Encoder:
         return self.per_comparison * len(self.columns)
 
     def feature_of(self, inputs: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The feature behind each input."""
+        """The feature that each input is computed from."""
         return self.columns[inputs // self.per_comparison]
 
     def is_complement(self, inputs: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Whether each input is active where the feature is not above its threshold."""
+        """Whether each input is active when its feature is not above the threshold."""
         return np.asarray(inputs % self.per_comparison == 1)
 
     def threshold_of(self, inputs: NDArray[np.int64]) -> Floats:
-        """What the feature behind each input is compared with; NaN where that is not one number."""
+        """The threshold of each input; NaN where it is not a single number."""
         if self.kind != "threshold":
             return np.full(len(inputs), np.nan)
         return self.thresholds[inputs // 2]
 
     def __call__(self, X: Any) -> Comparisons:
-        """Comparisons of samples, which may be sparse."""
+        """Comparisons of samples; X may be sparse."""
         medians = np.empty((X.shape[0], 1)) if self.kind == "median" else None
         has_missing = False
         step = max(1, BLOCK // self.n_features)
@@ -122,7 +122,7 @@ class Encoder:
             elif self.kind is None:
                 _check_binary(block, missing)
         if self.kind is None and hasattr(X, "toarray") and not has_missing:
-            # Blocks of binary features are made dense again and again: at one byte each that takes an eighth.
+            # Blocks of binary features are converted to dense arrays repeatedly: one byte each takes an eighth.
             X = X.astype(np.bool_, copy=False)
         return Comparisons(self, X, np.arange(X.shape[0]), has_missing, medians)
 
@@ -132,7 +132,7 @@ def _dense(block: Any) -> Any:
 
 
 def _missing(block: Any) -> NDArray[np.bool_] | None:
-    """Where features are missing; None if none is."""
+    """Mask of missing features; None if no feature is missing."""
     missing = np.isnan(block) if block.dtype.kind == "f" else None
     return missing if missing is not None and missing.any() else None
 
@@ -140,7 +140,7 @@ def _missing(block: Any) -> NDArray[np.bool_] | None:
 def _row_medians(block: Any, missing: NDArray[np.bool_] | None) -> Any:
     if missing is None:
         return np.median(block, axis=1, keepdims=True)
-    # A sample without any feature has no median; nothing is compared with it either.
+    # A sample in which every feature is missing has no median, and nothing is compared with it.
     return np.nanmedian(np.where(missing.all(axis=1, keepdims=True), 0.0, block), axis=1, keepdims=True)
 
 
@@ -154,20 +154,20 @@ def _check_binary(block: Any, missing: NDArray[np.bool_] | None) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Comparisons:
-    """Samples as an encoder sees them: a view of their features.
+    """Samples in the view of an encoder, computed from their features on demand.
 
     Parameters
     ----------
     encoder : Encoder
-        What is compared with what.
+        The comparisons to make.
     X : array or CSR matrix
         Features.
     rows : array of int
-        The samples: rows of X.
+        Rows of X that are the samples.
     has_missing : bool
         Whether X has missing features.
     medians : array, shape (len(X), 1), or None
-        Median of every row of X, if features are compared with it.
+        Median of every row of X, if features are compared with their median.
     """
 
     encoder: Encoder
@@ -183,7 +183,7 @@ class Comparisons:
         return replace(self, rows=self.rows[chosen])
 
     def order(self, labels: NDArray[np.int64]) -> NDArray[np.int64]:
-        """An order of the samples that depends on their content only: equal ones are neighbours."""
+        """An order of the samples that depends only on their content; equal samples are adjacent."""
         above = np.empty((len(self), -(-len(self.encoder.columns) // 8)), dtype=np.uint8)
         present = np.empty((len(self), -(-self.encoder.n_features // 8 if self.has_missing else 0)), dtype=np.uint8)
         for rows in self._blocks():
@@ -191,12 +191,12 @@ class Comparisons:
             above[rows] = np.packbits(comparisons, axis=1, bitorder="little")
             if self.has_missing:
                 present[rows] = np.packbits(~np.isnan(block), axis=1, bitorder="little")
-        # The last key counts first. Rows of bytes are compared as words are, from the left.
+        # The last key is the primary one. Rows of bytes are compared lexicographically.
         keys: list[Any] = [bits.view(f"V{bits.shape[1]}").ravel() for bits in (present, above) if bits.size]
         return np.lexsort([labels, *keys])
 
     def blocks(self) -> Iterator[tuple[slice, Bits, Bits | None]]:
-        """Rows, true comparisons and true complements, a block of samples at a time, one byte each."""
+        """Rows, true comparisons and true complements, one block of samples at a time, one byte per value."""
         for rows in self._blocks():
             yield rows, *self.dense(rows)
 
@@ -205,7 +205,7 @@ class Comparisons:
         return (slice(first, min(first + step, len(self))) for first in range(0, len(self), step))
 
     def dense(self, chosen: Any) -> tuple[Bits, Bits | None]:
-        """Which comparisons and which complements of some samples are true; there may be no complements."""
+        """The true comparisons and true complements of some samples; the latter are None without complements."""
         block, comparisons = self._compared(chosen)
         above = comparisons.view(np.uint8)
         if self.encoder.kind is None:
@@ -215,7 +215,7 @@ class Comparisons:
         return above, below.view(np.uint8)
 
     def _compared(self, chosen: Any) -> tuple[Any, NDArray[np.bool_]]:
-        """Features of some samples, and which comparisons of them are true."""
+        """Features of some samples, and which of their comparisons are true."""
         rows, encoder = self.rows[chosen], self.encoder
         block = _dense(self.X[rows])
         if self.medians is not None:
@@ -235,25 +235,25 @@ class Comparisons:
         return total.T.ravel()
 
     def inputs(self, wiring: Any) -> WiredInputs:
-        """These samples as seen by synapses on the given inputs."""
+        """These samples as inputs of synapses with the given wiring."""
         flat = np.ascontiguousarray(wiring, dtype=np.int64).ravel()
         return WiredInputs(np.empty((len(self), 0), dtype=np.uint8), len(flat), self, flat)
 
 
 @dataclass(frozen=True, eq=False)
 class WiredInputs(PackedPatterns):
-    """Patterns as the synapses of one neuron see them: a view of comparisons, which holds no bits of its own.
+    """Patterns as seen by the synapses of one neuron: a view of comparisons that stores no bits itself.
 
     Parameters
     ----------
     bits : array of uint8, shape (n_samples, 0)
-        None.
+        Always empty.
     n_inputs : int
-        Synapses.
+        Number of synapses.
     comparisons : Comparisons
-        What they choose from.
+        The comparisons that the synapses read.
     wiring : array of int, shape (n_inputs,)
-        Input of each synapse; `VACANT` is never active.
+        Input of each synapse; a synapse with input `VACANT` is never active.
     """
 
     comparisons: Comparisons = None  # type: ignore[assignment]
@@ -266,20 +266,20 @@ class WiredInputs(PackedPatterns):
 
     @cached_property
     def _source(self) -> NDArray[np.int64]:
-        """Place of each synapse's input among comparisons followed by complements; -1 if it is vacant."""
+        """Position of each synapse's input among comparisons followed by complements; -1 if it is vacant."""
         encoder, wiring = self.comparisons.encoder, self.wiring
         place = wiring // encoder.per_comparison + encoder.is_complement(wiring) * len(encoder.columns)
         return np.where(wiring == VACANT, -1, place)
 
     def unpack(self, rows: Any = slice(None), inputs: NDArray[np.int64] | None = None) -> Bits:
-        """The patterns, or the given rows and synapses of them, with one byte per synapse; -1 is never active."""
+        """The patterns, or the given rows and synapses of them, one byte per synapse; input -1 is never active."""
         above, below = self.comparisons.dense(rows)
         source = self._source if inputs is None else np.append(self._source, -1)[inputs]
         return chosen_inputs([above] if below is None else [above, below], source)
 
 
 def fitted_encoder(kind: str | None, X: Any, n_thresholds: int = 7, weight: Floats | None = None) -> Encoder:
-    """An encoder for data like X; quantiles are those of samples with the given weights."""
+    """An encoder for data like X; quantiles are weighted by ``weight``."""
     n_features = X.shape[1]
     choice("binarize", kind, ENCODINGS)
     if kind != "threshold":
@@ -295,7 +295,7 @@ def fitted_encoder(kind: str | None, X: Any, n_thresholds: int = 7, weight: Floa
 
 
 def _column(X: Any, at: int, shares: Floats) -> tuple[Floats, Floats]:
-    """Values of a feature and their weights; all zeros of a sparse one are one value."""
+    """Values of a feature and their weights; all zeros of a sparse feature count as one value."""
     if not hasattr(X, "indptr"):
         return np.asarray(X[:, at], dtype=np.float64), shares
     stored = slice(X.indptr[at], X.indptr[at + 1])
@@ -304,7 +304,7 @@ def _column(X: Any, at: int, shares: Floats) -> tuple[Floats, Floats]:
 
 
 def _thresholds(values: Floats, shares: Floats, levels: Floats) -> Floats:
-    """Thresholds between neighbouring values near the given quantiles, so that rounding cannot flip a comparison."""
+    """Thresholds between neighbouring values near the given quantiles, so that rounding cannot change a comparison."""
     used = ~np.isnan(values) & (shares > 0.0)
     if not used.any():
         return np.empty(0)
@@ -312,7 +312,7 @@ def _thresholds(values: Floats, shares: Floats, levels: Floats) -> Floats:
     if len(distinct) == 1:
         return distinct
     below = np.cumsum(np.bincount(which, shares[used]))
-    # Threshold i is between values i and i + 1; a share below[i] of the samples is not above it.
+    # Threshold i lies between values i and i + 1; the share below[i] of the samples is not above it.
     at = np.searchsorted(below, levels * below[-1], side="left")
     gaps = 0.5 * distinct[1:] + 0.5 * distinct[:-1]
     return np.unique(gaps[np.clip(at, 0, len(gaps) - 1)])

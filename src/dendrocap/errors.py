@@ -1,4 +1,4 @@
-"""Everything dendrocap raises on purpose."""
+"""All exceptions that dendrocap raises on purpose."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ __all__ = [
 
 
 class DendrocapError(Exception):
-    """Root of all errors raised on purpose by dendrocap.
+    """Base class of all errors that dendrocap raises on purpose.
 
     Examples
     --------
     >>> from dendrocap import DendrocapError, Polsky
     >>> try:
     ...     Polsky(x_min=2.0)
-    ... except DendrocapError as error:  # this or any other error of the package
+    ... except DendrocapError as error:  # catches every error of the package
     ...     print(error)
     x_min = 2.0 is not allowed: it must be a finite number in [0, 1]
     """
@@ -46,7 +46,7 @@ class InvalidParameter(DendrocapError, ValueError):
 
 
 class NoSolution(DendrocapError):
-    """The equations exclude a solution, such as a somatic threshold that g never reaches.
+    """The equations have no solution, for example because g never reaches the somatic threshold.
 
     Examples
     --------
@@ -60,54 +60,22 @@ class NoSolution(DendrocapError):
 
 
 class MissingData(DendrocapError):
-    """A data set that is not on this machine; the message says which file, and how to get it.
-
-    Examples
-    --------
-    >>> from dendrocap import MissingData
-    >>> issubclass(MissingData, DendrocapError)
-    True
-    """
+    """A data set is not on this machine; the message names the file and how to get it."""
 
 
 class CorruptData(DendrocapError):
-    """A file that is not what it should be; the message names the file and what was expected.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from dendrocap import CorruptData
-    >>> from dendrocap.datasets.formats import read_idx
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = Path(folder, "train-labels-idx1-ubyte")
-    ...     _ = file.write_bytes(b"not labels")
-    ...     try:
-    ...         read_idx(file, 1)
-    ...     except CorruptData as error:
-    ...         print(str(error).removeprefix(folder))
-    /train-labels-idx1-ubyte: magic number 0x6e6f7420 where 0x00000801 was expected
-    """
+    """A file has unexpected content; the message names the file and what was expected."""
 
 
 class ConvergenceError(DendrocapError):
-    """An iteration stopped before its tolerance.
+    """An iteration stopped before it reached its tolerance.
 
     Parameters
     ----------
     message : str
-        What was iterated, and how far it came.
+        What was iterated, and the accuracy reached.
     last_iterate : object
-        Where the iteration stood when it gave up.
-
-    Examples
-    --------
-    >>> from dendrocap import ConvergenceError
-    >>> try:
-    ...     raise ConvergenceError("no root in 200 evaluations", last_iterate=0.25)
-    ... except ConvergenceError as error:
-    ...     print(error, "from", error.last_iterate)
-    no root in 200 evaluations from 0.25
+        The last iterate.
     """
 
     def __init__(self, message: str, last_iterate: Any = None) -> None:
@@ -116,14 +84,14 @@ class ConvergenceError(DendrocapError):
 
 
 class TrainingFailed(DendrocapError):
-    """Weights stopped being finite, or all branches died; the message says when and why.
+    """Weights became non-finite, or all branches fell silent; the message says when and why.
 
     Parameters
     ----------
     message : str
         What happened.
     result : object
-        The run up to that point, with the best weights met.
+        The run up to that point, with the best weights found.
 
     Examples
     --------
@@ -144,18 +112,11 @@ class TrainingFailed(DendrocapError):
 
 
 class MissingExtra(DendrocapError, ImportError):
-    """An optional library is not installed; the message names the extra that brings it.
-
-    Examples
-    --------
-    >>> from dendrocap.errors import MissingExtra
-    >>> issubclass(MissingExtra, ImportError)
-    True
-    """
+    """An optional library is not installed; the message names the extra that installs it."""
 
 
 class StoreError(DendrocapError):
-    """A store of results that is missing, full, or in use by another; what it holds is left as it was.
+    """A store of results is missing, full or in use by another process; its content is unchanged.
 
     Examples
     --------
@@ -170,11 +131,4 @@ class StoreError(DendrocapError):
 
 
 class WorkersLost(DendrocapError):
-    """The processes that run a sweep cannot be started, or can no longer be reached.
-
-    Examples
-    --------
-    >>> from dendrocap.errors import WorkersLost
-    >>> issubclass(WorkersLost, DendrocapError)
-    True
-    """
+    """The processes that run a sweep cannot be started, or can no longer be reached."""

@@ -1,4 +1,4 @@
-"""Files that are whole or not there: how every file of the package is written, and what a damaged one ends in."""
+"""Reading and writing files: files are written atomically, and damaged files raise `CorruptData`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dendrocap.errors import CorruptData, InvalidParameter
 
 __all__ = ["new_file", "reading", "writable", "write_file"]
 
-# What readers raise at content that is not theirs; gzip's own error is an OSError without a number.
+# Exceptions that readers raise for unexpected content; gzip's own error is an OSError without a number.
 UNREADABLE = (
     ValueError, LookupError, TypeError, AttributeError, ArithmeticError, EOFError, RuntimeError, BadZipFile, TarError,
     LZMAError, struct.error, zlib.error, OSError,
@@ -26,9 +26,9 @@ UNREADABLE = (
 
 @contextmanager
 def new_file(path: str | Path) -> Iterator[Path]:
-    """A path beside ``path`` to write to; it takes the place of ``path`` when the block ends, and is safe on disk then.
+    """A temporary path beside ``path``; it replaces ``path``, synchronised to disk, when the block ends.
 
-    If the block fails, what was at ``path`` before is untouched, and nothing is left behind.
+    If the block fails, ``path`` is unchanged and the temporary file is removed.
 
     Examples
     --------
@@ -44,7 +44,7 @@ def new_file(path: str | Path) -> Iterator[Path]:
     ...         print(file.read_text(), len(list(Path(folder).iterdir())))
     old 1
     """
-    target = Path(os.path.realpath(path))  # a link stays a link
+    target = Path(os.path.realpath(path))  # a symbolic link stays a link
     unfinished = target.with_name(f".{target.name}.{os.getpid()}-{threading.get_ident()}")
     try:
         yield unfinished
@@ -56,7 +56,7 @@ def new_file(path: str | Path) -> Iterator[Path]:
 
 
 def write_file(path: str | Path, content: str | bytes) -> None:
-    """Write a file at once; text as UTF-8 with the line ends it has.
+    """Write a file in one step; text is encoded as UTF-8 and keeps its line ends.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def write_file(path: str | Path, content: str | bytes) -> None:
 
 
 def writable(path: Path, suffixes: Iterable[str], option: str = "") -> Path:
-    """The path of a file to be, refused before any work is done if it cannot be written.
+    """The path of a file to write; raises before any work is done if the file cannot be written.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def writable(path: Path, suffixes: Iterable[str], option: str = "") -> Path:
 
 @contextmanager
 def reading(path: str | Path, what: str) -> Iterator[None]:
-    """Whatever turns out to be wrong with the content of a file is `CorruptData`; a file that is missing is not.
+    """Turn any error in the content of a file into `CorruptData`; a missing file still raises its own error.
 
     Examples
     --------
@@ -104,5 +104,5 @@ def reading(path: str | Path, what: str) -> Iterator[None]:
         raise
     except UNREADABLE as error:
         if isinstance(error, OSError) and error.errno is not None:
-            raise  # the file itself: missing, unreadable, on a failing disk
+            raise  # a problem of the file, not of its content: missing, unreadable, on a failing disk
         raise CorruptData(f"{path} is not {what}: {error or type(error).__name__}") from error

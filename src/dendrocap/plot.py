@@ -1,7 +1,7 @@
-"""Plots for notebooks and scripts: each draws what it is given and returns a Matplotlib figure.
+"""Plots for notebooks and scripts: each draws its arguments and returns a Matplotlib figure.
 
-Plots with one pair of axes draw into ``ax``, those with several panels into ``figure``, if one is given. Matplotlib is
-loaded when the first is drawn.
+Plots with one pair of axes accept ``ax``, plots with several panels accept ``figure``. Matplotlib is loaded when the
+first plot is drawn.
 """
 
 from dendrocap.figures.branch_plots import branch_weights, receptive_fields

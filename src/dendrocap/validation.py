@@ -1,7 +1,7 @@
-"""Checks of user input, all ending in the same kind of message.
+"""Checks of user input, which all raise the same kind of message.
 
-``theta_d = -1.0 is not allowed: it must be a finite number >= 0`` names the parameter, repeats the
-value and states the range, whoever raises it.
+``theta_d = -1.0 is not allowed: it must be a finite number >= 0`` names the parameter, repeats its value and states
+the allowed range.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 def refuse(name: str, value: object, allowed: str) -> InvalidParameter:
-    """The error for a bad value, to be raised by the caller."""
+    """The error for a bad value; the caller raises it."""
     return InvalidParameter(f"{name} = {value!r} is not allowed: it must be {allowed}")
 
 

@@ -143,7 +143,7 @@ def test_the_papers_fit_is_one_command(tmp_path):
         ("epsp\n0.5\n0.7\n", ["--tested", 100, "--sheet", "data"], ["not an Excel workbook"]),
         ("epsp\n", ["--tested", 100], ["no numbers"]),
         ("", ["--tested", 100], ["no data"]),
-        ("a,b\n1,2\n3,4\n", ["--tested", 100], ["which column"]),
+        ("a,b\n1,2\n3,4\n", ["--tested", 100], ["choose a column"]),
         ("epsp\n0.5\n0.7\n", ["--tested", 2], ["n_tested = 2"]),
         ("epsp\n0.5\n0.7\n", ["--tested", 100, "--p0", "half"], ["p0 = 'half'"]),
         ("epsp\n0.5\n0.7\n", ["--tested", 100, "--column", "x"], ["no column 'x'"]),

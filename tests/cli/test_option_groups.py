@@ -78,7 +78,7 @@ def test_groups_become_objects():
 def test_patience_and_decay_exclude_each_other():
     outcome = runner.invoke(app, ["train", "-N", "20", "-K", "2", "--patience", "3", "--decay", "0.1"])
     assert outcome.exit_code == 2
-    assert outcome.stderr == "error: patience and decay exclude each other: choose one\n"
+    assert outcome.stderr == "error: patience and decay cannot be combined: choose one\n"
 
 
 # Option, its spelling everywhere, and words that earlier versions had for it.

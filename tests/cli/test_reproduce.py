@@ -68,7 +68,7 @@ def test_a_failed_figure_is_exit_code_one_and_a_stop_130(tmp_path, monkeypatch):
     monkeypatch.setattr(figure_runner._Workshop, "_write", stopped)
     result = run("2c", "2d", "--out", tmp_path)
     assert result.exit_code == 130
-    assert "go on with: dendrocap reproduce 2c 2d --preset quick" in result.stderr
+    assert "resume with: dendrocap reproduce 2c 2d --preset quick" in result.stderr
 
 
 def test_a_figure_that_cannot_be_measured_is_exit_code_one(tmp_path, monkeypatch):
@@ -83,7 +83,7 @@ def test_a_figure_that_cannot_be_measured_is_exit_code_one(tmp_path, monkeypatch
 
 
 @pytest.mark.parametrize(("flag", "opened"), [("--open", 1), ("--no-open", 0), (None, 0)])
-def test_the_report_is_shown_when_somebody_looks(tmp_path, monkeypatch, flag, opened):
+def test_the_report_opens_when_a_display_is_attached(tmp_path, monkeypatch, flag, opened):
     shown = []
     monkeypatch.setattr(webbrowser, "open", shown.append)
     run("2c", "--out", tmp_path, *([flag] if flag else []))

@@ -133,7 +133,7 @@ def test_the_teacher_is_as_the_student_where_nothing_is_said():
         (["noise", "--gamma-ce", "0"], 2, ["gamma_ce = 0.0", "> 0"]),
         (["noise", "--alpha", "-1"], 2, ["alpha = -1.0"]),
         (["noise", "--f-in", "0.1"], 1, ["f_in = 0.1", "n_branches and branch_size"]),
-        (["noise", "-N", "999"], 2, ["-N and -K belong together"]),
+        (["noise", "-N", "999"], 2, ["-N and -K must be given together"]),
         (["noise", "-N", "1000", "-K", "27"], 1, ["multiple of n_branches = 27"]),
         (["noise", "--json", "--csv"], 2, ["--json", "--csv"]),
         (["learned-state", "--gamma-ce", "0"], 2, ["gamma_ce = 0.0", "> 0"]),

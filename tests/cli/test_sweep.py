@@ -110,15 +110,15 @@ def test_a_job_beside_the_file_and_failed_cells(here):
         (["run", "theory.toml", "--workers", "0"], 2, "workers = 0"),
         (["run", "theory.toml", "--dask", "host"], 2, "tcp://host:8786"),
         (["run", "theory.toml", "--dask", "foo://host:1"], 2, "'foo'"),
-        (["run", "theory.toml", "--dask", "local", "--scheduler-file", "s.json"], 2, "exclude each other"),
-        (["run", "theory.toml", "--wait-workers", "3"], 2, "--dask or --scheduler-file only"),
+        (["run", "theory.toml", "--dask", "local", "--scheduler-file", "s.json"], 2, "cannot be combined"),
+        (["run", "theory.toml", "--wait-workers", "3"], 2, "requires --dask or --scheduler-file"),
         (["run", "theory.toml", "--shard", "3/2"], 2, "shard = '3/2'"),
         (["run", "theory.toml", "--timeout", "0"], 2, "timeout = 0"),
         (["run", "theory.toml", "--max-failures", "some"], 2, "max_failures = 'some'"),
         (["verify"], 1, "there is no store"),
-        (["salvage", "text.db", "-o", "new.db"], 2, "nothing in it could be read"),
+        (["salvage", "text.db", "-o", "new.db"], 2, "no row could be read"),
         (["merge", "none.db", "-o", "new.db"], 1, "there is no store"),
-        (["run", "theory.toml", "--dask", "tcp://h:1", "--workers", "2"], 2, "local Dask cluster only"),
+        (["run", "theory.toml", "--dask", "tcp://h:1", "--workers", "2"], 2, "only allowed with a local Dask cluster"),
         (["run", "theory.toml", "--store", "no/results.db"], 1, "does not exist"),
         (["run", "theory.toml", "--store", "text.db"], 2, "not a SQLite database"),
         (["status"], 1, "there is no store results.db"),
@@ -213,7 +213,7 @@ def test_an_adaptive_sweep_from_file_to_crossings(here):
     )
     outcome = run("run", "relu.toml", "--workers", 1)
     assert outcome.exit_code == 0, outcome.stderr
-    assert re.search(r"(\d+) cells in place of 92, \d.\d times fewer than the full grid", outcome.stderr)
+    assert re.search(r"(\d+) cells instead of 92, \d.\d times fewer than the full grid", outcome.stderr)
     rows = json.loads(run("crossings", "--json").stdout)
     assert [row["theta_s"] for row in rows] == [0.5, 0.6]
     assert all(row["between"] <= row["theta_d"] <= row["and"] for row in rows)

@@ -237,7 +237,7 @@ def test_branches_of_finite_length_are_a_parameter():
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["-N", "100"], "belong together"),
+        (["-N", "100"], "must be given together"),
         (["-N", "100", "-K", "200"], "n_branches = 200"),
         (["-N", "100", "-K", "4", "--rsb", "1"], "--estimates"),
         (["--rsb", "1", "--estimates"], "--estimates"),

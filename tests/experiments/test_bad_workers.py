@@ -44,7 +44,7 @@ def test_a_bad_worker_gets_no_cells_and_is_named_once(tmp_path, cluster, fault):
     assert (report.counts.done, report.counts.failed) == (200, 0)
     (words,) = told
     reason = "this machine has no tests" if fault == "module" else r"numpy 1.0.0 \(here \d"
-    assert re.search(rf"the Dask worker ({'|'.join(before)}) is left out: .*{reason}", words)
+    assert re.search(rf"the Dask worker ({'|'.join(before)}) is excluded: .*{reason}", words)
     run_sweep(sweep, tmp_path / "serial.db", workers=1)
     assert contents(tmp_path / "results.db", sweep) == contents(tmp_path / "serial.db", sweep)
 
@@ -57,7 +57,7 @@ def test_if_no_good_worker_is_left_the_command_ends_with_one_line_and_code_1(tmp
     code, out, errors = finished(client(file, "--store", tmp_path / "r.db", "--dask", lone_scheduler.address))
     assert (code, out) == (1, "")
     told, error = errors.strip().splitlines()
-    assert "is left out" in told
+    assert "is excluded" in told
     assert error.startswith("error: no Dask worker can run the cells: ")
     assert stored(tmp_path / "r.db") == 0
 
@@ -69,8 +69,8 @@ def test_without_workers_it_says_so_and_gives_up_when_asked_to(tmp_path, lone_sc
     code, out, errors = finished(client(*arguments, "--wait-workers", 1.5))
     assert (code, out) == (1, "")
     told, error = errors.strip().splitlines()
-    assert told == "no Dask worker is there: waiting at most 1.5 s for one to come"
-    assert error.startswith("error: no Dask worker was there for ")
+    assert told == "no Dask worker: waiting at most 1.5 s for one to start"
+    assert error.startswith("error: no Dask worker for ")
 
 
 @pytest.mark.dask
@@ -84,7 +84,7 @@ def test_workers_may_come_later(tmp_path, lone_scheduler):
 
     executor = DaskExecutor(lone_scheduler.file)  # the file, as a Path
     assert run_sweep(draws(40), tmp_path / "r.db", executor=executor, notify=notify).counts.done == 40
-    assert told == ["no Dask worker is there: waiting for one to come", "1 Dask worker is there: going on"]
+    assert told == ["no Dask worker: waiting for one to start", "1 Dask worker is available: the sweep continues"]
 
 
 @pytest.mark.dask
@@ -142,7 +142,7 @@ def test_tls_without_certificates_is_told_in_words(tmp_path):
 
 @pytest.mark.dask
 def test_a_scheduler_file_that_is_missing_or_none_is_named(tmp_path):
-    with pytest.raises(WorkersLost, match=r"nowhere.json does not exist: is there a dask scheduler"):
+    with pytest.raises(WorkersLost, match=r"nowhere.json does not exist: did you start dask scheduler"):
         run_sweep(draws(4), tmp_path / "r.db", executor=DaskExecutor(tmp_path / "nowhere.json", wait_workers=0.2))
     (tmp_path / "text.json").write_text("{}")
     with pytest.raises(CorruptData, match="scheduler file of Dask"):

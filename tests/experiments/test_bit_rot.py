@@ -99,7 +99,7 @@ def test_a_damaged_row_is_refused_by_readers_put_aside_and_run_again(tmp_path, s
     told = []
     report = run_sweep(SWEEP, damaged, workers=1, notify=told.append)
     assert report.ran == 1
-    assert told == [f"{damaged}: 1 damaged row was put aside and will be run again; is the disk in order?"]
+    assert told == [f"{damaged}: 1 damaged row was set aside and will be run again; check the disk"]
     assert contents(damaged, SWEEP) == table
     verdict = verify_store(damaged)
     assert (verdict.cells, verdict.damaged, verdict.put_aside, verdict.sound) == (80, 0, 1, True)
@@ -148,7 +148,7 @@ def test_the_commands_say_what_is_wrong_and_what_to_do(tmp_path, sound):
     assert (code, out) == (2, "")
     assert line.startswith(f"error: {damaged}: 1 row is damaged")
     code, _, errors = finished(client(damaged, "-o", tmp_path / "new.db", command="salvage"))
-    assert (code, errors) == (0, f"79 cells: {tmp_path / 'new.db'}; run the sweep again to replace what is missing\n")
+    assert (code, errors) == (0, f"79 cells: {tmp_path / 'new.db'}; run the sweep again to replace the missing cells\n")
     assert stored(tmp_path / "new.db") == 79
 
 
@@ -156,7 +156,7 @@ def test_salvage_writes_no_file_that_exists_and_reads_none_that_is_no_store(tmp_
     with pytest.raises(InvalidParameter, match="exists already"):
         salvage_store(sound[0], sound[0])
     (tmp_path / "text.db").write_text("no database" * 1000)
-    with pytest.raises(CorruptData, match="nothing in it could be read"):
+    with pytest.raises(CorruptData, match="no row could be read"):
         salvage_store(tmp_path / "text.db", tmp_path / "new.db")
     with pytest.raises(StoreError, match="there is no store"):
         salvage_store(tmp_path / "none.db", tmp_path / "new.db")
@@ -191,7 +191,9 @@ def test_a_store_of_the_last_format_is_refused_with_the_way_out_and_salvaged(tmp
     sweep, old = draws(8), tmp_path / "old.db"
     run_sweep(sweep, tmp_path / "source.db", workers=1)
     as_schema_2(tmp_path / "source.db", old)
-    with pytest.raises(CorruptData, match=rf"older dendrocap \(schema 2, known here is {SCHEMA_VERSION}\): .* salvage"):
+    with pytest.raises(
+        CorruptData, match=rf"older dendrocap \(schema 2; this version supports {SCHEMA_VERSION}\): .* salvage"
+    ):
         Store(old)
     saved = salvage_store(old, tmp_path / "new.db")
     assert (saved.cells, saved.sweeps, saved.damaged) == (8, 1, 0)

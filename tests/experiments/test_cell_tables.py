@@ -153,7 +153,7 @@ def test_bad_targets_are_refused(store, tmp_path, name, words):
 def test_without_the_libraries_the_message_names_the_extra(store, tmp_path, monkeypatch, library, suffix):
     pytest.importorskip("h5netcdf")  # which looks for h5py once, when it is first imported
     monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(MissingExtra, match=rf"needs {library}: pip install '\.\[tables\]'"):
+    with pytest.raises(MissingExtra, match=rf"needs {library}: run pip install '\.\[tables\]'"):
         export(tmp_path / f"out.{suffix}", store.sweep(), store.records())
     export(tmp_path / "out.csv", store.sweep(), store.records())
 
@@ -177,18 +177,18 @@ def test_axes_of_words_and_axes_with_one_value_can_be_chosen(ragged):
     single = Sweep("capacity", grid={"theta_d": [0.1, 0.2], "kind": ["b"]}, parameters={"limits": [1, 2]}, seeds=2)
     (point,) = averages(single, ragged.records(single), "theta_d", "whole")
     assert (point.x, point.mean) == (0.1, 4.0)
-    with pytest.raises(InvalidParameter, match="choose with theta_d=VALUE"):
+    with pytest.raises(InvalidParameter, match="choose one with theta_d=VALUE"):
         averages(RAGGED, ragged.records(), "kind", "whole", at={"theta_d": "small"})
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("mean", "sum"), "several values: choose with scale=VALUE one of 1.0, 0.25"),
-        (("mean", "sum", None, {"scale": "3"}), "choose with scale=VALUE"),
+        (("mean", "sum"), "several values: choose one with scale=VALUE from 1.0, 0.25"),
+        (("mean", "sum", None, {"scale": "3"}), "choose one with scale=VALUE"),
         (("mean", "sum", "scale", {"mean": "0.5"}), "axis in at"),
         (("median", "sum", "scale"), "'median'"),
-        (("mean", "product", "scale"), "there is count, limit, numbers"),
+        (("mean", "product", "scale"), "known: count, limit, numbers"),
         (("mean", "word", "scale"), "cannot be drawn"),
         (("mean", "numbers", "scale"), "cannot be drawn"),
     ],

@@ -102,7 +102,7 @@ def test_ctrl_c_in_a_local_cluster_keeps_what_is_done(tmp_path):
     os.killpg(process.pid, signal.SIGINT)  # to the whole group, as a terminal sends it
     code, _, errors = finished(process)
     assert code == 130, errors
-    assert f"interrupted: {stored(store)} of 400 cells are stored; go on with: " in errors
+    assert f"interrupted: {stored(store)} of 400 cells are stored; resume with: " in errors
     assert 10 <= stored(store) < 400
 
 
@@ -126,7 +126,7 @@ def test_a_cluster_without_the_job_s_module_is_an_error_and_not_failed_cells(tmp
             notify=told.append,
         )
     assert len(told) in (1, 2)  # each worker is named once; one cell need not have met both
-    assert all("is left out" in words for words in told)
+    assert all("is excluded" in words for words in told)
     assert stored(tmp_path / "results.db") == 0
 
 

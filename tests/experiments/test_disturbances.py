@@ -87,7 +87,7 @@ def test_ctrl_c_writes_what_is_done_and_says_how_to_go_on(tmp_path, undisturbed)
     assert code == 130, errors
     assert sorted(path.name for path in tmp_path.iterdir()) == ["results.db", "results.db.lock", "sweep.toml"]
     (line,) = errors.strip().splitlines()
-    assert line.startswith(f"interrupted: {stored(store)} of 200 cells are stored; go on with: ")
+    assert line.startswith(f"interrupted: {stored(store)} of 200 cells are stored; resume with: ")
     assert line.endswith(f"dendrocap sweep run {file} --store {store} --workers 2")
     assert 5 <= stored(store) < 200
     run_sweep(sweep, store, workers=2)
@@ -106,7 +106,9 @@ def test_a_disk_that_refuses_ends_the_sweep_with_one_line(tmp_path, undisturbed)
     assert code == 1
     assert out == ""
     (line,) = errors.strip().splitlines()
-    assert line.startswith(f"error: {store} cannot be written or read: the disk refuses; what is stored is safe")
+    assert line.startswith(
+        f"error: {store} cannot be written or read: the disk reports an error; stored cells are safe"
+    )
     with Store(store) as results:
         kept = results.counts(sweep).done
     assert 0 < kept < 200

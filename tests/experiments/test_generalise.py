@@ -94,7 +94,7 @@ def test_datasets_command(small_sets, monkeypatch, tmp_path):
     }  # fmt: skip
     outcome = run("datasets", "verify", "mnist")
     assert outcome.exit_code == 2
-    assert "not that of the original" in outcome.stderr
+    assert "differs from the original" in outcome.stderr
     monkeypatch.setenv("DENDROCAP_DATA", str(tmp_path / "nowhere"))
     missing = run("datasets", "verify", "cifar10")
     assert missing.exit_code == 1

@@ -30,7 +30,7 @@ def check_one_timed_out(path, count, seconds):
         records = store.records()
     (failed,) = [record for record in records if record.status == "failed"]
     assert failed.parameters["number"] == 2
-    assert failed.reason == f"CellTimeout: it took longer than {seconds} s, and its process was ended"
+    assert failed.reason == f"CellTimeout: it took longer than {seconds} s, and its process was terminated"
     assert len(records) == count
 
 
@@ -51,7 +51,9 @@ def test_what_a_hung_cell_has_started_ends_with_it(tmp_path):
 
 def test_one_worker_with_a_timeout_is_a_process_and_the_client_cannot_end_its_own_cell(tmp_path):
     assert run_sweep(hanging(tmp_path, 4), tmp_path / "results.db", workers=1, timeout=1.0).counts.failed == 1
-    with pytest.raises(InvalidParameter, match=r"timeout = 1 is not allowed in the client's own process.*ProcessExec"):
+    with pytest.raises(
+        InvalidParameter, match=r"timeout = 1 is not allowed for cells that run in this process.*ProcessExec"
+    ):
         run_sweep(draws(4), tmp_path / "other.db", executor=SerialExecutor(), timeout=1.0)
     with pytest.raises(InvalidParameter, match="timeout = 0"):
         run_sweep(draws(4), tmp_path / "other.db", timeout=0)

@@ -131,14 +131,14 @@ def test_a_function_with_open_parameters_takes_all():
         (
             "capacity",
             {"theta_x": 1.0},
-            "theta_x is not a parameter of the job capacity; it has above",
+            "theta_x is not a parameter of the job capacity; allowed are above",
         ),
         (f"{HERE}:sees_neuron", {"theta_d": 1.0}, "needs a value for alpha"),
         ("capcity", {}, "capacity, saddle_point"),
         ("no.such.module:f", {}, "cannot be imported"),
         (f"{HERE}:nothing", {}, "cannot be imported"),
-        (f"{HERE}:HERE", {}, "not a function"),
-        ("builtins:max", {}, "not a function with named parameters"),
+        (f"{HERE}:HERE", {}, "must be a function"),
+        ("builtins:max", {}, "must be a function with named parameters"),
     ],
 )
 def test_what_cannot_run_is_refused_before_anything_runs(job, parameters, words):

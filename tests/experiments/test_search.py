@@ -143,7 +143,7 @@ def test_a_metric_that_is_no_number_is_refused_in_words(tmp_path):
     sweep = Sweep(f"{JOBS}:draw", grid={"mean": {**LOADS, "find": "word"}}, parameters={"scale": 1e-9})
     run_sweep(sweep, tmp_path / "numbers.db", workers=1)  # words that are numbers will do
     sweep = Sweep(f"{JOBS}:draw", grid={"mean": {**LOADS, "find": "numbers"}})
-    with pytest.raises(InvalidParameter, match=r"grid.mean.find = 'numbers' is not allowed: it is not one number per"):
+    with pytest.raises(InvalidParameter, match=r"grid.mean.find = 'numbers' is not allowed: the metric must be one"):
         run_sweep(sweep, tmp_path / "r.db", workers=1)
 
 
@@ -195,7 +195,7 @@ def test_bad_searches_are_refused(change, words):
 
 
 def test_one_axis_at_a_time():
-    with pytest.raises(InvalidParameter, match="place is not allowed to be searched beside load"):
+    with pytest.raises(InvalidParameter, match="place cannot be searched together with load"):
         Sweep(f"{JOBS}:step", grid={"load": LOADS, "place": LOADS})
     with pytest.raises(InvalidParameter, match="searches no axis"):
         crossings(full(), [])

@@ -97,7 +97,7 @@ def test_contradictions_are_refused_and_nothing_is_written(tmp_path):
 
 def test_what_cannot_be_merged_is_named(tmp_path):
     run_sweep(draws(8), tmp_path / "one.db", workers=1)
-    with pytest.raises(InvalidParameter, match="both as a source and as the target"):
+    with pytest.raises(InvalidParameter, match="cannot be both a source and the target"):
         merge_stores([tmp_path / "one.db"], tmp_path / "one.db")
     with pytest.raises(StoreError, match="there is no store"):
         merge_stores([tmp_path / "none.db"], tmp_path / "all.db")
@@ -121,7 +121,7 @@ def test_a_shard_needs_no_memory_shared_with_readers(tmp_path):
     def look(now):
         seen.append(sorted(path.name for path in tmp_path.iterdir()))
         if now.ran == 1:
-            with pytest.raises(StoreError, match="is locked by another program, such as the run of a shard"):
+            with pytest.raises(StoreError, match="is locked by another program, such as a run of a shard"):
                 Store(tmp_path / "1.db")
 
     run_sweep(draws(8), tmp_path / "1.db", workers=1, shard="1/2", callback=look)

@@ -187,7 +187,7 @@ def test_a_full_disk_is_one_clear_error_and_the_store_still_opens(tmp_path):
         store.add(SWEEP)
         pages = store._database.execute("PRAGMA page_count").fetchone()[0]
         store._database.execute(f"PRAGMA max_page_count = {pages + 2}")
-        with pytest.raises(StoreError, match="the disk is full; what is stored is safe"):
+        with pytest.raises(StoreError, match="the disk is full; stored cells are safe"):
             save_all(store, long)
     with Store(path) as store:
         assert 0 < store.counts(SWEEP).done < len(SWEEP)

@@ -162,12 +162,12 @@ def test_the_page_hears_of_a_bad_link_once():
         ({"kind": "compare", "neuron": "c"}, "neuron = 'c' is not allowed"),
         ({"kind": "upload", "name": "a.csv", "content": "", "holds": "x"}, "holds = 'x' is not allowed"),
         ({"kind": "preset", "name": "x"}, "preset = 'x' is not allowed"),
-        ({"kind": "upload", "name": "a.csv", "content": "%%%"}, "did not arrive whole"),
+        ({"kind": "upload", "name": "a.csv", "content": "%%%"}, "did not arrive completely"),
         ({"kind": "upload", "name": "a.csv", "content": "A" * 300_000}, "too large"),
         ({"kind": "upload", "name": "a.csv", "content": 7}, "too large"),
         ({"kind": "train", "action": "explode"}, "action = 'explode' is not allowed"),
         ({"kind": "nonsense"}, "message = 'nonsense' is not allowed"),
-        ("nonsense", "not a message"),
+        ("nonsense", "malformed message"),
     ],
 )
 def test_bad_messages_become_sentences_and_change_nothing(session, message, words):
@@ -237,7 +237,7 @@ def test_epsps_set_the_thresholds_and_are_drawn(session):
     )  # fmt: skip
     assert reply["settings"]["theta_d"] == pytest.approx(fit.dendrites.theta_d, rel=1e-4)
     assert not fit.dendrites.reachable  # 88 % of the tested pairs are not connected
-    assert "it stays as it was" in reply["said"]
+    assert "is unchanged" in reply["said"]
     assert reply["numbers"]["capacity"] != "–"
     assert len(session.weights.measured.data["top"]) == 40
     assert "column" in upload(session, "a,b\n1,2\n3,4\n", holds="amplitudes")["problem"]

@@ -33,14 +33,14 @@ def test_the_header_decides_the_unit():
 def test_standard_deviations_are_no_standard_errors():
     uploaded = read_curve(b"x (mV),y (mV),SD (mV)\n0,0,1\n5,3,1\n15,15,1\n", "curve.csv")
     assert {len(point) for point in uploaded.changes["curve"]} == {2}
-    assert "no standard errors without a column n" in uploaded.said
+    assert "standard deviations without a column n" in uploaded.said
 
 
 def test_amplitudes_and_what_is_not():
     assert read_amplitudes(b"cell;epsp (mV)\na;0,8\nb;1,2\n", "epsp.csv").tolist() == [0.8, 1.2]
     with pytest.raises(CorruptData, match=r"epsp\.csv.*pA"):
         read_amplitudes(b"EPSC (pA)\n10\n20\n", "epsp.csv")
-    with pytest.raises(CorruptData, match="which column is meant"):
+    with pytest.raises(CorruptData, match="choose a column"):
         read_amplitudes(b"a,b\n1,2\n3,4\n", "epsp.csv")
 
 
@@ -52,21 +52,21 @@ class Trap:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"", "holds no data"),
-        (b"x,y\n", "holds no numbers"),
+        (b"", "contains no data"),
+        (b"x,y\n", "contains no numbers"),
         (b"0,0\n1,one\n", "'one' is not a number"),
         (b"0,0\n1,nan\n", "'nan' in column '2' is not a number"),
         (b"0,0\n1,inf\n", "'inf' is not a finite number"),
         (b"0,0\n2,1\n1,2\n", "strictly increasing"),
         (b"0,0\n0,1\n", "strictly increasing"),
         (b"0,0\n1,0\n", "flat or never positive"),
-        (b"1\n2\n3\n", "which two columns are meant? There are 1 columns"),
-        (b"1,2,3\n2,3,4\n", "which two columns are meant? There are 3 columns"),
+        (b"1\n2\n3\n", "choose two columns with --x and --y; there are 1 columns"),
+        (b"1,2,3\n2,3,4\n", "choose two columns with --x and --y; there are 3 columns"),
         (b"1,2\n", "1 points; 2 to 64 are allowed"),
         (b"0,0\n1,1e300\n", "numbers up to 1000"),
         (b"\x89PNG\r\n\x1a\n\x00\x00", "the file is a picture"),
         (b"\xff\xfe0,0", "the file is not text"),
-        (b'"0,0\n1,1\n', "values where"),
+        (b'"0,0\n1,1\n', "values instead of"),
         (b"0,0\n" * LARGEST_FILE, "bytes; at most 100,000 are allowed"),
         ("\n".join(f"{i},{i}" for i in range(MOST_POINTS + 1)).encode(), "65 points; 2 to 64 are allowed"),
         (pickle.dumps(Trap()), "curve.csv"),

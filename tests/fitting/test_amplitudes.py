@@ -187,7 +187,7 @@ def test_wide_amplitudes_alone_do_not_give_a_silent_fraction(rng):
         ([0.5, 1.0], {"n_tested": None}, "without n_tested"),
         ([0.5, 1.0], {"p0": 1.0}, "p0 = 1.0"),
         ([0.5, 1.0], {"p0": "guess"}, "p0 = 'guess'"),
-        ([0.5, 1.0], {"p0": "free", "method": "histogram"}, "fits the scale alone"),
+        ([0.5, 1.0], {"p0": "free", "method": "histogram"}, "fits only the scale"),
         ([0.5, 1.0], {"method": "histogram", "detection_threshold_mv": 0.1}, "above a detection threshold"),
         ([0.5, 1.0], {"method": "eye"}, "method = 'eye'"),
         ([0.5, 1.0], {"bin_width_mv": 0.0}, "bin_width_mv = 0.0"),

@@ -93,8 +93,8 @@ def test_a_table_takes_the_data_as_they_are_and_averages_repeats():
 @pytest.mark.parametrize(
     ("x", "y", "options", "words"),
     [
-        ([], [], {}, "length >= 4"),
-        ([1, 2, 3], [1, 2, 3], {}, "length >= 4"),
+        ([], [], {}, "same length, at least 4"),
+        ([1, 2, 3], [1, 2, 3], {}, "same length, at least 4"),
         ([1, 2, 3, 4], [1, 2, 3], {}, "4 and 3 points"),
         ([1, 2, 3, 4], [1, 2, float("nan"), 3], {}, r"y\[2\] = nan"),
         ([1, 2, 3, 4], [-1, -2, -3, -4], {}, "no value is positive"),
@@ -104,10 +104,10 @@ def test_a_table_takes_the_data_as_they_are_and_averages_repeats():
         (["a"] * 4, [1, 2, 3, 4], {}, "a finite number"),
         ([1, 2, 3, 4], [1, 2, 3, 4], {"kind": "spline"}, "kind = 'spline'"),
         ([1, 2, 3, 4], [1, 2, 3, 4], {"sem": [1, 1, 0, 1]}, r"sem\[2\] = 0.0"),
-        ([1, 2, 3, 4], [1, 2, 3, 4], {"sem": [1, 1]}, "sem of 2 points"),
+        ([1, 2, 3, 4], [1, 2, 3, 4], {"sem": [1, 1]}, "sem has 2 points"),
         ([1, 2, 3, 4], [1, 2, 3, 4], {"kind": "smooth"}, "5 points without standard errors"),
         ([1, 2, 3, 4], [1, 2, 3, 4], {"scale": 0.0}, "scale = 0.0"),
-        ([1, 2, 3, 4], [1, 2, 3, 4], {"sharpness": 1.0}, "sharpness = 1.0 .*a smooth curve alone has it"),
+        ([1, 2, 3, 4], [1, 2, 3, 4], {"sharpness": 1.0}, "sharpness = 1.0 .*only a smooth curve has it"),
         ([1, 2, 3, 4], [1, 2, 3, 4], {"kind": "smooth", "sem": [1] * 4, "sharpness": 4.0}, "sharpness = 4.0"),
         ([1, 1, 2, 2], [1, 3, 2, 2], {"kind": "tabulated"}, "different outputs"),
     ],

@@ -84,7 +84,7 @@ def test_a_single_group_is_free_to_split(tmp_path):
     whole, (share,) = group_shares(cell)
     assert share.without is None
     assert share.silent_fraction == whole.silent_fraction
-    with pytest.raises(InvalidParameter, match="nothing would be left"):
+    with pytest.raises(InvalidParameter, match="cannot lose its only group"):
         cell.without("basal")
 
 
@@ -93,11 +93,11 @@ def test_a_single_group_is_free_to_split(tmp_path):
     [
         ([], "cell.swc"),
         (["not a cell"], "cell.swc: line 1"),
-        ([SOMA], "holds no dendrites"),
-        ([SOMA, "2 2 5 0 0 1 1", "3 2 99 0 0 1 2"], "holds no dendrites, only axon.*type 3"),
+        ([SOMA], "contains no dendrites"),
+        ([SOMA, "2 2 5 0 0 1 1", "3 2 99 0 0 1 2"], "contains no dendrites, only axon.*type 3"),
         ([SOMA, "2 3 5 0 0 1 7", "3 3 99 0 0 1 2"], "cell.swc"),
         ([SOMA, "2 1 0 5 0 5 1", "3 1 5 0 0 5 2", "4 1 -5 0 0 5 2", "5 3 9 0 0 1 3", "6 3 99 0 0 1 5"],
-         "line 2: the soma is drawn as points that fork.*single point.*Nothing was repaired"),
+         "line 2: the soma consists of points that fork.*single point.*Nothing was repaired"),
     ],
 )  # fmt: skip
 def test_damaged_files_are_refused_in_words(tmp_path, rows, words):
@@ -148,5 +148,5 @@ def test_a_soma_that_forks_is_refused_with_its_line():
     path = REAL / "Poirazi_2003.swc"
     if not path.exists():
         pytest.skip("needs the reconstructions: set DENDROCAP_DATA")
-    with pytest.raises(CorruptData, match="line 3308: the soma is drawn as points that fork"):
+    with pytest.raises(CorruptData, match="line 3308: the soma consists of points that fork"):
         cell_from_morphology(path)

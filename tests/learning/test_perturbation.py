@@ -70,7 +70,7 @@ def test_impossible_interventions_are_refused(result):
     ):
         with pytest.raises(InvalidParameter, match=words):
             perturb(result, *PATTERNS, **arguments)
-    with pytest.raises(InvalidParameter, match="both labels"):
+    with pytest.raises(InvalidParameter, match="both 0 and 1"):
         perturb(result, PATTERNS.inputs, np.ones(80, dtype=np.uint8))
     linear = solve(LinearNeuron(0.5, 99), *random_patterns(30, 99, rng=1), seed=1)
     assert perturb(linear, *random_patterns(30, 99, rng=1), theta_d=-0.9).false_alarms > 0.0

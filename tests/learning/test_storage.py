@@ -61,5 +61,5 @@ def test_other_files_are_refused(tmp_path):
     for name in ("other.npz", "text.npz"):
         with pytest.raises(CorruptData, match=f"{name} is not a run saved by dendrocap"):
             load_run(tmp_path / name)
-    with pytest.raises(CorruptData, match=r"newer.npz is of format 99 where 2 was expected"):
+    with pytest.raises(CorruptData, match=r"newer.npz has format 99, but 2 was expected"):
         load_run(tmp_path / "newer.npz")

@@ -239,9 +239,7 @@ def test_a_rate_that_overflows_is_named():
     neuron, labels = LinearNeuron(0.5, 2), np.ones(16, dtype=np.uint8)
     options = {"algorithm": SGD(3e38, 1e-38), "schedule": Constant(), "weights": [0.0, 0.0], "stop_when_solved": False}
     for inputs, what in (([[1, 1]] * 16, "somatic inputs"), ([[1, 0], [0, 1]] * 8, "weights")):
-        with pytest.raises(
-            TrainingFailed, match=rf"{what} stopped being finite in epoch \d+ at learning_rate = 3e\+38"
-        ):
+        with pytest.raises(TrainingFailed, match=rf"{what} became non-finite in epoch \d+ at learning_rate = 3e\+38"):
             train(neuron, inputs, labels, **options)
     with pytest.raises(InvalidParameter, match=r"learning_rate = 1e\+39 is not allowed: .*3.40282e\+38"):
         SGD(1e39)

@@ -85,7 +85,7 @@ def test_repeated_inputs_and_uneven_spacing_are_fine(rng):
         (lambda: Smooth([1, 1, 1], [0, 1, 2], sem=0.1), "all 3 values are 1, a constant"),
         (lambda: Smooth([0, 1, 2], [2, 2, 2], sem=0.1), "all 3 values are 2, a constant"),
         (lambda: Smooth([0, 1, 2], [2, 1, 0], sem=0.1), "does not rise with x"),
-        (lambda: Smooth([0, 1, 2], [0, 1, 2], sem=[0.1, 0.1]), "sem = .* as many as there are points, 3"),
+        (lambda: Smooth([0, 1, 2], [0, 1, 2], sem=[0.1, 0.1]), "sem = .* one for each of the 3 points"),
         (lambda: Smooth([0, 1, 2], [0, 1, 2], sem=0.0), "sem = 0.0"),
         (lambda: Smooth([0, 1], [0, 1, 2], sem=0.1), "2 and 3 points"),
         (lambda: Smooth([0, 1], [0, np.nan], sem=0.1), "finite"),

@@ -201,7 +201,7 @@ def test_a_linear_neuron_learns_what_a_linear_teacher_says():
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: random_patterns(1, 20, branch_correlation=2.0), ["without n_branches", "sizes"]),
+        (lambda: random_patterns(1, 20, branch_correlation=2.0), ["needs n_branches", "sizes"]),
         (lambda: random_patterns(1, 20, branch_correlation=-1.0, n_branches=2), ["branch_correlation = -1.0", ">= 0"]),
         (lambda: random_patterns(1, 20, branch_correlation=10.0, n_branches=2), ["10.0", "below N / K = 10", "equal"]),
         (lambda: random_patterns(1, 20, branch_correlation=1.0, n_branches=21), ["n_branches = 21", "[1, 20]"]),

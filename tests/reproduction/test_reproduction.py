@@ -276,7 +276,7 @@ def test_bad_input_is_refused_before_anything_is_done(tmp_path):
     with pytest.raises(InvalidParameter, match="preset"):
         reproduce(["1"], preset="huge", out=tmp_path / "a")
     (tmp_path / "file").write_text("")
-    with pytest.raises(InvalidParameter, match="cannot be made"):
+    with pytest.raises(InvalidParameter, match="cannot be created"):
         reproduce(["1"], out=tmp_path / "file")
 
 
@@ -341,4 +341,7 @@ def test_failed_runs_and_runs_of_several_versions_are_said():
 
     assert remarks([record(), record()]) == ""
     assert remarks([record(), record("failed")]) == "1 of 2 runs failed and are left out: out of memory"
-    assert remarks([record(version="0.2.0"), record()]) == "stored runs of dendrocap 0.1.0, 0.2.0 stand side by side"
+    assert (
+        remarks([record(version="0.2.0"), record()])
+        == "stored runs of different versions are combined: dendrocap 0.1.0, 0.2.0"
+    )

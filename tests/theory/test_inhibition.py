@@ -435,7 +435,7 @@ def test_linear_programming(setting):
         (lambda: saddle_point(inhibited(), alpha=0.5).populations[0].weights, r"synapses\[i\]\.weights"),
         (
             lambda: NeuronSpec(levels=[Level(ReLU(), 0.5)], theta_s=0.5, inhibition=Inhibition(0.2, 0.1)),
-            r"not allowed together with levels",
+            r"cannot be combined with levels",
         ),
     ],
 )

@@ -1,11 +1,11 @@
 """The command line: ``dendrocap COMMAND``, one module per command.
 
-Conventions that all commands keep:
+All commands follow these conventions:
 
 - data goes to stdout, progress and messages to stderr;
-- ``--json`` prints one JSON array of objects, one per point, keys as in the Python results, NaN as null;
-- exit codes: 0 fine, 1 the equations have no solution or a computation failed, 2 bad input or a damaged file (one
-  line on stderr, no traceback), 130 interrupted.
+- ``--json`` prints one JSON array of objects, one per point, with the keys of the Python results and null for NaN;
+- exit codes: 0 success, 1 no solution or a failed computation, 2 bad input or a damaged file (one line on stderr, no
+  traceback), 130 interrupted.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ from dendrocap.errors import CorruptData, DendrocapError, InvalidParameter
 
 __all__ = ["app"]
 
-# Typer has carried a copy of Click of its own since 0.26; its public BadParameter leads to the right base class.
+# Since version 0.26 Typer bundles its own copy of Click; its public BadParameter leads to the right base class.
 USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
 
 
 class OneLineErrors(TyperGroup):
-    """Ends every foreseeable failure with one line on stderr and the exit code it deserves."""
+    """Turns every foreseeable failure into one line on stderr and the matching exit code."""
 
     def main(self, args: Sequence[str] | None = None, standalone_mode: bool = True, **extra: Any) -> Any:  # type: ignore[override]
         try:
@@ -91,13 +91,13 @@ HELP = f"""What can a single neuron with non-linear dendrites compute? Ask:
 \b
 {help_text()}
 
-Every command takes --help, and --json for machines."""
+Every command takes --help; most take --json for machine-readable output."""
 
 
 @app.callback(help=HELP)
 def root(
     version: Annotated[
-        bool, typer.Option("--version", help="Print the version and leave.", callback=_version, is_eager=True)
+        bool, typer.Option("--version", help="Print the version and exit.", callback=_version, is_eager=True)
     ] = False,
 ) -> None:
     """What can a single neuron with non-linear dendrites compute?"""

@@ -24,7 +24,7 @@ def algorithmic_capacity(
     inputs: InputOptions,
     start: Annotated[float, typer.Option("--from", help="Smallest load.")] = 0.1,
     stop: Annotated[float, typer.Option("--to", help="Largest load.")] = 2.0,
-    resolution: Annotated[float, typer.Option(help="Distance of the loads tried.")] = 0.1,
+    resolution: Annotated[float, typer.Option(help="Spacing of the loads tried.")] = 0.1,
     method: Annotated[
         str, typer.Option(help="bisection; scan, up to the first failure; or curve, all loads from --from to --to.")
     ] = "bisection",
@@ -34,9 +34,9 @@ def algorithmic_capacity(
     plot: PlotPath = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Measure the largest load P / N that training solves, with everything that was tried on the way.
+    """Measure the largest load P / N that training solves, and report every load tried.
 
-    One row per load. The capacity itself goes to the table's title, or to stderr with --json.
+    Prints one row per load. The capacity is in the title of the table, or on stderr with --json.
 
     Example: dendrocap algorithmic-capacity --theta-d 0.05 --patience 1000 --from 0.8 --to 1.6
     """
@@ -81,7 +81,7 @@ def algorithmic_capacity(
         except KeyboardInterrupt:
             if not kept:
                 raise
-            interrupted, verdict = True, "interrupted: runs that were finished"
+            interrupted, verdict = True, "interrupted: finished runs"
     points = load_points(kept, tolerance)
     emit([_row(point, as_json) for point in points], as_json=as_json, title=verdict)
     if as_json and verdict:
@@ -96,12 +96,12 @@ def _verdict(found: AlgorithmicCapacity, patience: int) -> str:
     return (
         f"algorithmic capacity {found.alpha:.3g} ({low:.3g} to {high:.3g} at 95 %), all {len(found.seeds)} seeds up to "
         f"{found.all_solved:.3g}, tolerance {found.tolerance:g}, patience {patience}"
-        + (": the largest load tried, so a lower bound" if found.reaches_limit else "")
+        + (": the largest load tried, hence a lower bound" if found.reaches_limit else "")
     )
 
 
 def _row(point: LoadPoint, complete: bool) -> dict[str, Any]:
-    """A load for machines, or the part of it that fits a terminal."""
+    """A load for JSON, or the part of it that fits a terminal."""
     epochs = sum(trial.epochs for trial in point.trials) / len(point.trials)
     if not complete:
         return {

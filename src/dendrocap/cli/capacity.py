@@ -11,7 +11,7 @@ import typer
 
 from dendrocap.cli.option_groups import spread
 from dendrocap.cli.output import CsvFlag, JsonFlag, PlotPath
-from dendrocap.cli.theory_grid import GridOptions, fields_of, heard, run
+from dendrocap.cli.theory_grid import GridOptions, fields_of, recording, run
 from dendrocap.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -26,23 +26,23 @@ class CapacityGrid(GridOptions):
 
     n_inputs: Annotated[
         str | None,
-        typer.Option("--n-inputs", "-N", help="Synapses N, with -K; infinitely many if not given.", metavar="VALUES"),
+        typer.Option("--n-inputs", "-N", help="Number of synapses N, with -K; default: infinite.", metavar="VALUES"),
     ] = None
     n_branches: Annotated[
         str | None,
-        typer.Option("--n-branches", "-K", help="Branches K, with -N; infinitely many if not given.", metavar="VALUES"),
+        typer.Option("--n-branches", "-K", help="Number of branches K, with -N; default: infinite.", metavar="VALUES"),
     ] = None
     branch_size: Annotated[
         str | None,
         typer.Option(
-            help="Instead of the best estimate: equal branches with so many synapses, see --rsb.", metavar="VALUES"
+            help="Instead of the best estimate: equal branches of this many synapses, see --rsb.", metavar="VALUES"
         ),
     ] = None
     rsb: Annotated[
         str | None,
         typer.Option(
             "--rsb",
-            help="Instead of the best estimate: steps of replica symmetry breaking, 0,1,2,full; 0 is the paper's.",
+            help="Instead of the best estimate: steps of replica symmetry breaking, 0,1,2,full; 0 as in the paper.",
             metavar="STEPS",
         ),
     ] = None
@@ -54,12 +54,12 @@ class CapacityGrid(GridOptions):
 
     @property
     def certain(self) -> bool:
-        """Whether a certain estimate is asked for, not the best."""
+        """Whether one given estimate is asked for instead of the best."""
         return bool(self.steps) or self.branch_size is not None
 
     @property
     def more(self) -> dict[str, list[Any]]:
-        """Sizes, length of branches and what all grids may have, where given."""
+        """The sizes, the length of branches and the parameters common to all grids, if given."""
         from dendrocap.theory.parameter_grids import SIZES
 
         sizes = self.given(SIZES)
@@ -72,25 +72,25 @@ def capacity(
     grid: CapacityGrid,
     estimates: Annotated[
         bool,
-        typer.Option("--estimates", help="Every estimate from the paper's number to the best, and what each assumes."),
+        typer.Option("--estimates", help="Show all estimates from the paper's to the best, and what each assumes."),
     ] = False,
     accuracy: Annotated[
         str,
         typer.Option(
-            help="Of the best estimate: best, seconds per point; or fast, milliseconds (one step of breaking, equal "
-            "branches, no error)."
+            help="Accuracy of the best estimate: best, seconds per point; or fast, milliseconds (one step of breaking, "
+            "equal branches, no error)."
         ),
     ] = "best",
-    seed: Annotated[int, typer.Option(help="Of the Monte Carlo samples of the best estimate.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the Monte Carlo samples of the best estimate.")] = 0,
     plot: PlotPath = None,
     as_json: JsonFlag = False,
     as_csv: CsvFlag = False,
 ) -> None:
     """What a neuron can store: patterns per synapse and silent synapses.
 
-    The best estimate comes first, with its error; the paper's replica-symmetric number stands beside it. Give the
-    size of the neuron, --n-inputs and --n-branches: without it branches are infinitely many and long.
-    --rsb and --branch-size ask for one certain estimate instead.
+    The best estimate comes first, with its error; the paper's replica-symmetric number is shown beside it. Give the
+    size of the neuron with --n-inputs and --n-branches; by default it has infinitely many, infinitely long branches.
+    --rsb and --branch-size select one given estimate instead.
 
     Every parameter takes a number, a list 0.1,0.2,0.5 or a range start:stop:count.
 
@@ -102,10 +102,10 @@ def capacity(
     """
     output: dict[str, Any] = {"as_json": as_json, "as_csv": as_csv, "plot": plot}
     if grid.sized and (grid.n_inputs is None or grid.n_branches is None):
-        raise InvalidParameter("--n-inputs and --n-branches belong together: give both")
+        raise InvalidParameter("--n-inputs and --n-branches must be given together")
     if grid.certain and (grid.sized or estimates):
         raise InvalidParameter(
-            "--rsb and --branch-size are not allowed with the best estimate, which goes through all of them: "
+            "--rsb and --branch-size cannot be combined with the best estimate, which goes through all of them: "
             "see --estimates"
         )
     if grid.certain:
@@ -115,7 +115,7 @@ def capacity(
 
 
 def _certain(grid: CapacityGrid, **output: Any) -> None:
-    """The estimates that were asked for, each under its name."""
+    """Print the estimates that were asked for, each under its name."""
     from dendrocap.theory.estimates import ASSUMES, estimate_name
     from dendrocap.theory.parameter_grids import BROKEN_FIELDS, CAPACITY_FIELDS, capacity_points
 
@@ -129,7 +129,7 @@ def _certain(grid: CapacityGrid, **output: Any) -> None:
             if grid.branch_size is None:
                 yield f"{name}: {ASSUMES.get(name, f'infinitely many long, equal branches; {name}')}"
         if grid.branch_size is not None:
-            yield "Infinitely many equal branches of the length given; the paper's estimate is replica symmetric."
+            yield "Infinitely many equal branches of the given length; the paper's estimate is replica symmetric."
         yield "For the best estimate, with its error, leave out --rsb and --branch-size."
 
     run(
@@ -167,7 +167,7 @@ def _best(grid: CapacityGrid, estimates: bool, accuracy: str, seed: int, **outpu
     run(
         grid,
         partial(best_points, accuracy=accuracy, seed=seed),
-        heard(solved, described),
+        recording(solved, described),
         shown,
         y="alpha_c",
         y_label=r"capacity $\alpha_c = P_c / N$",
@@ -178,7 +178,7 @@ def _best(grid: CapacityGrid, estimates: bool, accuracy: str, seed: int, **outpu
 
 
 def _lights(solved: Sequence[Capacity]) -> Iterator[str]:
-    """What the answers take for granted without it being so: each once, and at how many points."""
+    """Assumptions of the answers that do not hold: each once, with the number of points."""
     from dendrocap.theory.validity import LIGHTS
 
     kinds = [(LIGHTS.index(flag.light), name, flag) for one in solved for name, flag in one.validity.items()]

@@ -1,4 +1,4 @@
-"""``dendrocap cell``: what a reconstructed neuron can store, and what each part of its tree adds."""
+"""``dendrocap cell``: what a reconstructed neuron can store, and the contribution of each part of its tree."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def cell(
     morphology: Annotated[Path, typer.Argument(help="Reconstruction: SWC, Neurolucida ASC or H5.")],
     synapses_per_um: Annotated[float, typer.Option(help="Excitatory synapses per micrometre of dendrite.")] = 1.0,
     terminal: Annotated[
-        bool, typer.Option("--terminal", help="Count only branches that end, not every section.")
+        bool, typer.Option("--terminal", help="Use only terminal branches instead of all sections.")
     ] = False,
     shape: ShapeOptions = ShapeOptions(),
     theta_d: Annotated[float, typer.Option(help="Dendritic threshold.")] = 0.05,
@@ -31,16 +31,16 @@ def cell(
     kind: Annotated[
         list[str] | None,
         typer.Option(
-            help="What differs by type, as in 'apical tuft:theta_d=0.1,synapses_per_um=0.5'; may be repeated."
+            help="Parameters of one type, as in 'apical tuft:theta_d=0.1,synapses_per_um=0.5'; can be repeated."
         ),
     ] = None,
     task: TaskOptions = TaskOptions(),
     accuracy: Annotated[str, typer.Option(help="fast, or best for the best estimate.")] = "fast",
-    seed: Annotated[int, typer.Option(help="Seed of the best estimate's samples.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the Monte Carlo samples of the best estimate.")] = 0,
     plot: PlotPath = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Capacity of a reconstructed cell: groups of branches, their synapses, and what each adds.
+    """Compute the capacity of a reconstructed cell: its groups of branches, their synapses and their contributions.
 
     Example: dendrocap cell cell.swc --synapses-per-um 1.5 --plot cell.png
     """
@@ -68,7 +68,7 @@ def cell(
     else:
         answer = f"{whole.patterns} patterns: {whole.in_words}"
         emit(group_table(whole, shares), title=f"{found.summary}\n{fill(answer, 80)}")
-        message("'without' is what the cell stores without these branches")
+        message("'without' is the capacity of the cell without these branches")
     for remark in found.remarks:
         message(f"{found.source}: {remark}")
     if whole.remark:
@@ -77,7 +77,7 @@ def cell(
 
 
 def _kind(text: str) -> tuple[str, dict[str, float]]:
-    """An option --kind: a type, a colon, and numbers by name."""
+    """The type and the numbers of an option --kind."""
     from dendrocap.errors import InvalidParameter
 
     name, _, rest = text.partition(":")
@@ -91,7 +91,7 @@ def _kind(text: str) -> tuple[str, dict[str, float]]:
 
 
 def cell_row(found: ReconstructedNeuron, whole: Capacity, shares: list[GroupShare]) -> dict[str, Any]:
-    """All numbers of a cell as one object."""
+    """All numbers of a cell as one flat object."""
     groups = [
         {
             "name": share.group.name,

@@ -1,4 +1,4 @@
-"""Names that the shell completes: jobs, image sets and figures. Each list is loaded when it is asked for."""
+"""Names for shell completion: jobs, image sets and figures. Each list is loaded on demand."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ def job_names() -> list[str]:
 
 
 def image_set_names() -> list[str]:
-    """Image sets as they are fetched and verified."""
+    """Image sets that can be fetched and verified."""
     from dendrocap.datasets import CATALOGUE
 
     return list(CATALOGUE)
 
 
 def binary_set_names() -> list[str]:
-    """Image sets as a neuron learns them."""
+    """Binary classification tasks made from image sets."""
     from dendrocap.datasets import BINARY_SETS
 
     return list(BINARY_SETS)
 
 
 def figure_names() -> list[str]:
-    """Figures of the paper, and their other names."""
+    """Figures of the paper and their aliases."""
     from dendrocap.reproduction import FIGURES
 
     return [name for figure in FIGURES for name in (figure.name, figure.alias)]

@@ -1,4 +1,4 @@
-"""``dendrocap datasets``: which image sets are here, whether they are sound, and fetching them."""
+"""``dendrocap datasets``: list, verify and fetch image sets."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Name = Annotated[
 
 @datasets.command("list")
 def list_sets(as_json: JsonFlag = False) -> None:
-    """Which data sets dendrocap knows, and which are on this machine."""
+    """List the data sets that dendrocap knows, and which of them are on this machine."""
     from dendrocap.datasets import CATALOGUE, locate
     from dendrocap.errors import MissingData
 
@@ -38,7 +38,7 @@ def list_sets(as_json: JsonFlag = False) -> None:
 
 @datasets.command()
 def verify(name: Name, as_json: JsonFlag = False) -> None:
-    """Compare every file of a data set with the checksum of the original."""
+    """Compare the checksum of every file of a data set with the original."""
     from dendrocap.datasets import verify as checked
     from dendrocap.errors import CorruptData
 
@@ -49,12 +49,12 @@ def verify(name: Name, as_json: JsonFlag = False) -> None:
     emit(rows, as_json=as_json)
     bad = [row["path"] for row in rows if not row["sound"]]
     if bad:
-        raise CorruptData(f"{', '.join(bad)}: the content is not that of the original; delete and fetch again")
+        raise CorruptData(f"{', '.join(bad)}: the content differs from the original; delete it and fetch it again")
 
 
 @datasets.command()
 def fetch(name: Name) -> None:
-    """Download a data set into the user's cache, checking every file."""
+    """Download a data set into the user's cache and check every file."""
     from dendrocap.datasets import data_set
     from dendrocap.datasets import fetch as download
 
@@ -78,12 +78,12 @@ class _Bar:
         self.total: int | None = None
 
     def update(self, n: int) -> None:
-        """So many bytes more."""
+        """Count ``n`` more bytes."""
         self._bytes += n
         self._tell(round(self._bytes / 1e6, 1), total=self.total and round(self.total / 1e6, 1))
 
     def reset(self) -> None:
-        """A new file, or the whole of one at once."""
+        """Start a new file, or count a whole file at once."""
         self._bytes = 0
 
     close = reset

@@ -1,4 +1,4 @@
-"""``dendrocap fit``: from measured curves and amplitudes to the model, in millivolts."""
+"""``dendrocap fit``: fit the model to measured curves and amplitudes, in millivolts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ fit = typer.Typer(no_args_is_help=True, help="Fit measured dendritic curves and 
 Bootstrap = Annotated[int, typer.Option(help="Bootstrap replicates for the confidence intervals; 0 for none.")]
 Seed = Annotated[int, typer.Option(help="Seed of the bootstrap.")]
 SONG_TITLE = "the paper's numbers, then fits to the data; mV at soma, p0 replica symmetric"
-Accuracy = Annotated[str, typer.Option(help="Of the capacity: best (half a minute) or fast (a quick look).")]
+Accuracy = Annotated[str, typer.Option(help="Accuracy of the capacity: best (half a minute) or fast.")]
 
 
 @fit.command("nonlinearity")
@@ -35,11 +35,11 @@ def fit_nonlinearity_command(
     curve: DataFile,
     points: CurveOptions = CurveOptions(),
     files: FileOptions = FileOptions(),
-    scale: Annotated[float | None, typer.Option(help="Keep the scale fixed at this value, in mV.")] = None,
+    scale: Annotated[float | None, typer.Option(help="Fix the scale at this value, in mV.")] = None,
     plot: PlotPath = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Fit a dendritic input-output curve: x_min, gamma, and the scale that the model calls 1.
+    """Fit a dendritic input-output curve: x_min, gamma, and the scale in mV that equals 1 in the model.
 
     Example: dendrocap fit nonlinearity curve.csv --kind smooth --plot curve.png
     """
@@ -61,24 +61,24 @@ def fit_nonlinearity_command(
 @spread
 def fit_weights_command(
     amplitudes: DataFile,
-    tested: Annotated[int | None, typer.Option(help="Pairs tested, connected or not.")] = None,
+    tested: Annotated[int | None, typer.Option(help="Number of pairs tested, connected or not.")] = None,
     p0: Annotated[str | None, typer.Option(help="Silent fraction: a number, 'tested' or 'free'.")] = None,
     method: Annotated[str, typer.Option(help="likelihood, or histogram for the paper's least squares.")] = "likelihood",
-    detection: Annotated[float, typer.Option(help="mV below which a connection looks silent.")] = 0.0,
-    bin_width: Annotated[float, typer.Option(help="Of the histogram, in mV.")] = 0.1,
+    detection: Annotated[float, typer.Option(help="Detection limit in mV; weaker connections look silent.")] = 0.0,
+    bin_width: Annotated[float, typer.Option(help="Bin width of the histogram, in mV.")] = 0.1,
     numbers: AmplitudeOptions = AmplitudeOptions(),
     files: FileOptions = FileOptions(),
     task: TaskOptions = TaskOptions(f_in=0.05, f_out=0.05),
     shape: ShapeOptions = ShapeOptions(),
-    curve: Annotated[
-        Path | None, typer.Option(help="Measured curve to fit for g and the scale, instead of naming one.")
-    ] = None,
+    curve: Annotated[Path | None, typer.Option(help="Measured curve from which g and the scale are fitted.")] = None,
     points: CurveOptions = CurveOptions(),
-    n_inputs: Annotated[int, typer.Option("--n-inputs", "-N", help="N, synapses of the neuron.")] = 10_000,
-    n_branches: Annotated[int, typer.Option("--n-branches", "-K", help="K, its dendritic branches.")] = 100,
-    scale: Annotated[float | None, typer.Option(help="mV of a saturated dendrite; 15 if no curve tells it.")] = None,
+    n_inputs: Annotated[int, typer.Option("--n-inputs", "-N", help="Number of synapses N.")] = 10_000,
+    n_branches: Annotated[int, typer.Option("--n-branches", "-K", help="Number of dendritic branches K.")] = 100,
+    scale: Annotated[
+        float | None, typer.Option(help="mV of a saturated dendrite; default: from --curve, or 15.")
+    ] = None,
     attenuation: Annotated[
-        float | None, typer.Option(help="Share of a local mV that arrives at the soma; 1 / sqrt(K) if not measured.")
+        float | None, typer.Option(help="Share of a local mV that arrives at the soma; by default 1 / sqrt(K).")
     ] = None,
     accuracy: Accuracy = "best",
     bootstrap: Bootstrap = 1000,
@@ -87,7 +87,7 @@ def fit_weights_command(
     plot: PlotPath = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Fit EPSP amplitudes by the weights of a neuron at capacity, and find its thresholds and what it stores.
+    """Fit EPSP amplitudes with the weights of a neuron at capacity; report its thresholds and capacity.
 
     Example: dendrocap fit weights epsp.csv --tested 8050 --p0 0.76 --x-min 0.2 --gamma 20 --plot fit.png
     """
@@ -98,11 +98,11 @@ def fit_weights_command(
     target = plot_target(plot)
     choice("--accuracy", accuracy, ("best", "fast"))
     measured: NonlinearityFit | None = None
-    notes: list[str] = []  # said when all is well: an error stands alone
+    notes: list[str] = []  # printed only if the fit succeeds
     if curve is None:
         g, measured_scale = shape.g(), 15.0
     elif shape.x_min is not None or shape.gamma is not None or scale is not None:
-        raise InvalidParameter("--curve is not allowed together with --x-min, --gamma or --scale: it determines them")
+        raise InvalidParameter("--curve cannot be combined with --x-min, --gamma or --scale: it determines them")
     else:
         read_curve = points.measured(curve, files)
         measured = points.fitted(read_curve)
@@ -177,16 +177,16 @@ def song2005_command(
 
 @fit.command("recovery")
 def recovery_command(
-    data_sets: Annotated[int, typer.Option(help="Simulated experiments for each line.")] = 100,
+    data_sets: Annotated[int, typer.Option(help="Number of simulated experiments per line.")] = 100,
     points: Annotated[str, typer.Option(help="Numbers of points of the curves, separated by commas.")] = "8,16,32,64",
-    kind: Annotated[str, typer.Option(help="How curves are described: smooth, polsky or tabulated.")] = "smooth",
-    noise: Annotated[float, typer.Option(help="Of the curves' points, as a share of the saturation.")] = 0.03,
-    tested: Annotated[int, typer.Option(help="Pairs tested in each data set of synapses.")] = 4000,
+    kind: Annotated[str, typer.Option(help="Kind of fit of the curves: smooth, polsky or tabulated.")] = "smooth",
+    noise: Annotated[float, typer.Option(help="Noise of the curves, as a share of the saturation.")] = 0.03,
+    tested: Annotated[int, typer.Option(help="Number of pairs tested in each data set of synapses.")] = 4000,
     bootstrap: Bootstrap = 200,
     seed: Seed = 0,
     as_json: JsonFlag = False,
 ) -> None:
-    """Simulate experiments whose truth is known, and count how often intervals of 95 % hold it; about ten minutes.
+    """Simulate experiments with known truth and count how often the 95 % intervals contain it (about ten minutes).
 
     Example: dendrocap fit recovery --data-sets 20 --points 16,32
     """
@@ -220,7 +220,7 @@ def recovery_command(
 
 
 def reported(fit: WeightFit, curve: NonlinearityFit | None, accuracy: str, seed: int) -> CapacityReport:
-    """What the fitted neuron stores, with progress on the way."""
+    """What the fitted neuron stores, computed with a progress bar."""
     from dendrocap.fitting import capacity_report
 
     with progress(100, "capacity") as step:
@@ -230,7 +230,7 @@ def reported(fit: WeightFit, curve: NonlinearityFit | None, accuracy: str, seed:
 
 
 def silent_fraction_option(text: str | None, tested: int | None) -> float | str:
-    """The option --p0: a number or a word; without it, whatever the data allow."""
+    """The value of --p0: a number or a word; by default it follows from the data."""
     if text is None:
         return "free" if tested is None else "tested"
     try:
@@ -240,7 +240,7 @@ def silent_fraction_option(text: str | None, tested: int | None) -> float | str:
 
 
 def curve_table(fit: NonlinearityFit) -> list[dict[str, str]]:
-    """What a person wants to see of a fitted curve, one quantity per line."""
+    """A fitted curve as a table, one quantity per line."""
     from dendrocap.display import with_digits, with_error
 
     lines = []
@@ -261,7 +261,7 @@ def curve_table(fit: NonlinearityFit) -> list[dict[str, str]]:
 
 
 def weights_row(fit: WeightFit, report: CapacityReport) -> dict[str, Any]:
-    """All of a fit in one flat object."""
+    """A fit as one flat object."""
     row: dict[str, Any] = {"n_amplitudes": fit.amplitudes_mv.size, "n_hidden": fit.n_hidden, "n_tested": fit.n_tested}
     for name in ("silent_fraction", "W_star_mv", "theta_d_mv", "theta_s_mv"):
         row |= {f"{name}{end}": value for end, value in zip(("", "_low", "_high"), getattr(fit, name), strict=True)}
@@ -292,7 +292,7 @@ def weights_row(fit: WeightFit, report: CapacityReport) -> dict[str, Any]:
 
 
 def weights_table(fit: WeightFit, report: CapacityReport) -> list[dict[str, str]]:
-    """What a person wants to see, one quantity per line, within 80 columns."""
+    """A fit as a table, one quantity per line, within 80 columns."""
     from dendrocap.display import with_digits
 
     def plain(value: float) -> str:

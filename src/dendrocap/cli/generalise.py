@@ -1,4 +1,4 @@
-"""``dendrocap generalise``: dendritic against linear neuron on images."""
+"""``dendrocap generalise``: compare the dendritic with the linear neuron on images."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from dendrocap.errors import InvalidParameter
 
 __all__ = ["generalise"]
 
-# What stands for a preset: training images, epochs, seeds. None is all images.
+# Settings of each preset: training images, epochs, seeds. None means all images.
 PRESETS: dict[str, tuple[int | None, int, int]] = {"quick": (2000, 20, 3), "paper": (None, 100, 10)}
 BRANCHES = {"mnist": 7, "fashion-mnist": 7, "cifar10": 8, "cifar10-odd-even": 8, "digits": 4}
 
 
 @dataclass(frozen=True, kw_only=True)
 class ImageRecipe(RecipeOptions):
-    """How the dendritic neuron is trained; the linear one has a rule of its own and the same schedule."""
+    """How the dendritic neuron is trained; the linear one has its own rule and the same schedule."""
 
-    learning_rate: Annotated[float, typer.Option(help="Of the dendritic neuron, in the first epoch.")] = 0.03
+    learning_rate: Annotated[float, typer.Option(help="Learning rate of the dendritic neuron, first epoch.")] = 0.03
     gamma_ce: Annotated[float, typer.Option(help="Steepness of the loss of the dendritic neuron.")] = 10.0
     max_epochs: Annotated[int | None, typer.Option(help="Epochs; overrides the preset.")] = None  # type: ignore[assignment]
 
@@ -33,7 +33,7 @@ def generalise(
     dataset: Annotated[
         str,
         typer.Argument(
-            help="mnist, fashion-mnist, cifar10 (bird/ship), cifar10-odd-even, or digits, which need no files.",
+            help="mnist, fashion-mnist, cifar10 (bird/ship), cifar10-odd-even, or digits, which needs no files.",
             autocompletion=binary_set_names,
         ),
     ],
@@ -41,18 +41,18 @@ def generalise(
     neuron: SpecOptions = SpecOptions(theta_d=0.1),
     n_branches: Annotated[
         int | None,
-        typer.Option("--n-branches", "-K", help="Branches K; 7 or 8 as in the paper's appendix if not given."),
+        typer.Option("--n-branches", "-K", help="Branches K; by default 7 or 8, as in the paper's appendix."),
     ] = None,
     learning: ImageRecipe = ImageRecipe(),
     images: Annotated[int | None, typer.Option(help="Training images, balanced; overrides the preset.")] = None,
     seeds: Annotated[int | None, typer.Option(help="Number of seeds; overrides the preset.")] = None,
     linear_rate: Annotated[float, typer.Option(help="Learning rate of the linear neuron.")] = 0.1,
     linear_gamma_ce: Annotated[float, typer.Option(help="Steepness of the loss of the linear neuron.")] = 10.0,
-    workers: Annotated[int | None, typer.Option(help="Seeds at a time; all cores if not given.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Number of parallel seeds; by default all cores.")] = None,
     plot: PlotPath = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Training and test error of the dendritic and the linear neuron, epoch by epoch.
+    """Compare training and test errors of the dendritic and the linear neuron, epoch by epoch.
 
     Example: dendrocap generalise mnist --preset quick --plot mnist.png
     """
@@ -64,7 +64,7 @@ def generalise(
 
     choice("dataset", dataset, tuple(BINARY_SETS))
     n_train, max_epochs, n_seeds = PRESETS[choice("--preset", preset, tuple(PRESETS))]
-    n_train = images if images is not None else None if dataset == "digits" else n_train  # there are 1200 in all
+    n_train = images if images is not None else None if dataset == "digits" else n_train  # digits has 1200 in all
     max_epochs = whole_number("--max-epochs", learning.max_epochs or max_epochs, 1)
     n_seeds = whole_number("--seeds", n_seeds if seeds is None else seeds, 1)
     if neuron.theta_d <= 0.0:
@@ -75,7 +75,7 @@ def generalise(
     with progress(2 * n_seeds, f"training on {dataset}") as step:
 
         def keep(curve: GeneralisationCurve) -> None:
-            if curve.epochs.size and curve.epochs[-1] == max_epochs:  # Ctrl-C cuts others short
+            if curve.epochs.size and curve.epochs[-1] == max_epochs:  # Ctrl-C leaves shorter curves
                 kept.append(curve)
             step()
 
@@ -102,5 +102,5 @@ def generalise(
     emit(rows if as_json else last, as_json=as_json, title=f"{BINARY_SETS[dataset].meaning}, {n_seeds} seeds")
     draw(target, lambda plots: plots.generalisation(rows, BINARY_SETS[dataset].meaning))
     if interrupted:
-        message(f"interrupted: {len(curves)} of {2 * n_seeds} runs were finished and are shown")
+        message(f"interrupted: {len(curves)} of {2 * n_seeds} runs are finished and shown")
         raise typer.Exit(130)

@@ -1,4 +1,4 @@
-"""``dendrocap learned-state``: where training to the end leads, below and above capacity."""
+"""``dendrocap learned-state``: the minimum of the loss that training approaches, below and above capacity."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dendrocap.cli.theory_grid import GridOptions, fields_of, run
 
 __all__ = ["learned_state"]
 
-# What --plot can show, with its axis label.
+# Quantities that --plot can show, with their axis labels.
 QUANTITIES = {
     "training_error": "fraction of patterns wrong",
     "loss": "cross-entropy per pattern",
@@ -22,7 +22,7 @@ QUANTITIES = {
 }
 NOTE = (
     "The minimum of the cross-entropy, for infinitely many long, equal branches. Exact for linear g; replica symmetric "
-    "otherwise, where training may find lower losses with unequal branches, or stop above."
+    "otherwise: training may find lower losses with unequal branches, or stop above the minimum."
 )
 
 
@@ -46,7 +46,7 @@ def learned_state(
     as_json: JsonFlag = False,
     as_csv: CsvFlag = False,
 ) -> None:
-    """Errors, loss and weights where the cross-entropy is least: what training to the end would reach.
+    """Errors, loss and weights at the minimum of the cross-entropy, which training approaches in the long run.
 
     Every parameter takes a number, a list 0.1,0.2,0.5 or a range start:stop:count.
 

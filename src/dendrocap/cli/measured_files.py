@@ -1,4 +1,4 @@
-"""Options of commands that read measurements, and what they say about what they read."""
+"""Options of commands that read measurements, and the notes on what was read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["AmplitudeOptions", "CurveOptions", "DataFile", "FileOptions"]
 
 DataFile = Annotated[
-    Path, typer.Argument(help="Text or .xlsx with columns of numbers; headers with units and # comments are fine.")
+    Path, typer.Argument(help="Text or .xlsx file with numeric columns; headers with units and # comments are allowed.")
 ]
 
 
@@ -30,9 +30,9 @@ class FileOptions:
 
     missing: Annotated[str, typer.Option(help="Empty cells and NaN: refuse, or drop their rows.")] = "refuse"
     mv_per_pa: Annotated[
-        float | None, typer.Option(help="Millivolts per pA, for columns of currents; negative for inward ones.")
+        float | None, typer.Option(help="Millivolts per pA, for columns of currents; negative for inward currents.")
     ] = None
-    sheet: Annotated[str | None, typer.Option(help="Sheet of an Excel workbook.")] = None
+    sheet: Annotated[str | None, typer.Option(help="Sheet of the Excel workbook.")] = None
 
     def table(self, path: Path) -> Table:
         """The columns of a file."""
@@ -43,13 +43,13 @@ class FileOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class AmplitudeOptions:
-    """Which numbers are amplitudes."""
+    """Which column holds amplitudes, and how zeros are treated."""
 
     panel: ClassVar[str] = "Files"
 
-    column: Annotated[str | None, typer.Option(help="Column of the amplitudes, by name or number.")] = None
+    column: Annotated[str | None, typer.Option(help="Column of amplitudes, by name or number.")] = None
     zeros: Annotated[
-        str, typer.Option(help="Amplitudes of zero: refuse, drop, or failures (pairs tested without a connection).")
+        str, typer.Option(help="Amplitudes of zero: refuse, drop, or failures (tested pairs without a connection).")
     ] = "refuse"
 
     def amplitudes(self, path: Path, files: FileOptions) -> Amplitudes:
@@ -59,7 +59,7 @@ class AmplitudeOptions:
         )
 
     def note(self, found: Amplitudes, path: Path) -> str:
-        """What was read, in words."""
+        """A description of what was read."""
         notes = [f"{found.values.size} amplitudes from column {found.name!r} of {path.name}, {_unit(found.unit)}"]
         notes += [f"{found.n_missing} missing left out"] * bool(found.n_missing)
         counted = "counted as failures" if self.zeros == "failures" else "left out"
@@ -75,17 +75,15 @@ class AmplitudeOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class CurveOptions:
-    """Which numbers are a curve, and how it is fitted."""
+    """Which columns hold the curve, and how it is fitted."""
 
     panel: ClassVar[str] = "Curve"
 
-    x: Annotated[str | None, typer.Option(help="Column of the input, by name or number.")] = None
-    y: Annotated[str | None, typer.Option(help="Column of the output, by name or number.")] = None
-    sem: Annotated[str | None, typer.Option(help="Column of standard errors, by name or number; none to use none.")] = (
-        None
-    )
+    x: Annotated[str | None, typer.Option(help="Column of inputs, by name or number.")] = None
+    y: Annotated[str | None, typer.Option(help="Column of outputs, by name or number.")] = None
+    sem: Annotated[str | None, typer.Option(help="Column of standard errors, by name or number, or none.")] = None
     kind: Annotated[
-        str, typer.Option(help="polsky; smooth for curves of another shape; tabulated to take the points as they are.")
+        str, typer.Option(help="polsky; smooth for curves of another shape; tabulated to interpolate the points.")
     ] = "polsky"
 
     def measured(self, path: Path, files: FileOptions) -> Curve:
@@ -93,19 +91,19 @@ class CurveOptions:
         return files.table(path).curve(self.x, self.y, self.sem, missing=files.missing, mv_per_pa=files.mv_per_pa)
 
     def note(self, found: Curve, path: Path) -> str:
-        """What was read, in words."""
+        """A description of what was read."""
         x, y = found.names
         errors = "no errors"
         if found.sem is not None:
             errors = "with standard errors"
         elif found.sd is not None:
-            errors = "standard deviations of unknown numbers of trials are not used: add a column n"
+            errors = "standard deviations are not used without the number of trials: add a column n"
         notes = [f"{found.x.size} points, {y!r} against {x!r} of {path.name}, {_unit(found.unit)}, {errors}"]
         notes += [f"{found.n_missing} rows with missing values left out"] * bool(found.n_missing)
         return "; ".join(notes)
 
     def fitted(self, curve: Curve, scale: float | None = None) -> NonlinearityFit:
-        """The curve, fitted."""
+        """The fitted curve."""
         from dendrocap.fitting import fit_nonlinearity
 
         with warnings.catch_warnings(record=True) as caught:
@@ -115,14 +113,14 @@ class CurveOptions:
             message(f"warning: {warning.message}")
         if self.kind != "polsky" and found.points_on_rise < 3:
             message(
-                f"warning: {found.points_on_rise} points lie on the rise of the curve, too few to show its slope; "
-                "capacities computed from it may be a third too large or too small. Measure more points there"
+                f"warning: only {found.points_on_rise} points lie on the rise of the curve, too few to determine its "
+                "slope; capacities computed from it may be wrong by a third. Measure more points there"
             )
         return found
 
 
 def _unit(stated: str) -> str:
-    """In words, what became of the unit that a file states."""
+    """A description of the unit that a file states, and its conversion."""
     if not stated:
         return "no unit stated: read as mV"
     return "in mV" if stated == "mV" else f"converted from {stated} to mV"

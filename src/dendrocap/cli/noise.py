@@ -1,4 +1,4 @@
-"""``dendrocap noise``: errors under noise of the states that theory knows, at a point or over a grid."""
+"""``dendrocap noise``: errors under noise of theoretical states, at a point or over a grid."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 
 from dendrocap.cli.option_groups import spread
 from dendrocap.cli.output import CsvFlag, JsonFlag, PlotPath
-from dendrocap.cli.theory_grid import GridOptions, fields_of, heard, run
+from dendrocap.cli.theory_grid import GridOptions, fields_of, recording, run
 from dendrocap.errors import InvalidParameter
 
 __all__ = ["noise"]
@@ -23,10 +23,10 @@ STATES = {
 NOTES = (
     "Fraction of the learned patterns that are wrong under the noise, replica symmetric with equal branches; for "
     "linear g all but the bound are exact.",
-    "best possible: no weights of equal branches do better at this load and noise; unequal branches may.",
+    "best possible: no weights with equal branches do better at this load and noise; unequal branches may.",
     "learned: the minimum of the cross-entropy with --gamma-ce; it may have errors without noise.",
 )
-FOLLOW = "Thresholds follow the noise; -N and -K keep them fixed. What trained neurons do: dendrocap robustness."
+FOLLOW = "Thresholds follow the noise; -N and -K keep them fixed. For trained neurons: dendrocap robustness."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +52,7 @@ class NoiseGrid(GridOptions):
 
     @property
     def more(self) -> dict[str, list[Any]]:
-        """The size, where given, and what all grids may have."""
+        """The size, if given, and the parameters common to all grids."""
         sizes = {"n_inputs": self.n_inputs, "n_branches": self.n_branches}
         return {**{name: [size] for name, size in sizes.items() if size is not None}, **super().more}
 
@@ -64,14 +64,14 @@ def noise(
     as_json: JsonFlag = False,
     as_csv: CsvFlag = False,
 ) -> None:
-    """Errors under flipped inputs and noisy synapses: typical, largest-margin and learned states, and a bound.
+    """Compute errors under flipped inputs and noisy synapses: typical, largest-margin and learned states, and a bound.
 
     Every parameter takes a number, a list 0.1,0.2,0.5 or a range start:stop:count.
 
     Example: dendrocap noise -g linear,polsky --alpha 0.5 --flips 0.005:0.1:20 --plot noise.png
     """
     if (grid.n_inputs is None) != (grid.n_branches is None):
-        raise InvalidParameter("-N and -K belong together: give both")
+        raise InvalidParameter("-N and -K must be given together")
     from dendrocap.theory.parameter_grids import noise_points
 
     solved: list[Any] = []
@@ -80,7 +80,7 @@ def noise(
     run(
         grid,
         noise_points,
-        heard(solved, lambda solution: {**fields(solution), "missing": missing(solution)["reason"]}),
+        recording(solved, lambda solution: {**fields(solution), "missing": missing(solution)["reason"]}),
         lambda solution: {name.replace("_", " "): getattr(solution, name, None) for name in STATES},
         as_json=as_json,
         as_csv=as_csv,
@@ -92,6 +92,6 @@ def noise(
 
 
 def _missing(solved: list[Any]) -> list[str]:
-    """Why entries are empty, each reason once."""
+    """The reasons for empty entries, each once."""
     reasons = dict.fromkeys(part for one in solved for part in one.reason.split("; ") if part)
     return [f"nan, {reason}" for reason in list(reasons)[:4]]

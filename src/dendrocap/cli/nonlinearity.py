@@ -1,4 +1,4 @@
-"""``dendrocap nonlinearity``: a dendritic transfer function as numbers or as a figure."""
+"""``dendrocap nonlinearity``: a dendritic transfer function as a table or a figure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def nonlinearity(
     gamma: Annotated[float | None, typer.Option(help="Polsky: steepness of the sigmoid, > 0; 15 if not given.")] = None,
     start: Annotated[float, typer.Option("--from", help="Smallest x.")] = -0.5,
     stop: Annotated[float, typer.Option("--to", help="Largest x.")] = 1.5,
-    points: Annotated[int, typer.Option(help="How many values of x, at least 2.")] = 21,
+    points: Annotated[int, typer.Option(help="Number of values of x, at least 2.")] = 21,
     plot: PlotPath = None,
     as_json: JsonFlag = False,
 ) -> None:

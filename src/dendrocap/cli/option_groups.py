@@ -1,13 +1,13 @@
-"""Options that several commands share, as groups.
+"""Groups of options that several commands share.
 
-A group is a frozen dataclass whose fields are options. A command takes groups like any other parameter, and `spread`
-turns each into one option per field, under a heading of its own::
+A group is a frozen dataclass whose fields are options. A command declares a group as a parameter, and `spread` replaces
+it by one option per field, under its own heading in the help::
 
     @spread
     def solve(neuron: NeuronOptions = NeuronOptions(theta_d=0.5), ...): ...
 
 The default of the parameter holds the defaults of the options. Fields have the names of flat parameters
-(`dendrocap.model.flat`, `Recipe.from_flat`), so that a group becomes an object without naming them again.
+(`dendrocap.model.flat`, `Recipe.from_flat`), so a group becomes an object without repeating them.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def spread(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _options(parameter: inspect.Parameter) -> list[inspect.Parameter]:
-    """The fields of a group, as parameters that Typer understands."""
+    """The fields of a group as parameters that Typer understands."""
     group, usual = parameter.annotation, parameter.default
     hints = get_type_hints(group, include_extras=True)
     options = []
@@ -83,7 +83,7 @@ def _options(parameter: inspect.Parameter) -> list[inspect.Parameter]:
 
 
 def _given(group: Any) -> dict[str, Any]:
-    """What the user or a default says; None says nothing."""
+    """The fields that are set, by the user or by a default; None counts as not set."""
     return {name: value for name, value in vars(group).items() if value is not None}
 
 
@@ -129,16 +129,16 @@ class NeuronOptions(SpecOptions):
     theta_d: Annotated[float, typer.Option(help="Dendritic threshold, or the only one with --linear.")] = 0.05
     n_inputs: Annotated[int, typer.Option("--n-inputs", "-N", help="Number of inputs N.")] = 999
     n_branches: Annotated[int, typer.Option("--n-branches", "-K", help="Number of branches K.")] = 27
-    linear: Annotated[bool, typer.Option("--linear", help="The linear neuron, without dendrites.")] = False
+    linear: Annotated[bool, typer.Option("--linear", help="Use the linear neuron, without dendrites.")] = False
     inhibitory_share: Annotated[
-        float | None, typer.Option(help="Share of a branch's synapses that inhibit and learn, in [0, 1).")
+        float | None, typer.Option(help="Share of a branch's synapses that are inhibitory and plastic, in [0, 1).")
     ] = None
     inhibitory_drive: Annotated[
-        float | None, typer.Option(help="Mean input that inhibition takes away, from 0 to theta_d.")
+        float | None, typer.Option(help="Mean inhibitory input, subtracted from the mean input; from 0 to theta_d.")
     ] = None
     inhibitory_f_in: Annotated[
         float | None,
-        typer.Option("--inhibitory-f-in", help="Coding level of inhibitory inputs; that of the others if not given."),
+        typer.Option("--inhibitory-f-in", help="Coding level of inhibitory inputs; by default that of the others."),
     ] = None
 
     def neuron(self, **changes: Any) -> DendriticNeuron:
@@ -148,7 +148,7 @@ class NeuronOptions(SpecOptions):
         flat = {**_given(self), **changes}
         if flat.pop("linear"):
             if "x_min" in flat or "gamma" in flat:
-                raise InvalidParameter("--linear has no dendrites: --x-min and --gamma are not allowed with it")
+                raise InvalidParameter("--linear has no dendrites: --x-min and --gamma cannot be combined with it")
             kept = {name: flat[name] for name in ("theta_d", "n_inputs", *INHIBITION) if name in flat}
             flat = {"nonlinearity": "linear", **kept}
         return finite_neuron(neuron_from_flat(flat))
@@ -162,7 +162,7 @@ class TaskOptions:
 
     f_in: Annotated[float, typer.Option("--f-in", help="Input coding level, in (0, 1).")] = 0.5
     f_out: Annotated[float, typer.Option("--f-out", help="Output coding level, in (0, 1).")] = 0.5
-    kappa: Annotated[float, typer.Option(help="Margin; negative if the threshold may be missed.")] = 0.0
+    kappa: Annotated[float, typer.Option(help="Margin; a negative margin tolerates missing the threshold.")] = 0.0
 
     def task(self) -> TaskSpec:
         """The task that the options describe."""
@@ -172,13 +172,13 @@ class TaskOptions:
 
 
 BranchCorrelation = Annotated[
-    float, typer.Option(help="c0 >= 0: two inputs of one branch have the correlation c0 K / N, which is below 1.")
+    float, typer.Option(help="c0 >= 0: two inputs of one branch have correlation c0 K / N, which must be below 1.")
 ]
 
 
 @dataclass(frozen=True, kw_only=True)
 class InputOptions:
-    """Random inputs, at loads that the command chooses."""
+    """Random inputs, at loads chosen by the command."""
 
     panel: ClassVar[str] = "Patterns"
 
@@ -193,7 +193,7 @@ class InputOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class PatternOptions:
-    """Patterns to learn: random ones of a load, or those of a file."""
+    """Patterns to learn: random ones at a given load, or those of a file."""
 
     panel: ClassVar[str] = "Patterns"
 
@@ -203,10 +203,10 @@ class PatternOptions:
         typer.Option(metavar="FILE", help="A .npz file with binary arrays inputs and labels, instead of --alpha."),
     ] = None
     branch_correlation: BranchCorrelation = 0.0
-    seed: Annotated[int, typer.Option(help="Of patterns, first weights, shuffles and noise.")] = 0
+    seed: Annotated[int, typer.Option(help="Seed of patterns, initial weights, shuffles and noise.")] = 0
 
     def for_neuron(self, options: NeuronOptions) -> tuple[DendriticNeuron, Patterns]:
-        """The patterns that the options describe, and the neuron with as many inputs as they have."""
+        """The patterns that the options describe, and a neuron with the same number of inputs."""
         from dendrocap.learning import patterns_at_load
 
         if self.data is None:
@@ -215,8 +215,8 @@ class PatternOptions:
             return neuron, patterns_at_load(neuron, self.alpha, self.seed, task)
         if self.branch_correlation:
             raise InvalidParameter(
-                f"--branch-correlation {self.branch_correlation:g} is not allowed with --data, whose inputs are as the "
-                "file has them: leave one of the two out"
+                f"--branch-correlation {self.branch_correlation:g} is not allowed with --data, because the inputs come "
+                "from the file: leave out one of the two"
             )
         patterns = read_patterns(self.data)
         return options.neuron(n_inputs=patterns.inputs.shape[1]), patterns
@@ -239,24 +239,24 @@ def read_patterns(path: Path) -> Patterns:
 
 @dataclass(frozen=True, kw_only=True)
 class _RuleOptions:
-    """The learning rule and its most epochs."""
+    """The learning rule and its limit on epochs."""
 
     panel: ClassVar[str] = "Learning"
 
-    learning_rate: Annotated[float, typer.Option(help="Learning rate of the first epoch.")] = 0.01
+    learning_rate: Annotated[float, typer.Option(help="Learning rate in the first epoch.")] = 0.01
     gamma_ce: Annotated[float, typer.Option(help="Steepness of the cross-entropy.")] = 100.0
     surrogate_width: Annotated[
         float | None,
-        typer.Option(help="Learn with 1/(1+((x-center)/width)^2) in place of g'(x); without it, g' itself."),
+        typer.Option(help="Learn with 1/(1+((x-center)/width)^2) in place of g'(x); by default with g' itself."),
     ] = None
     surrogate_center: Annotated[
         float | None, typer.Option(help="With --surrogate-width: the centre; 0.4 if not given.")
     ] = None
     precision: Annotated[str, typer.Option(help="float32 or float64.")] = "float32"
-    max_epochs: Annotated[int, typer.Option(help="Most epochs of a run.")] = 1000
+    max_epochs: Annotated[int, typer.Option(help="Maximum number of epochs of a run.")] = 1000
 
     def recipe(self, **more: Any) -> Recipe:
-        """How the options ask to train, with further flat parameters."""
+        """The training recipe that the options describe, with further flat parameters."""
         from dendrocap.learning import Recipe
 
         return Recipe.from_flat({**_given(self), **more})
@@ -267,11 +267,11 @@ class RecipeOptions(_RuleOptions):
     """How to train."""
 
     patience: Annotated[
-        int | None, typer.Option(help="Halve the rate after so many epochs without a new minimum; end at 1/(4096 N).")
+        int | None, typer.Option(help="Halve the rate after this many epochs without a new minimum; end at 1/(4096 N).")
     ] = None
     decay: Annotated[
         float | None,
-        typer.Option(help="Without --patience: the rate shrinks by this fraction per epoch; 0.0001 if not given."),
+        typer.Option(help="Without --patience: the rate shrinks by this fraction per epoch; default 0.0001."),
     ] = None
 
 
@@ -280,6 +280,6 @@ class PlateauOptions(_RuleOptions):
     """How to train with a rate that is halved on plateaus."""
 
     patience: Annotated[
-        int, typer.Option(help="Epochs without a new minimum before the rate is halved. It decides the outcome.")
+        int, typer.Option(help="Epochs without a new minimum before the rate is halved; affects the result strongly.")
     ]
-    max_epochs: Annotated[int, typer.Option(help="Most epochs of a run.")] = 20_000
+    max_epochs: Annotated[int, typer.Option(help="Maximum number of epochs of a run.")] = 20_000

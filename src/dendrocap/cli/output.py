@@ -1,4 +1,4 @@
-"""How commands print results: a table for people, or one JSON array for machines."""
+"""How commands print results: as a table, or as one JSON array."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def emit(
     title: str = "",
     columns: Sequence[str] | None = None,
 ) -> None:
-    """Print rows that share their keys to stdout; ``columns`` limits what the table shows, never the data."""
+    """Print rows with common keys to stdout; ``columns`` limits the table, but not JSON or CSV."""
     check_format(as_json=as_json, as_csv=as_csv)
     if as_json:
         typer.echo(json.dumps([{key: plain(value) for key, value in row.items()} for row in rows], indent=1))
@@ -66,38 +66,38 @@ def emit(
         grid.add_column(key, justify="right")
     for row in rows:
         grid.add_row(*(_shown(row[key]) for key in shown))
-    # Piped into a file, a table is as wide as it needs to be.
+    # A table that is piped into a file is not wrapped to the width of the terminal.
     console = Console(width=None if sys.stdout.isatty() else 12 * len(shown) + 160)
-    if title:  # a title of the table itself would be folded to the table's width
+    if title:  # Rich would wrap a table's own title at the width of the table
         console.print(title, markup=False, highlight=False, soft_wrap=True)
     console.print(grid)
 
 
 def check_format(*, as_json: bool, as_csv: bool) -> None:
-    """Refuse two formats at once; a command that computes for long asks before it begins."""
+    """Refuse two formats at once; slow commands call this before they start."""
     if as_json and as_csv:
-        raise InvalidParameter("--json and --csv exclude each other: choose one")
+        raise InvalidParameter("--json and --csv cannot be combined: choose one")
 
 
 @contextmanager
 def progress(total: float | None, label: str) -> Iterator[Callable[..., None]]:
-    """A function by which a command tells, on stderr, how far it is: call it after each of ``total`` steps.
+    """A function that reports progress on stderr; call it after each of ``total`` steps.
 
-    Its arguments, all optional, are how many steps are done, and as keywords a ``note`` and other words for ``total``
-    and ``label``. In a terminal a bar appears after two seconds. Elsewhere a plain line is written after five seconds
-    and then more and more rarely, once a minute in the end.
+    It takes the number of steps done, and the keywords ``note``, ``total`` and ``label``, all optional. In a terminal a
+    progress bar appears after two seconds. Elsewhere a line is written after five seconds and then at growing
+    intervals of up to one minute.
     """
-    told: list[tuple[float, float]] = []  # when, and how many were done: the first time, and now
+    calls: list[tuple[float, float]] = []  # time and number of steps done, of the first and the latest call
 
-    def tell(completed: float | None = None, *, note: str = "", **words: Any) -> None:
-        done = completed if completed is not None else told[-1][1] + 1 if told else 1
-        told[1:] = [(time.monotonic(), done)]
+    def step(completed: float | None = None, *, note: str = "", **words: Any) -> None:
+        done = completed if completed is not None else calls[-1][1] + 1 if calls else 1
+        calls[1:] = [(time.monotonic(), done)]
         known = {"total": total, "label": label, **words}
-        parts = [_count(done, known["total"]), note, _time_left(told[0], told[-1], known["total"])]
+        parts = [_count(done, known["total"]), note, _time_left(calls[0], calls[-1], known["total"])]
         show(done, known["total"], known["label"], ", ".join(part for part in parts if part))
 
     with _bar(label) if sys.stderr.isatty() else _lines() as show:
-        yield tell
+        yield step
 
 
 @contextmanager
@@ -150,17 +150,17 @@ def _time_left(first: tuple[float, float], last: tuple[float, float], total: flo
 
 
 def message(text: str) -> None:
-    """Tell the user something that is not data."""
+    """Print a message for the user on stderr, apart from the data."""
     typer.echo(text, err=True)
 
 
 def plot_target(path: Path | None) -> Path | None:
-    """The path of a figure to be, if one is asked for."""
+    """The checked path of the figure to write, or None."""
     return path and writable(path, FIGURE_FORMATS, "--plot")
 
 
 def draw(target: Path | None, figure: Callable[[Any], Any]) -> None:
-    """Write the figure that a function draws with `dendrocap.plot`, if one is asked for."""
+    """Write the figure that ``figure`` draws with `dendrocap.plot`; does nothing without a target."""
     if target is not None:
         from dendrocap import plot
 
@@ -169,7 +169,7 @@ def draw(target: Path | None, figure: Callable[[Any], Any]) -> None:
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON knows it; JSON has no NaN and no infinity."""
+    """A value for JSON, which has neither NaN nor infinity."""
     value = value.item() if hasattr(value, "item") else value
     if isinstance(value, Mapping):
         return {key: plain(item) for key, item in value.items()}
@@ -179,7 +179,7 @@ def plain(value: Any) -> Any:
 
 
 def _in_a_cell(value: Any) -> Any:
-    """A value in a CSV file; what has parts is written as JSON."""
+    """A value for a CSV file; values with parts are written as JSON."""
     cell = plain(value)
     return json.dumps(cell, ensure_ascii=False) if isinstance(cell, dict | list) else cell
 

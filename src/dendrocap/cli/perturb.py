@@ -18,19 +18,19 @@ __all__ = ["perturb"]
 def perturb(
     run: Annotated[
         Path | None,
-        typer.Argument(metavar="[RUN]", help="A run saved by dendrocap train --save; without it, one is solved."),
+        typer.Argument(metavar="[RUN]", help="A run saved by dendrocap train --save; by default a new one is solved."),
     ] = None,
     theta_d_change: Annotated[float, typer.Option("--theta-d-change", help="Change of theta_d, in per cent.")] = -25.0,
     theta_s_change: Annotated[float, typer.Option("--theta-s-change", help="Change of theta_s, in per cent.")] = -25.0,
-    failures: Annotated[float, typer.Option(help="Synapses that fail, in per cent.")] = 20.0,
-    nmda_block: Annotated[float, typer.Option(help="NMDA part of g that is blocked, in per cent.")] = 100.0,
-    samples: Annotated[int, typer.Option(help="Draws of the synapses that fail.")] = 20,
+    failures: Annotated[float, typer.Option(help="Share of synapses that fail, in per cent.")] = 20.0,
+    nmda_block: Annotated[float, typer.Option(help="Blocked share of the NMDA part of g, in per cent.")] = 100.0,
+    samples: Annotated[int, typer.Option(help="Number of random draws of failing synapses.")] = 20,
     neuron: NeuronOptions = NeuronOptions(theta_d=0.5),
     patterns: PatternOptions = PatternOptions(),
     plot: PlotPath = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Block inhibition, synapses or NMDA receptors of a trained neuron, one after the other, and count its mistakes.
+    """Block inhibition, synapses or NMDA receptors of a trained neuron, one at a time, and count its errors.
 
     Example: dendrocap perturb run.npz --theta-d-change -25 --failures 20 --plot perturbed.png
     """

@@ -1,4 +1,4 @@
-"""Which function do I need? From a question to one command and one function: for ``--help`` and for the documentation.
+"""The table that leads from a question to one command and one function, for ``--help`` and the documentation.
 
 ``python -m dendrocap.cli.questions`` prints the table of docs/which_function.md.
 """
@@ -31,7 +31,7 @@ STORE, STATES, LEARN, MEASURED, MORE = PANELS = (
 
 
 class Question(NamedTuple):
-    """What a user asks, the command and the function that answer, where to look, and where to read on."""
+    """A question of a user, the command and the function that answer it, what to look at, and where to read more."""
 
     asks: str
     command: str
@@ -45,7 +45,7 @@ QUESTIONS = (
         "How many patterns can it store?",
         "capacity --theta-d 0.5 -N 999 -K 27",
         "capacity",
-        "capacity with its error, and patterns; the paper's number is beside them",
+        "capacity with its error, and patterns; the paper's number is shown beside them",
         "theory/real_sizes.md",
     ),
     Question(
@@ -59,14 +59,14 @@ QUESTIONS = (
         "How many synapses are silent?",
         "capacity -N 999 -K 27 --accuracy fast",
         "capacity",
-        "silent; without `--accuracy fast` it has an error",
+        "silent; its error too, unless `--accuracy fast` is given",
         "rsb.md",
     ),
     Question(
         "Which branches matter?",
         "capacity -N 999 -K 27 --json",
         "branch_stability",
-        "n_on, how many branches are mostly on, and mean_outputs; `Branches` are kinds of your own",
+        "n_on, the number of branches that are mostly on, and mean_outputs; define your own groups with `Branches`",
         "theory/unequal_branches.md",
     ),
     Question(
@@ -80,21 +80,21 @@ QUESTIONS = (
         "What if inputs are correlated?",
         "capacity --branch-correlation 0,1,5",
         "TaskSpec",
-        "capacity against `branch_correlation`, infinitely many branches",
+        "capacity against `branch_correlation`, for infinitely many branches",
         "theory/correlated_inputs.md",
     ),
     Question(
         "How many branches are best?",
         "capacity -N 999 -K 9,27,81",
         "capacity",
-        "the largest capacity whose lights are good",
+        "the largest capacity whose validity lights are good",
         "theory/how_many_branches.md",
     ),
     Question(
         "What is the paper's number?",
         "capacity --rsb 0",
         "critical_capacity",
-        "alpha_c and silent_fraction, replica symmetric",
+        "alpha_c and silent_fraction, both replica symmetric",
         "paper_notes.md",
     ),
     Question(
@@ -108,14 +108,14 @@ QUESTIONS = (
         "Does learning reach the limit?",
         "algorithmic-capacity --patience 200",
         "algorithmic_capacity",
-        "the largest load solved, to be compared with the capacity",
+        "the largest load solved; compare it with the capacity",
         "learning.md",
     ),
     Question(
         "Can these patterns be stored?",
         "solve --alpha 1.5 -N 333 -K 9",
         "solve",
-        "solved, and the errors left",
+        "solved, and the number of errors left",
         "solvers.md",
     ),
     Question(
@@ -126,7 +126,7 @@ QUESTIONS = (
         "results/learning_speed.md",
     ),
     Question(
-        "Does it stand noise?",
+        "Is it robust to noise?",
         "robustness --alpha 0.5",
         "noise_robustness",
         "errors added by flipped inputs and by noisy synapses",
@@ -143,21 +143,21 @@ QUESTIONS = (
         "Where does training end?",
         "learned-state --alpha 0.5",
         "learned_state",
-        "training error, loss and silent fraction where the loss is least",
+        "training error, loss and silent fraction at the minimum of the loss",
         "theory/learned_states.md",
     ),
     Question(
         "Does it generalise?",
         "generalise mnist",
         "DendriticClassifier",
-        "test error, against the linear neuron",
+        "test error, compared with the linear neuron",
         "learn/machine_learning.md",
     ),
     Question(
-        "What does it make of a teacher?",
+        "Can it learn from a teacher?",
         "teacher-student --teacher polsky",
         "teacher_student",
-        "errors on unseen patterns; with `-g linear --crossing` when dendrites pay",
+        "errors on unseen patterns; `-g linear --crossing` shows when dendrites help",
         "theory/generalisation.md",
     ),
     Question(
@@ -178,14 +178,14 @@ QUESTIONS = (
         "What can my cell store?",
         "cell cell.swc",
         "cell_from_morphology",
-        "capacity, silent synapses, and what each group of branches adds",
+        "capacity, silent synapses, and the contribution of each group of branches",
         "learn/experimenters.md",
     ),
     Question(
         "Can I have all of it on one page?",
         "report curve.csv epsp.csv -o report.html",
         "fit_weights",
-        "fits with figures, intervals, validity lights and methods, for printing",
+        "fits with figures, intervals, validity lights and methods, ready to print",
         "learn/experimenters.md",
     ),
     Question(
@@ -199,7 +199,7 @@ QUESTIONS = (
         "How do I run thousands of these?",
         "sweep run sweep.toml",
         "run_sweep",
-        "a store that goes on after any interruption",
+        "a store that resumes after any interruption",
         "sweeps.md",
     ),
     Question(

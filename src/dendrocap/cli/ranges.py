@@ -15,7 +15,7 @@ MOST = 1_000_000
 
 
 def values(option: str, text: str, *, log: bool = False) -> list[float]:
-    """The numbers that ``text`` stands for; with ``log`` a range is spaced evenly in the logarithm."""
+    """The numbers that ``text`` denotes; with ``log`` a range is spaced evenly in the logarithm."""
     wrong = InvalidParameter(f"{option} {text} is not allowed: it must be {FORMS}")
     parts = text.split(":")
     try:

@@ -1,4 +1,4 @@
-"""``dendrocap report``: from a laboratory's files to an answer one can print."""
+"""``dendrocap report``: one printable report from the measurements of a laboratory."""
 
 from __future__ import annotations
 
@@ -28,26 +28,26 @@ __all__ = ["report"]
 def report(
     curve: DataFile,
     amplitudes: DataFile,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The report: .html or .pdf.")] = Path("report.html"),
-    cell: Annotated[Path | None, typer.Option(help="Reconstruction of the cell: N and K are then its own.")] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="File of the report: .html or .pdf.")] = Path("report.html"),
+    cell: Annotated[Path | None, typer.Option(help="Reconstruction of the cell; it determines N and K.")] = None,
     synapses_per_um: Annotated[float, typer.Option(help="Synapses per micrometre of the reconstruction.")] = 1.0,
-    tested: Annotated[int | None, typer.Option(help="Pairs tested, connected or not.")] = None,
+    tested: Annotated[int | None, typer.Option(help="Number of pairs tested, connected or not.")] = None,
     p0: Annotated[str | None, typer.Option(help="Silent fraction: a number, 'tested' or 'free'.")] = None,
-    detection: Annotated[float, typer.Option(help="mV below which a connection looks silent.")] = 0.0,
+    detection: Annotated[float, typer.Option(help="Detection limit in mV; weaker connections look silent.")] = 0.0,
     points: CurveOptions = CurveOptions(kind="smooth"),
     numbers: AmplitudeOptions = AmplitudeOptions(),
     files: FileOptions = FileOptions(),
     task: TaskOptions = TaskOptions(f_in=0.05, f_out=0.05),
-    n_inputs: Annotated[int, typer.Option("--n-inputs", "-N", help="N, synapses of the neuron.")] = 10_000,
-    n_branches: Annotated[int, typer.Option("--n-branches", "-K", help="K, its dendritic branches.")] = 100,
+    n_inputs: Annotated[int, typer.Option("--n-inputs", "-N", help="Number of synapses N.")] = 10_000,
+    n_branches: Annotated[int, typer.Option("--n-branches", "-K", help="Number of dendritic branches K.")] = 100,
     attenuation: Annotated[
-        float | None, typer.Option(help="Share of a local mV that arrives at the soma; 1 / sqrt(K) if not measured.")
+        float | None, typer.Option(help="Share of a local mV that arrives at the soma; by default 1 / sqrt(K).")
     ] = None,
-    accuracy: Annotated[str, typer.Option(help="Of the capacity: best (half a minute) or fast.")] = "best",
+    accuracy: Annotated[str, typer.Option(help="Accuracy of the capacity: best (half a minute) or fast.")] = "best",
     bootstrap: Annotated[int, typer.Option(help="Bootstrap replicates for the confidence intervals.")] = 1000,
     seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
 ) -> None:
-    """One report from a dendritic curve, EPSP amplitudes and, if there is one, a reconstruction.
+    """Write one report from a dendritic curve, EPSP amplitudes and, optionally, a reconstruction.
 
     Example: dendrocap report curve.csv epsp.csv --tested 8050 --cell cell.swc -o report.html
     """
@@ -83,7 +83,7 @@ def report(
     inputs = [points.note(read_curve, curve), numbers.note(read, amplitudes)]
     inputs += [] if pairs is None else [f"{pairs} pairs tested"]
     inputs += [] if neuron is None else [neuron.summary, *neuron.remarks]
-    sections = [Section("Inputs, as they were understood", "\n".join(inputs)), *_fits(shape, fit, found)]
+    sections = [Section("Inputs as read", "\n".join(inputs)), *_fits(shape, fit, found)]
     row: dict[str, Any] = {"curve": {"scale_mv": shape.scale, "kind": shape.nonlinearity.name}}
     row |= {"synapses": weights_row(fit, found)}
     if neuron is not None:
@@ -114,8 +114,8 @@ def _fits(shape: NonlinearityFit, fit: WeightFit, found: CapacityReport) -> list
     return [
         Section("Dendritic curve", "", curve_table(shape), plot.nonlinearity_fit(shape)),
         Section("Synapses and storage", "", weights_table(fit, found), plot.weight_fit(fit, found)),
-        Section("Where the interval comes from", "", sources),
-        Section("Other distributions", f"Akaike's criterion, difference to the best: {rivals}."),
+        Section("Sources of the interval", "", sources),
+        Section("Other distributions", f"Akaike's criterion, difference from the best: {rivals}."),
     ]
 
 
@@ -132,7 +132,7 @@ def _cell(neuron: Any, task: TaskSpec, accuracy: str, seed: int, theta_d: float,
         with progress(1 + len(cell.groups), "cell") as step:
             whole, shares = group_shares(cell, task, accuracy=accuracy, seed=seed, callback=step)
     except (NoSolution, ConvergenceError):
-        return Section(heading, f"With broken symmetry it has no capacity at theta_s = {theta_s:.3g}."), None
+        return Section(heading, f"No capacity with broken symmetry was found at theta_s = {theta_s:.3g}."), None
     text = f"{whole.in_words}\n{whole.remark}"
     return (
         Section(heading, text, group_table(whole, shares), plot.cell(cell, whole, shares)),
@@ -147,11 +147,11 @@ def _lights(
 
     lights = {} if found.capacity is None else dict(found.capacity.validity)
     few = shape.nonlinearity.name != "polsky" and shape.points_on_rise < 3
-    words = f"{shape.points_on_rise} points between a tenth and nine tenths of the rise; three or more show its slope"
+    words = f"{shape.points_on_rise} points between 10 % and 90 % of the rise; at least three determine its slope"
     lights["resolution of the curve"] = Flag("bad" if few else "good", words)
     used = fit.units.somatic_share
     if attenuation is None:
-        words = f"{used:.3g} = 1 / sqrt(K) is assumed, as in the paper; measure it and give --attenuation"
+        words = f"{used:.3g} = 1 / sqrt(K) is assumed, as in the paper; if you can measure it, pass --attenuation"
         lights["attenuation"] = Flag("caution", words)
     else:
         lights["attenuation"] = Flag("good", f"{used:.3g}, as given")
@@ -161,7 +161,7 @@ def _lights(
         lights["silent fraction within reach"] = Flag("caution" if fit.compatible else "bad", found.verdict)
     best = fit.comparison[0]
     if best.name.startswith("capacity"):
-        lights["shape of the amplitudes"] = Flag("good", "no rival describes the amplitudes better")
+        lights["shape of the amplitudes"] = Flag("good", "no other distribution describes the amplitudes better")
     else:
         worse = next(one.delta_aic for one in fit.comparison if one.name == "capacity")
         lights["shape of the amplitudes"] = Flag("bad", f"a {best.name} is better by {worse:.0f} units of AIC")

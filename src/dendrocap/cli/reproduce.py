@@ -1,4 +1,4 @@
-"""``dendrocap reproduce``: the figures of the paper, next to what it claims."""
+"""``dendrocap reproduce``: reproduce the figures of the paper and check its claims."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ def reproduce(
     figures: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[FIGURE]...", help="fig2a, 2, speed, ...; all if none is named.", autocompletion=figure_names
+            metavar="[FIGURE]...", help="fig2a, 2, speed, ...; by default all.", autocompletion=figure_names
         ),
     ] = None,
     preset: Annotated[str, typer.Option(help="quick, or paper for the sizes of the paper.")] = "quick",
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for figures, data and report.")] = Path("reproduced"),
     seeds: Annotated[
-        int | None, typer.Option(help="Repetitions of every simulation, in place of the preset's; more can follow.")
+        int | None, typer.Option(help="Repetitions of each simulation, overriding the preset; can be increased later.")
     ] = None,
     workers: Workers = None,
     dask: Dask = None,
     listing: Annotated[
-        bool, typer.Option("--list", help="Tell what there is and how long it takes, and leave.")
+        bool, typer.Option("--list", help="List the figures with their running times and exit.")
     ] = False,
     show: Annotated[
-        bool | None, typer.Option("--open/--no-open", help="Show the report; by default if there is somebody to look.")
+        bool | None, typer.Option("--open/--no-open", help="Open the report; by default when a display is attached.")
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Compute and draw the figures of the paper, and judge its claims.
+    """Compute and draw the figures of the paper, and check its claims.
 
     Writes PNG, PDF, SVG and CSV files and one self-contained report. Finished simulations are kept: after Ctrl-C or
-    a crash the same command goes on. A figure that fails does not stop the others.
+    a crash the same command resumes. If one figure fails, the others are still made.
 
     Example: dendrocap reproduce fig3 fig4 --preset paper --workers 8
     """
@@ -60,7 +60,7 @@ def reproduce(
         emit([_listed(figure, PRESETS.values()) for figure in FIGURES], as_json=as_json)
         return
     choice("--preset", preset, tuple(PRESETS))
-    selected(figures or ())  # a name that is none is refused before anything is shown
+    selected(figures or ())  # refuse unknown names before anything is computed
     executor = chosen_executor(dask, workers)
     with progress_bar("") as tell:
 
@@ -85,9 +85,9 @@ def reproduce(
     message(f"report: {page}")
     if made.interrupted:
         again = shlex.join(["dendrocap", "reproduce", *(figures or ()), "--preset", preset, "--out", str(out)])
-        message(f"interrupted: what is finished is kept; go on with: {again}")
+        message(f"interrupted: finished runs are kept; resume with: {again}")
         raise typer.Exit(130)
-    if show or (show is None and _somebody_looks()):
+    if show or (show is None and _has_display()):
         webbrowser.open(page.absolute().as_uri())
     failed = [outcome for outcome in made.outcomes if outcome.status == "failed"]
     for outcome in failed:
@@ -112,8 +112,8 @@ def _figure_rows(made: Reproduction) -> list[dict[str, Any]]:
     for outcome in made.outcomes:
         if outcome.status == "not run":
             continue
-        told = ", ".join(f"{count} {verdict}" for verdict, count in _verdicts(made, outcome).items())
-        rows.append({"figure": outcome.name, "status": outcome.status, "seconds": outcome.seconds, "claims": told})
+        claims = ", ".join(f"{count} {verdict}" for verdict, count in _verdicts(made, outcome).items())
+        rows.append({"figure": outcome.name, "status": outcome.status, "seconds": outcome.seconds, "claims": claims})
     return rows
 
 
@@ -146,8 +146,8 @@ def _claim_rows(made: Reproduction) -> list[dict[str, Any]]:
     ]
 
 
-def _somebody_looks() -> bool:
-    """Whether a browser would appear before a person's eyes."""
+def _has_display() -> bool:
+    """Whether a display is attached on which a browser can open."""
     has_screen = sys.platform in ("darwin", "win32") or bool(
         os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
     )

@@ -1,4 +1,4 @@
-"""``dendrocap robustness``: what noise does to a trained neuron."""
+"""``dendrocap robustness``: errors of a trained neuron under noise."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ __all__ = ["robustness"]
 def robustness(
     run: Annotated[
         Path | None,
-        typer.Argument(metavar="[RUN]", help="A run saved by dendrocap train --save; without it, one is trained."),
+        typer.Argument(metavar="[RUN]", help="A run saved by dendrocap train --save; by default a new one is trained."),
     ] = None,
     neuron: NeuronOptions = NeuronOptions(),
     patterns: PatternOptions = PatternOptions(),
     learning: RecipeOptions = RecipeOptions(learning_rate=0.1, gamma_ce=10.0, max_epochs=2000),
     beyond_zero: Annotated[
-        bool, typer.Option("--beyond-zero", help="Go on to --max-epochs after the last error is gone.")
+        bool, typer.Option("--beyond-zero", help="Continue to --max-epochs after the error has reached zero.")
     ] = False,
     flips: Annotated[str, typer.Option(help="Flip probabilities, separated by commas.")] = "0.01,0.05,0.1",
     noise: Annotated[str, typer.Option(help="Amplitudes of synaptic noise, separated by commas.")] = "0.2,0.5,1",
-    samples: Annotated[int, typer.Option(help="Samples of the noise per point.")] = 20,
+    samples: Annotated[int, typer.Option(help="Number of noise samples per point.")] = 20,
     plot: PlotPath = None,
     as_json: JsonFlag = False,
 ) -> None:

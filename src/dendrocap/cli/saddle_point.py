@@ -1,4 +1,4 @@
-"""``dendrocap saddle-point``: the typical solutions at a load, at a point or over a grid."""
+"""``dendrocap saddle-point``: typical solutions at a given load, at a point or over a grid."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dendrocap.cli.theory_grid import GridOptions, fields_of, run
 
 __all__ = ["saddle_point"]
 
-# What --plot can show, with its axis label.
+# Quantities that --plot can show, with their axis labels.
 QUANTITIES = {
     "free_entropy": r"free entropy $\varphi$ (nats per synapse)",
     "Q": r"mean squared weight $Q$",
@@ -43,7 +43,7 @@ def saddle_point(
     as_json: JsonFlag = False,
     as_csv: CsvFlag = False,
 ) -> None:
-    """Order parameters, free entropy and stability of the typical solutions (replica symmetric).
+    """Compute order parameters, free entropy and stability of the typical solutions (replica symmetric).
 
     Every parameter takes a number, a list 0.1,0.2,0.5 or a range start:stop:count.
 

@@ -1,4 +1,4 @@
-"""``dendrocap solve``: look for weights without errors, close to capacity."""
+"""``dendrocap solve``: search for weights without errors, close to capacity."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def solve(
     save: options.SavePath = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Look for weights that answer every pattern correctly, within a time limit.
+    """Search for weights that classify every pattern correctly, within a time limit.
 
-    The errors reported are recounted from the weights. Ctrl-C ends the search early; the best weights found until
-    then are reported and saved. Exit code 1 says that some errors were left.
+    The reported errors are recounted from the weights. Ctrl-C ends the search early; the best weights found so far are
+    reported and saved. The exit code is 1 if errors are left.
 
     Example: dendrocap solve --theta-d 0.5 --alpha 1.8 --time-limit 60 --save solution.npz
     """
@@ -52,7 +52,7 @@ def solve(
 
 
 def _follow(neuron: DendriticNeuron, patterns: Patterns, solver: str, time_limit: float, seed: int) -> TrainingResult:
-    """Solve under a progress bar."""
+    """Solve with a progress bar."""
     from dendrocap.learning import solve as search
 
     began = time.monotonic()

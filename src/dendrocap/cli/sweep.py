@@ -1,4 +1,4 @@
-"""``dendrocap sweep``: run a grid of experiments, look at it, take the results home."""
+"""``dendrocap sweep``: run a grid of experiments, inspect it and export its results."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 __all__ = ["sweep"]
 
-StorePath = Annotated[Path, typer.Option("--store", metavar="FILE", help="The file with the results.")]
+StorePath = Annotated[Path, typer.Option("--store", metavar="FILE", help="The file that holds the results.")]
 Digest = Annotated[
     str | None,
-    typer.Option("--sweep", metavar="DIGEST", help="Which sweep of the store; by default the one run last."),
+    typer.Option("--sweep", metavar="DIGEST", help="The sweep of the store; by default the one run last."),
 ]
 
 sweep = typer.Typer(
@@ -45,23 +45,23 @@ def run(
     wait_workers: WaitWorkers = None,
     timeout: Annotated[
         float | None,
-        typer.Option(metavar="SECONDS", help="A cell that takes longer fails; default: what FILE says, or any time."),
+        typer.Option(metavar="SECONDS", help="A cell that takes longer fails; default: as in FILE, or no limit."),
     ] = None,
     max_failures: Annotated[
         str | None, typer.Option(metavar="N|P%", help="Stop when more than N cells, or P% of all, have failed.")
     ] = None,
     shard: Annotated[
-        str, typer.Option(metavar="I/N", help="Run part I of N only, into a store of its own: see sweep merge.")
+        str, typer.Option(metavar="I/N", help="Run only part I of N, into a separate store: see sweep merge.")
     ] = "",
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Run failed cells again.")] = False,
-    mixed: Annotated[bool, typer.Option("--mixed", help="Keep cells of other versions beside new ones.")] = False,
-    rerun_older: Annotated[bool, typer.Option("--rerun-older", help="Run cells of other versions again.")] = False,
+    mixed: Annotated[bool, typer.Option("--mixed", help="Keep cells run with other versions of the code.")] = False,
+    rerun_older: Annotated[bool, typer.Option("--rerun-older", help="Rerun cells run with other versions.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Run what the store does not have yet of a sweep.
+    """Run the cells of a sweep that the store does not hold yet.
 
-    Finished cells are never run again: after Ctrl-C, a crash or a power cut, the same command goes on.
-    Jobs of your own, module:function, are also looked for beside FILE.
+    Finished cells are never run again: after Ctrl-C, a crash or a power cut, the same command resumes.
+    Your own jobs, module:function, are also searched for in the folder of FILE.
 
     Example: dendrocap sweep run fig3.toml --store fig3.db --workers 8
     """
@@ -76,7 +76,7 @@ def run(
         timeout=timeout, max_failures=max_failures, shard=shard, retry_failed=retry_failed, mixed=mixed,
         rerun_older=rerun_older,
     )  # fmt: skip
-    sys.path.insert(0, str(file.parent.absolute()))  # as Python does with the folder of a script
+    sys.path.insert(0, str(file.parent.absolute()))  # as Python does for the folder of a script
     with progress_bar(f"{wanted.name} {shard}".strip()) as tell:
         report = run_sweep(
             wanted,
@@ -96,35 +96,35 @@ def run(
     emit([_row(wanted, counts, shard)], as_json=as_json)
     stored = f"{counts.done + counts.failed} of {counts.cells} cells are stored"
     if report.interrupted:
-        message(f"interrupted: {stored}; go on with: {again}")
+        message(f"interrupted: {stored}; resume with: {again}")
         raise typer.Exit(130)
     if report.stopped:
-        message(f"stopped: {report.stopped}; {stored}: {_command('status', failed=True, store=own_store)} tells why")
+        message(f"stopped: {report.stopped}; {stored}: {_command('status', failed=True, store=own_store)} shows why")
         raise typer.Exit(1)
     there = counts.cells - report.ran
-    message(f"{report.ran} cells run in {report.seconds:.1f} s, {there} were in {own_store} already")
+    message(f"{report.ran} cells run in {report.seconds:.1f} s, {there} were already in {own_store}")
     if wanted.search is not None and not shard:
         message(
-            f"{counts.cells} cells in place of {len(wanted)}, {len(wanted) / counts.cells:.1f} times fewer than the "
+            f"{counts.cells} cells instead of {len(wanted)}, {len(wanted) / counts.cells:.1f} times fewer than the "
             f"full grid: {_command('crossings', store=store)} shows where {wanted.search.metric} crosses "
             f"{wanted.search.level:g}"
         )
     if counts.failed:
-        message(f"{counts.failed} cells failed: {_command('status', failed=True, store=own_store)} tells why")
+        message(f"{counts.failed} cells failed: {_command('status', failed=True, store=own_store)} shows why")
         raise typer.Exit(1)
 
 
 @sweep.command()
 def status(
     store: StorePath = Path("results.db"),
-    failed: Annotated[bool, typer.Option("--failed", help="Why cells of a sweep failed, and how many.")] = False,
+    failed: Annotated[bool, typer.Option("--failed", help="Count failed cells by reason.")] = False,
     traceback: Annotated[
-        str | None, typer.Option(metavar="CELL", help="What is stored of a failure; CELL is the beginning of its key.")
+        str | None, typer.Option(metavar="CELL", help="Show the traceback of a failed cell, given a prefix of its key.")
     ] = None,
     digest: Digest = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Tell how far the sweeps in a store have come, and with which versions; also while they run."""
+    """Show the progress of the sweeps in a store, and the versions used; also works while they run."""
     from dendrocap.experiments import Store
     from dendrocap.experiments.plan import Plan
 
@@ -152,7 +152,7 @@ def status(
 
 @sweep.command()
 def verify(store: StorePath = Path("results.db"), as_json: JsonFlag = False) -> None:
-    """Check a store and the checksum of every row; exit code 1 if a row is damaged, 2 if the file is."""
+    """Check a store and the checksum of every row; exit code 1 if a row is damaged, 2 if the file is damaged."""
     from dataclasses import asdict
 
     from dendrocap.experiments import verify_store
@@ -161,19 +161,19 @@ def verify(store: StorePath = Path("results.db"), as_json: JsonFlag = False) -> 
     emit([{"store": str(store), **asdict(verdict), "sound": verdict.sound}], as_json=as_json)
     if not verdict.sound:
         message(
-            f"damaged rows: {verdict.damaged}; the next dendrocap sweep run puts them aside and runs their cells "
-            f"again, {_command('salvage', store)} -o NEW.db writes the others to a new store"
+            f"damaged rows: {verdict.damaged}; the next dendrocap sweep run sets them aside and reruns their cells, "
+            f"{_command('salvage', store)} -o NEW.db writes the others to a new store"
         )
         raise typer.Exit(1)
 
 
 @sweep.command()
 def salvage(
-    store: Annotated[Path, typer.Argument(metavar="STORE", help="A damaged store, or one of an older format.")],
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The store to be made.")],
+    store: Annotated[Path, typer.Argument(metavar="STORE", help="A store that is damaged or of an older format.")],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The store to write.")],
     as_json: JsonFlag = False,
 ) -> None:
-    """Write the good rows of a damaged store to a new one; the old file stays as it is."""
+    """Write the intact rows of a damaged store to a new one; the old file is not changed."""
     from dataclasses import asdict
 
     from dendrocap.experiments import salvage_store
@@ -181,18 +181,18 @@ def salvage(
     saved = salvage_store(store, out)
     emit([asdict(saved)], as_json=as_json)
     lost = saved.damaged + saved.unreadable
-    message(f"{saved.cells} cells: {out}" + ("; run the sweep again to replace what is missing" if lost else ""))
+    message(f"{saved.cells} cells: {out}" + ("; run the sweep again to replace the missing cells" if lost else ""))
 
 
 @sweep.command()
 def merge(
-    stores: Annotated[list[Path], typer.Argument(metavar="STORE...", help="Stores of shards, or any others.")],
+    stores: Annotated[list[Path], typer.Argument(metavar="STORE...", help="Stores of shards, or other stores.")],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The store with all cells.")],
     as_json: JsonFlag = False,
 ) -> None:
-    """Put the cells of several stores into one.
+    """Merge the cells of several stores into one.
 
-    Merging again changes nothing. Stores with different results for one cell are refused.
+    Merging again changes nothing. Stores with different results for the same cell are refused.
 
     Example: dendrocap sweep merge fig3.*-of-8.db -o fig3.db
     """
@@ -207,7 +207,7 @@ def merge(
 
 @sweep.command()
 def crossings(store: StorePath = Path("results.db"), digest: Digest = None, as_json: JsonFlag = False) -> None:
-    """Tell where the metric of an adaptive sweep crosses its level, for each combination of the other axes."""
+    """Show where the metric of an adaptive sweep crosses its level, for each combination of the other axes."""
     from dendrocap.experiments import Store
     from dendrocap.experiments import crossings as find
 
@@ -229,7 +229,7 @@ def crossings(store: StorePath = Path("results.db"), digest: Digest = None, as_j
         ],
         as_json=as_json,
         title=f"{axis} at which {wanted.search.metric}, averaged over {len(wanted.seeds)} seeds, crosses "
-        f"{wanted.search.level:g}; outside the two bounds it is on its side by more than two standard errors",
+        f"{wanted.search.level:g}; outside the two bounds it differs from it by more than two standard errors",
     )
 
 
@@ -237,7 +237,7 @@ def crossings(store: StorePath = Path("results.db"), digest: Digest = None, as_j
 def jobs(
     job: Annotated[
         str | None,
-        typer.Argument(metavar="[JOB]", help="A job; all if none is named.", autocompletion=job_names),
+        typer.Argument(metavar="[JOB]", help="A job; by default all.", autocompletion=job_names),
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
@@ -253,13 +253,13 @@ def jobs(
 
 @sweep.command()
 def export(
-    target: Annotated[Path, typer.Argument(metavar="FILE", help="To be written: .csv, .parquet or .nc (NetCDF).")],
+    target: Annotated[Path, typer.Argument(metavar="FILE", help="File to write: .csv, .parquet or .nc (NetCDF).")],
     store: StorePath = Path("results.db"),
     digest: Digest = None,
 ) -> None:
     """Write the results of a sweep to a table.
 
-    Parquet and NetCDF need an extra: pip install '.[tables]' in the clone.
+    Parquet and NetCDF need an extra: run pip install '.[tables]' in the clone.
     """
     from dendrocap.experiments import Store
     from dendrocap.experiments.cell_tables import export as write
@@ -273,12 +273,12 @@ def export(
 
 @sweep.command()
 def plot(
-    target: Annotated[Path, typer.Argument(metavar="FILE", help="The figure to be: .png, .pdf or .svg.")],
-    x: Annotated[str, typer.Option("--x", help="Axis of the grid along which to draw.")],
+    target: Annotated[Path, typer.Argument(metavar="FILE", help="Figure to write: .png, .pdf or .svg.")],
+    x: Annotated[str, typer.Option("--x", help="Axis of the grid to draw along.")],
     y: Annotated[str, typer.Option("--y", help="Metric to draw, averaged over seeds.")],
     by: Annotated[str | None, typer.Option("--by", help="Another axis: one line for each of its values.")] = None,
     at: Annotated[
-        list[str] | None, typer.Option("--at", metavar="AXIS=VALUE", help="Which value of the other axes; repeatable.")
+        list[str] | None, typer.Option("--at", metavar="AXIS=VALUE", help="Value of another axis; can be repeated.")
     ] = None,
     store: StorePath = Path("results.db"),
     digest: Digest = None,
@@ -297,14 +297,14 @@ def plot(
         records = results.records(wanted)
         points = averages(wanted, records, x, y, by, _places(at or ()))
     known = dict.fromkeys(str(record.metrics["estimate"]) for record in records if "estimate" in record.metrics)
-    said = {"estimate": " and ".join(known)} if known else {}  # of a capacity, which estimate it is
-    title = ": ".join(filter(None, [wanted.name, *said.values()]))
-    emit([{**_point_row(point, x, y, by), **said} for point in points], as_json=as_json, title=title)
-    draw(target, lambda plots: plots.averages(points, x, y, by, *said.values()))
+    estimate = {"estimate": " and ".join(known)} if known else {}  # the estimate of a capacity
+    title = ": ".join(filter(None, [wanted.name, *estimate.values()]))
+    emit([{**_point_row(point, x, y, by), **estimate} for point in points], as_json=as_json, title=title)
+    draw(target, lambda plots: plots.averages(points, x, y, by, *estimate.values()))
 
 
 def _command(name: str, *arguments: Any, **options: Any) -> str:
-    """A command of ours to be typed, with the options that say something."""
+    """A command line for the user to type, without the options that are not set."""
     words = ["dendrocap", "sweep", name, *map(str, arguments)]
     for option, value in options.items():
         if value is True:
@@ -328,13 +328,13 @@ def _row(wanted: Sweep, counts: Counts, shard: str) -> dict[str, Any]:
 
 
 def _rounded(crossing: Crossing) -> str:
-    """Where it crosses, in as many digits as the bounds allow."""
+    """The crossing, with as many digits as its bounds justify."""
     half = (crossing.high - crossing.low) / 2
     return with_error(crossing.value, half).split(" ±")[0] if half >= 0 else "nowhere"
 
 
 def _grouped(records: list[Record]) -> list[dict[str, Any]]:
-    """Failed cells by reason, the most frequent first; reasons that differ in their numbers only are one."""
+    """Failed cells by reason, the most frequent first; reasons that differ only in their numbers are merged."""
     groups: dict[str, list[Record]] = {}
     for record in records:
         groups.setdefault(re.sub(r"-?\d+(\.\d+)?(e[-+]?\d+)?", "#", record.reason), []).append(record)
@@ -354,7 +354,7 @@ def _show_traceback(records: list[Record], key: str) -> None:
     typer.echo(
         f"{record.reason}\n{dict(record.parameters)}, seed {record.seed}, on {record.host}\n{record.environment}"
     )
-    typer.echo(record.traceback or "no traceback: the cell's process was ended from outside")
+    typer.echo(record.traceback or "no traceback: the process of the cell was terminated from outside")
 
 
 def _point_row(point: Any, x: str, y: str, by: str | None) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""``dendrocap teacher-student``: how often a neuron is right about patterns that it has not seen."""
+"""``dendrocap teacher-student``: generalisation errors of a student that learns from a teacher."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ __all__ = ["teacher_student"]
 
 ERRORS = {"gibbs_error": "one student (Gibbs)", "bayes_error": "all students vote (Bayes)"}
 NOTE = (
-    "Probability of a wrong answer to an unseen pattern, of students that make no error on the patterns learned; "
-    "infinitely many long, equal branches. Exact where student and teacher are of one form, replica symmetric "
+    "Probability of a wrong answer to an unseen pattern, for students that make no error on the learned patterns and "
+    "have infinitely many long, equal branches. Exact if student and teacher have the same form, replica symmetric "
     "otherwise."
 )
-CROSSING = "crossing load: above it a student of the teacher's form is better than this one."
+CROSSING = "crossing load: above it, a student of the teacher's form generalises better than this one."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,14 +36,14 @@ class StudentGrid(GridOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class TeacherOptions:
-    """The neuron that gives the labels; what is not given is as in the student."""
+    """The neuron that gives the labels; options that are not given are those of the student."""
 
-    panel: ClassVar[str] = "Teacher, as the student where not given"
+    panel: ClassVar[str] = "Teacher (by default as the student)"
 
     teacher: Annotated[str | None, typer.Option(help="Its g: polsky, relu, saturating-relu or linear.")] = None
     teacher_theta_d: Annotated[float | None, typer.Option(help="Its dendritic threshold, > 0.")] = None
     teacher_theta_s: Annotated[float | None, typer.Option(help="Its somatic threshold, inside the range of g.")] = None
-    teacher_x_min: Annotated[float | None, typer.Option(help="Polsky: where its sigmoid takes over.")] = None
+    teacher_x_min: Annotated[float | None, typer.Option(help="Polsky: where its sigmoid starts.")] = None
     teacher_gamma: Annotated[float | None, typer.Option(help="Polsky: its steepness, > 0.")] = None
 
     def of(self, student: NeuronSpec) -> NeuronSpec:
@@ -62,13 +62,13 @@ def teacher_student(
     teacher: TeacherOptions = TeacherOptions(),
     crossing: Annotated[
         bool,
-        typer.Option("--crossing", help="Also the load above which a student of the teacher's form is better."),
+        typer.Option("--crossing", help="Also find the load above which a student of the teacher's form is better."),
     ] = False,
     plot: PlotPath = None,
     as_json: JsonFlag = False,
     as_csv: CsvFlag = False,
 ) -> None:
-    """Generalisation errors of a student that learns the answers of a teacher.
+    """Compute the generalisation errors of a student that learns the answers of a teacher.
 
     Every parameter of the student takes a number, a list 0.1,0.2,0.5 or a range start:stop:count.
 
@@ -76,7 +76,7 @@ def teacher_student(
     """
     from dendrocap.theory.parameter_grids import taught_points
 
-    teacher.of(_any_student())  # a bad option is told before anything is computed
+    teacher.of(_any_student())  # a bad option is reported before anything is computed
     names = ["estimate", *ERRORS, "Q", "q", "R", "Q_teacher", "q_hat", "R_hat", "A_hat", "M_hat", "residual"]
 
     def described(listed: list[str]) -> Any:

@@ -1,4 +1,4 @@
-"""What the theory commands share: their options, their grid of points, and how it is printed and drawn."""
+"""Code shared by the theory commands: their options, their grid of points, and its table and figure."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from dendrocap.cli.output import check_format, emit, message, plot_target, progr
 from dendrocap.cli.ranges import values
 from dendrocap.errors import InvalidParameter, NoSolution
 
-__all__ = ["GridOptions", "fields_of", "heard", "run", "steps_of_breaking"]
+__all__ = ["GridOptions", "fields_of", "recording", "run", "steps_of_breaking"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class GridOptions:
-    """Non-linearities, and the values of each parameter as typed."""
+    """Non-linearities, and the values of each parameter as strings."""
 
     panel: ClassVar[str] = "Grid"
     parameters: ClassVar[tuple[str, ...]] = (
@@ -28,7 +28,7 @@ class GridOptions:
 
     nonlinearity: Annotated[
         str,
-        typer.Option("--nonlinearity", "-g", help="One or several of polsky, relu, saturating-relu, linear: a,b,c."),
+        typer.Option("--nonlinearity", "-g", help="One or more of polsky, relu, saturating-relu, linear: a,b,c."),
     ] = "polsky"
     theta_d: Annotated[str, typer.Option(help="Dendritic threshold.", metavar="VALUES")] = "0.5"
     theta_s: Annotated[str, typer.Option(help="Somatic threshold, inside the range of g.", metavar="VALUES")] = "0.5"
@@ -45,11 +45,11 @@ class GridOptions:
     ] = "0"
     inhibitory_share: Annotated[
         str | None,
-        typer.Option(help="Share of a branch's synapses that inhibit and learn, in [0, 1).", metavar="VALUES"),
+        typer.Option(help="Share of a branch's synapses that are inhibitory and plastic, in [0, 1).", metavar="VALUES"),
     ] = None
     inhibitory_drive: Annotated[
         str | None,
-        typer.Option(help="Mean input that inhibition takes away, from 0 to theta_d.", metavar="VALUES"),
+        typer.Option(help="Mean inhibitory input, from 0 to theta_d; lowers the mean.", metavar="VALUES"),
     ] = None
     inhibitory_f_in: Annotated[
         str | None,
@@ -61,19 +61,19 @@ class GridOptions:
 
     @property
     def steps(self) -> tuple[int | str, ...]:
-        """Steps of replica symmetry breaking that are asked for; none where a command has no such option."""
+        """The steps of replica symmetry breaking asked for; empty if the command has no such option."""
         asked = getattr(self, "rsb", None)
         return () if asked is None else steps_of_breaking(asked)
 
     @property
     def more(self) -> dict[str, list[Any]]:
-        """Parameters beyond the usual ones that were given, with their values."""
+        """Values of the optional parameters that were given."""
         from dendrocap.model.flat import INHIBITION
 
         return {**self.given(INHIBITION), **({"rsb": list(self.steps)} if self.steps else {})}
 
     def given(self, names: Iterable[str]) -> dict[str, list[float]]:
-        """The values of those of these parameters that were given."""
+        """Values of those parameters among ``names`` that were given."""
         texts = {name: getattr(self, name, None) for name in names}
         return {
             name: values("--" + name.replace("_", "-"), text, log=self.log)
@@ -83,11 +83,11 @@ class GridOptions:
 
     @property
     def inputs(self) -> list[str]:
-        """Names of the columns that hold inputs."""
+        """Names of the input columns."""
         return [*self.parameters, *self.more]
 
     def cases(self) -> list[tuple[Any, dict[str, list[Any]]]]:
-        """Each non-linearity with the values of the parameters that it has."""
+        """Each non-linearity with the values of its parameters."""
         from dendrocap.model import Polsky, named_nonlinearity
 
         numbers: dict[str, list[Any]] = {**self.given(self.parameters), **self.more}
@@ -115,9 +115,9 @@ def run(
 ) -> None:
     """Solve the ``points`` of a grid and print them.
 
-    ``described`` gives all that JSON, CSV and figures know of a solution, None included; ``shown`` what a table does;
-    ``notes`` are printed below a table. A figure shows the quantity ``y``, or several states side by side, by their
-    columns and names.
+    ``described`` maps a solution, or None, to the columns of JSON, CSV and figures; ``shown`` maps it to those of the
+    table; ``notes`` are printed below the table. A figure shows the quantity ``y``, or several states side by side,
+    given by their columns and names.
     """
     from dendrocap.model import NeuronSpec
     from dendrocap.theory.parameter_grids import check_values
@@ -130,7 +130,7 @@ def run(
     if target and not along:
         raise InvalidParameter("--plot needs a parameter with several values, such as --theta-d 0.1:1:10")
     for g, numbers in cases:  # a value that is never allowed is bad input, not a point without an answer
-        # What inhibition allows depends on its other numbers: each is tried beside those that leave it most room.
+        # The allowed range of inhibition depends on its other parameters: test each with those that leave most room.
         roomy = {"theta_d": max, "inhibitory_share": max, "inhibitory_drive": min}
         beside = {name: pick(numbers[name]) for name, pick in roomy.items() if name in numbers}
         for name, listed in numbers.items():
@@ -139,16 +139,16 @@ def run(
     rows: list[dict[str, Any]] = []
     table: list[dict[str, Any]] = []
     with progress(sum(math.prod(map(len, numbers.values())) for _, numbers in cases), "solving") as step:
-        # A long point tells how far it is in itself.
+        # A slow point reports its own progress.
         inner: dict[str, Any] = {"callback": lambda share, words: step(len(rows) + share, note=words)} if long else {}
         for g, numbers in cases:
-            # Every threshold is a coordinate of the grid; those given here are never used.
+            # Every threshold is a coordinate of the grid, which overrides the values given here.
             for point in points(NeuronSpec(g, 0.5, 0.5), **numbers, **inner):
                 given = {name: point.case.get(name) for name in grid.inputs}
                 rows.append(
                     {"nonlinearity": g.name} | given | dict(described(point.solution)) | {"reason": point.reason}
                 )
-                # The name of an estimate tells its steps of breaking.
+                # The name of an estimate includes its steps of breaking.
                 table.append({"g": g.name} | {name: given[name] for name in along} | dict(shown(point.solution)))
                 step(len(rows))
     failed = [row for row in rows if row["reason"]]
@@ -161,7 +161,7 @@ def run(
         for note in notes():
             typer.echo(note)
     if failed:
-        message(f"{len(failed)} of {len(rows)} points have no answer; the first: {failed[0]['reason']}")
+        message(f"{len(failed)} of {len(rows)} points have no solution; the first: {failed[0]['reason']}")
     if target:
         from dendrocap import plot as plots
 
@@ -176,17 +176,17 @@ def run(
 
 
 def fields_of(names: Iterable[str]) -> Callable[[Any], dict[str, Any]]:
-    """A description by attributes of the solution; None where there is none."""
+    """A function that maps a solution to some of its attributes; missing attributes are None."""
     listed = list(names)
     return lambda solution: {name: getattr(solution, name, None) for name in listed}
 
 
-def heard(told: list[Any], describe: Callable[[Any], Mapping[str, Any]]) -> Callable[[Any], Mapping[str, Any]]:
-    """The same description; what it describes is also kept in a list, for the notes below a table."""
+def recording(solved: list[Any], describe: Callable[[Any], Mapping[str, Any]]) -> Callable[[Any], Mapping[str, Any]]:
+    """``describe``, which also appends every solution to ``solved``, for the notes below a table."""
 
     def described(solution: Any) -> Mapping[str, Any]:
         if solution is not None:
-            told.append(solution)
+            solved.append(solution)
         return describe(solution)
 
     return described

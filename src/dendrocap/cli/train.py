@@ -1,4 +1,4 @@
-"""``dendrocap train``: train one neuron, on random patterns or on one's own."""
+"""``dendrocap train``: train one neuron, on random patterns or on your own."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ def train(
     learning: RecipeOptions,
     resume: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Go on with a saved run: neuron, patterns and rate are taken from it."),
+        typer.Option(metavar="FILE", help="Resume a saved run: neuron, patterns and rate are taken from it."),
     ] = None,
     save: options.SavePath = None,
     plot: PlotPath = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Train a neuron by stochastic gradient descent and report how it went.
+    """Train a neuron by stochastic gradient descent and report the result.
 
-    Ctrl-C ends the run early; the best weights found until then are reported and saved.
+    Ctrl-C ends the run early; the best weights found so far are reported and saved.
 
     Example: dendrocap train --theta-d 0.05 --alpha 1.0 --patience 1000 --max-epochs 20000 --save run.npz
     """
@@ -63,7 +63,7 @@ def train(
 
 
 def _follow(run: Training) -> tuple[TrainingFailed | None, bool]:
-    """Run to the end under a progress bar; how it failed, if it did, and whether the user interrupted it."""
+    """Run to the end with a progress bar; returns the failure, if any, and whether the user interrupted the run."""
     with progress(run.recipe.max_epochs, "epoch") as tell:
 
         def show(record: EpochRecord) -> None:

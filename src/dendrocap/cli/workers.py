@@ -1,4 +1,4 @@
-"""Who runs the simulations of a command, and how they get on."""
+"""Options that choose where simulations run, and the display of their progress."""
 
 from __future__ import annotations
 
@@ -20,33 +20,33 @@ if TYPE_CHECKING:
 
 __all__ = ["Dask", "SchedulerFile", "WaitWorkers", "Workers", "chosen_executor", "described", "progress_bar"]
 
-Workers = Annotated[int | None, typer.Option(help="Processes on this machine; by default one per core. 1 uses none.")]
+Workers = Annotated[int | None, typer.Option(help="Processes on this machine; by default one per core. 1: no others.")]
 Dask = Annotated[
     str | None,
     typer.Option(metavar="ADDRESS", help="tcp://HOST:PORT of a Dask scheduler, or local to start a cluster here."),
 ]
 SchedulerFile = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="The file of a Dask scheduler that was started with --scheduler-file."),
+    typer.Option(metavar="FILE", help="The scheduler file of a Dask scheduler started with --scheduler-file."),
 ]
 WaitWorkers = Annotated[
     float | None,
-    typer.Option(metavar="SECONDS", help="Give up if the Dask cluster has no worker for so long; default: never."),
+    typer.Option(metavar="SECONDS", help="Give up if the Dask cluster has no worker for this long; default: never."),
 ]
 
-# Seconds before the first line in a log, and between lines.
+# Seconds before the first line and between lines in a log.
 FIRST_LINE, HEARTBEAT = 5.0, 30.0
 
 
 def chosen_executor(
     dask: str | None, workers: int | None, scheduler_file: Path | None = None, wait_workers: float | None = None
 ) -> Executor | None:
-    """A Dask cluster if one is asked for; None leaves the choice to the library."""
+    """The Dask cluster that is asked for; None leaves the choice to the library."""
     if dask is not None and scheduler_file is not None:
-        raise InvalidParameter("--dask and --scheduler-file exclude each other: choose one")
+        raise InvalidParameter("--dask and --scheduler-file cannot be combined: choose one")
     if dask is None and scheduler_file is None:
         if wait_workers is not None:
-            raise InvalidParameter("--wait-workers is allowed with --dask or --scheduler-file only")
+            raise InvalidParameter("--wait-workers requires --dask or --scheduler-file")
         return None
     from dendrocap.experiments import DaskExecutor
 
@@ -57,9 +57,9 @@ def chosen_executor(
 
 @contextmanager
 def progress_bar(name: str) -> Iterator[Callable[..., None]]:
-    """A function that shows where a sweep stands: done, failed, running, rate and time left.
+    """A function that shows the state of a sweep: cells done, failed and running, rate and time left.
 
-    In a terminal this is a bar. Elsewhere it is a line every half minute, also while nothing happens.
+    In a terminal this is a progress bar. Elsewhere it is a line every half minute, even if nothing changes.
     """
     if not sys.stderr.isatty():
         with _heartbeat(name) as beat:
@@ -75,7 +75,7 @@ def progress_bar(name: str) -> Iterator[Callable[..., None]]:
 
 @contextmanager
 def _heartbeat(name: str) -> Iterator[Callable[..., None]]:
-    """Lines by a thread of their own, because a sweep that waits for a hung cell or for workers does not call."""
+    """Print lines from a separate thread, because a sweep that waits for a cell or for workers makes no calls."""
     latest: list[tuple[Progress, str, float]] = []
     over = threading.Event()
 
@@ -101,7 +101,7 @@ def _heartbeat(name: str) -> Iterator[Callable[..., None]]:
 
 
 def described(now: Progress, since: float = 0.0) -> str:
-    """The state of a sweep in a few words, so many seconds after it was told."""
+    """The state of a sweep in a few words, ``since`` seconds after it was reported."""
     words = [f"{now.done} done", f"{now.failed} failed", f"{now.running} running"]
     seconds = now.seconds + since
     if now.ran and seconds:

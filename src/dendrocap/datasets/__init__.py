@@ -1,4 +1,4 @@
-"""Real data: image sets as binary patterns, synaptic strengths, files of columns. Only `fetch` downloads."""
+"""Real data: image sets as binary patterns, synaptic strengths, files with columns. Only `fetch` downloads."""
 
 from dendrocap.datasets.binarise import BINARY_SETS, BinarySet, binarise, binary_set, pixel_permutation
 from dendrocap.datasets.catalogue import CATALOGUE, DataSet, data_set

@@ -1,10 +1,10 @@
-"""From grey levels to binary inputs, as in the paper.
+"""Binarisation of grey levels, as in the paper.
 
 Each image is compared with its own median, and every pixel gives two inputs: one that is active above the median and
-one that is active otherwise. So exactly half of the inputs are active whatever the image, and the two classes of a set
-cannot be told apart by how much is active. The two inputs of a pixel are neighbours, which keeps them on one branch
-(`DendriticNeuron` with ``group_size=2``); a permutation of the pixels, one for a whole experiment, scatters
-neighbouring pixels over the branches.
+one that is active otherwise. Exactly half of the inputs are therefore active in every image, so the two classes cannot
+be distinguished by their mean activity. The two inputs of a pixel are adjacent and stay on one branch
+(`DendriticNeuron` with ``group_size=2``); a permutation of the pixels, one per experiment, scatters neighbouring pixels
+over the branches.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Bits = NDArray[np.uint8]
 
 @dataclass(frozen=True)
 class _SetRule:
-    """Which images take part, and which of them are positive."""
+    """Which images are used, and which of them are positive."""
 
     data_set: str
     takes_part: Callable[[ImageSet], NDArray[np.bool_]]
@@ -49,7 +49,7 @@ BINARY_SETS: dict[str, _SetRule] = {
     "mnist": _SetRule("mnist", _all, _odd, "odd digits against even ones"),
     "fashion-mnist": _SetRule(
         "fashion-mnist",
-        # Mostly black images would have nearly all pixels at their median: one input pattern for all of them.
+        # In a mostly black image nearly all pixels equal the median, so all such images give the same pattern.
         lambda images: np.median(images.images, axis=1) > 0,
         _odd,
         "odd classes against even ones, images with a median above zero",
@@ -69,7 +69,7 @@ class BinarySet(Displayed):
     Parameters
     ----------
     name, meaning : str
-        Which set, in a word and in words.
+        Name and description of the set.
     inputs, labels : PackedPatterns, array
         Training patterns.
     test_inputs, test_labels : PackedPatterns, array
@@ -99,7 +99,7 @@ class BinarySet(Displayed):
         return self.inputs.n_inputs
 
     def held_out(self, share: float = 0.2) -> BinarySet:
-        """The set for choosing settings: the last of the training images in place of the test images.
+        """The set for choosing settings: the last part of the training images replaces the test images.
 
         Examples
         --------
@@ -115,7 +115,7 @@ class BinarySet(Displayed):
 
 
 def pixel_permutation(n_pixels: int, rng: Seed) -> NDArray[np.int64]:
-    """An order of the pixels, to be used for all images of an experiment.
+    """A random order of the pixels, used for all images of an experiment.
 
     Examples
     --------
@@ -138,7 +138,7 @@ def binarise(images: ArrayLike, permutation: ArrayLike | None = None) -> Bits:
     Returns
     -------
     array of uint8, shape (n_images, 2 n_pixels)
-        Input 2 i tells whether pixel i is above its image's median, input 2 i + 1 whether it is not.
+        Input 2 i is active if pixel i is above the median of its image, input 2 i + 1 if it is not.
 
     Examples
     --------
@@ -149,11 +149,11 @@ def binarise(images: ArrayLike, permutation: ArrayLike | None = None) -> Bits:
     if grey.ndim != 2 or grey.shape[1] == 0 or grey.dtype.kind not in "uifb":
         raise refuse("images", f"{grey.dtype} of shape {grey.shape}", "numbers of shape (n_images, n_pixels)")
     if grey.dtype.kind == "f" and not np.all(np.isfinite(grey)):
-        raise InvalidParameter("images with NaN or infinite grey levels are not allowed: they must be finite")
+        raise InvalidParameter("images must not contain NaN or infinite grey levels")
     if permutation is not None:
         order = np.asarray(permutation)
         if not np.array_equal(np.sort(order), np.arange(grey.shape[1])):
-            raise refuse("permutation", order, f"an order of the {grey.shape[1]} pixels")
+            raise refuse("permutation", order, f"a permutation of the {grey.shape[1]} pixels")
         grey = grey[:, order]
     above = grey > np.median(grey, axis=1, keepdims=True)
     return np.stack([above, ~above], axis=2).reshape(len(grey), -1).astype(np.uint8)
@@ -166,16 +166,16 @@ def binary_set(
     n_test: int | None = None,
     rng: Seed = None,
 ) -> BinarySet:
-    """A binary classification of the paper, ready for training.
+    """A binary classification task of the paper, ready for training.
 
     Parameters
     ----------
     name : {"mnist", "fashion-mnist", "cifar10", "cifar10-odd-even", "digits"}
         Odd against even classes, or for "cifar10" birds against ships. "digits" needs no files.
     n_train, n_test : int, optional
-        Images of each half, drawn with equal numbers of both classes; all that take part if not given.
+        Number of images, drawn with equal numbers of both classes; by default all.
     rng : int, SeedSequence, Generator or None
-        Source of the permutation and of the draws.
+        Source of randomness of the permutation and the draws.
 
     Examples
     --------

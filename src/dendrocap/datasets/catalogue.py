@@ -1,6 +1,6 @@
-"""The data sets that dendrocap knows: their files, what those must hold, and where they can be fetched.
+"""The data sets that dendrocap knows: their files, checksums and download addresses.
 
-Nothing here opens a file or a connection.
+This module opens no files and no connections.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ class DataFile:
     Parameters
     ----------
     name : str
-        Its usual name.
+        Usual name of the file.
     digest : str
-        ``algorithm:hexadecimal`` of its content; for CIFAR-10 of the batch itself, however it is packed.
+        ``algorithm:hexadecimal`` of its content; for CIFAR-10 of the unpacked batch.
     urls : tuple of str
-        Where it can be fetched, in order of preference.
+        Download addresses, in order of preference.
     """
 
     name: str
@@ -35,24 +35,24 @@ class DataFile:
 
 @dataclass(frozen=True)
 class DataSet(Displayed):
-    """A data set: what it is, its files, its shape and its terms.
+    """A data set: its description, files, shape and terms.
 
     Parameters
     ----------
     name, title : str
         Short and full name.
     files : tuple of DataFile
-        What must be there to load it.
+        The files needed to load it.
     archive : DataFile, optional
         A single file that holds all of them.
     image_shape : tuple of int
-        Rows and columns, and colours where there are any.
+        Rows, columns and, for colour images, colours.
     classes : tuple of str
         Names of the labels, in order.
     citation, terms : str
-        What to cite, and under which terms it is distributed.
+        Publication to cite, and terms of distribution.
     bundled_with : str
-        The package that brings its images along; it then has no files and nothing is fetched.
+        The package that contains the images; there are then no files to fetch.
 
     Examples
     --------
@@ -75,7 +75,7 @@ class DataSet(Displayed):
 
     @property
     def n_pixels(self) -> int:
-        """Numbers per image, colours included."""
+        """Numbers per image, including colours."""
         return math.prod(self.image_shape)
 
 
@@ -166,7 +166,7 @@ CATALOGUE: dict[str, DataSet] = {
 
 
 def data_set(name: str) -> DataSet:
-    """The entry of the catalogue with this name.
+    """The catalogue entry with this name.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""Columns of numbers from files as laboratories write them.
+"""Columns of numbers from files in the formats used in laboratories.
 
-Separators may be commas, semicolons, tabs or blanks, with decimal commas where nothing else is a comma; Excel sheets
-are read too. Lines may be comments or titles; a header, a line or a column of units are understood. What could be
-read in two ways is refused with the reason, and so is a unit that is not known: nothing is guessed.
+Separators can be commas, semicolons, tabs or blanks, with decimal commas if commas have no other use; Excel sheets are
+read too. Comment and title lines are skipped; headers, and units in a line or a column, are recognised. Ambiguous
+content and unknown units are refused with a reason: nothing is guessed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ BOUND = re.compile(r"^[<>~≈±]\s*\d")
 WITH_UNIT = re.compile(r"^[+-]?\d[\d.,]*\s*[munµμ]?[VA]$")
 SEM_WORDS, SD_WORDS = frozenset(("sem", "se", "stderr", "err", "error")), frozenset(("sd", "std", "stdev", "stddev"))
 AMPLITUDES = ("epsp", "epsc", "ampl", "weight")
-WAY_OUT = "; leave a lost value empty and choose --missing drop, or correct the file"
+WAY_OUT = "; leave missing values empty and choose --missing drop, or correct the file"
 
 
 @dataclass(frozen=True)
@@ -42,18 +42,13 @@ class Column(Displayed):
     Attributes
     ----------
     name : str
-        Its header, or its number.
+        Header of the column, or its number.
     unit : str
-        The unit that the file states; empty if it states none, and the numbers are as they stand.
+        Unit stated in the file; empty if there is none, and the numbers are then not converted.
     values : array
-        Without the missing ones.
+        Numbers without the missing ones.
     n_missing : int
-        Cells without a number that were left out.
-
-    Examples
-    --------
-    >>> parse_table(b"epsp (uV);cell\n500;a\n;b\n", Path("epsp.csv")).column(missing="drop")
-    Column(name='epsp (uV)', unit='uV', values=<1>, n_missing=1)
+        Number of cells without a number, which were left out.
     """
 
     name: str
@@ -69,13 +64,7 @@ class Amplitudes(Column):
     Attributes
     ----------
     n_zeros : int
-        Amplitudes of zero that were left out, or counted as failures.
-
-    Examples
-    --------
-    >>> table = parse_table(b"epsp (mV)\n0.5\n0\n1.2\n", Path("epsp.csv"))
-    >>> table.amplitudes(zeros="failures")
-    Amplitudes(name='epsp (mV)', unit='mV', values=<2>, n_missing=0, n_zeros=1)
+        Number of amplitudes of zero, which were left out or counted as failures.
     """
 
     n_zeros: int
@@ -83,22 +72,22 @@ class Amplitudes(Column):
 
 @dataclass(frozen=True)
 class Curve(Displayed):
-    r"""A measured input-output curve, both axes in millivolts if the file states a unit.
+    r"""A measured input-output curve; both axes are in millivolts if the file states a unit.
 
     Attributes
     ----------
     x, y : array
         Input and output.
     sem : array or None
-        Standard error of each y: a column of them, or of standard deviations with a column ``n`` of their numbers.
+        Standard error of each y: from its own column, or from standard deviations and a column ``n`` of trial numbers.
     sd : array or None
-        Standard deviations whose numbers of trials are not known; they can be drawn, but they are no standard errors.
+        Standard deviations with unknown numbers of trials; they can be drawn, but are not standard errors.
     unit : str
-        The unit that the header states for y; empty if it states none.
+        Unit stated for y in the header; empty if there is none.
     names : (str, str)
         Headers of x and y.
     n_missing : int
-        Rows that were left out because a value is missing.
+        Number of rows that were left out because of a missing value.
 
     Examples
     --------
@@ -119,7 +108,7 @@ class Curve(Displayed):
 
 @dataclass(frozen=True)
 class Table(Displayed):
-    r"""The cells of a file by column, with the units that it states; numbers are read when a column is asked for.
+    r"""The cells of a file by column, with the stated units; a column is converted to numbers on request.
 
     Examples
     --------
@@ -149,16 +138,16 @@ class Table(Displayed):
         missing: str = "refuse",
         mv_per_pa: float | None = None,
     ) -> Column:
-        """The column of this name or number; without one, the only column, or the only one that a hint points to.
+        """The column with this name or number; by default the only column, or the only one that matches a hint.
 
         Parameters
         ----------
         name : str, optional
             Header of the column, or its number in the file, counted from 1.
         hints : sequence of str
-            Parts of headers to look for if there are several columns.
+            Parts of headers to search for if there are several columns.
         missing : {"refuse", "drop"}
-            What to do with empty cells and the like of "NaN".
+            How to treat empty cells and entries such as "NaN".
         mv_per_pa : float, optional
             Millivolts per picoampere, for columns of currents.
         """
@@ -175,15 +164,15 @@ class Table(Displayed):
         zeros: str = "refuse",
         mv_per_pa: float | None = None,
     ) -> Amplitudes:
-        """The column of amplitudes, all positive; without a name, the one whose header says EPSP, amplitude or weight.
+        """The column of amplitudes, all positive; by default the one whose header contains EPSP, amplitude or weight.
 
         Parameters
         ----------
         zeros : {"refuse", "failures", "drop"}
-            What to do with amplitudes of zero: they are pairs tested without finding a connection ("failures"), or
-            left out. Both are counted.
+            How to treat amplitudes of zero: count them as pairs tested without finding a connection ("failures"), or
+            leave them out. Their number is reported in both cases.
         name, missing, mv_per_pa
-            As for a column.
+            As for `column`.
         """
         choice("--zeros", zeros, ("refuse", "failures", "drop"))
         at = self._the_only(AMPLITUDES) if name is None else self._index(name)
@@ -192,18 +181,18 @@ class Table(Displayed):
         lines = np.array([row.line for row in self.rows])[kept]
         values = values[kept]
         for bad, allowed, hint in (
-            (values < 0.0, False, "an amplitude is positive; of inward currents give a negative --mv-per-pa"),
-            (values == 0.0, zeros != "refuse", "a pair without a connection? choose --zeros failures, otherwise drop"),
+            (values < 0.0, False, "amplitudes must be positive; for inward currents give a negative --mv-per-pa"),
+            (values == 0.0, zeros != "refuse", "use --zeros failures for pairs without a connection, otherwise drop"),
         ):
             if np.any(bad) and not allowed:
                 first = int(np.argmax(bad))
                 raise CorruptData(
                     f"{self.path}, line {lines[first]}: an amplitude of {values[first]:g} is not allowed "
-                    f"({int(bad.sum())} of {bad.size} are such): {hint}"
+                    f"({int(bad.sum())} of {bad.size} values): {hint}"
                 )
         positive = values[values > 0.0]
         if not positive.size:
-            raise CorruptData(f"{self.path}: column {self.names[at]!r} holds no positive amplitude")
+            raise CorruptData(f"{self.path}: column {self.names[at]!r} contains no positive amplitude")
         lost = int(np.sum(~kept))
         return Amplitudes(self.names[at], self._unit(at), positive, lost, values.size - positive.size)
 
@@ -216,35 +205,35 @@ class Table(Displayed):
         missing: str = "refuse",
         mv_per_pa: float | None = None,
     ) -> Curve:
-        """Two columns as a curve, with the standard errors of the second if there are any.
+        """Two columns as a curve, with standard errors of the second if there are any.
 
         Parameters
         ----------
         x, y : str, optional
-            Columns by name or number; without them, the only two that are not errors or numbers of trials.
+            Columns by name or number; by default the only two that hold neither errors nor numbers of trials.
         sem : str, optional
-            Column of standard errors or deviations; "none" for none. Without it, one whose header says so.
+            Column of standard errors or deviations, or "none"; by default the one whose header says so.
         missing, mv_per_pa
-            As for a column.
+            As for `column`.
         """
         if (x is None) != (y is None):
-            raise InvalidParameter(f"{self.path}: --x and --y go together; there are {self._listing()}")
+            raise InvalidParameter(f"{self.path}: give both --x and --y; there are {self._listing()}")
         if x is not None and y is not None:
             first, second = self._index(x), self._index(y)
         else:
             plain = [at for at in self._numeric() if not self._kind(at)]
             if len(plain) != 2:
                 raise InvalidParameter(
-                    f"{self.path}: which two columns are meant? There are {self._listing()}; choose them with --x and "
-                    "--y. If the file has decimal commas, separate its columns by semicolons"
+                    f"{self.path}: choose two columns with --x and --y; there are {self._listing()}. "
+                    "If the file has decimal commas, separate its columns with semicolons"
                 )
             first, second = plain
         units = self._unit(first), self._unit(second)
         if bool(units[0]) != bool(units[1]):
             lacking = self.names[second if units[0] else first]
             raise InvalidParameter(
-                f"{self.path}: column {lacking!r} states no unit where the other one does; write it into the header, "
-                f"as in {lacking} (mV)"
+                f"{self.path}: column {lacking!r} has no unit, but the other one has; write it into the header, as in "
+                f"{lacking} (mV)"
             )
         inputs, outputs = self._values(first, mv_per_pa), self._values(second, mv_per_pa)
         errors, kind, used = self._errors(sem, first, second, mv_per_pa)
@@ -257,7 +246,7 @@ class Table(Displayed):
                 line = [row.line for row, keep in zip(self.rows, kept, strict=True) if keep][at]
                 raise CorruptData(
                     f"{self.path}, line {line}: a standard error of {errors[at]:g} is not allowed: it must be "
-                    "positive; correct it, or leave the column out with --sem none"
+                    "positive; correct it, or ignore the column with --sem none"
                 )
         return Curve(
             inputs[kept],
@@ -272,7 +261,7 @@ class Table(Displayed):
     def _errors(
         self, wanted: str | None, x: int, y: int, mv_per_pa: float | None
     ) -> tuple[Floats | None, str, list[int]]:
-        """Errors of y, whether they are standard errors or deviations, and the columns they are from."""
+        """Errors of y, whether they are standard errors or deviations, and their columns."""
         if wanted is not None and wanted.lower() == "none":
             return None, "", []
         found = [at for at in self._numeric() if self._kind(at) in ("sem", "sd") and at not in (x, y)]
@@ -282,14 +271,14 @@ class Table(Displayed):
             mine = [at for at in found if at == y + 1 or _bare(self.names[y]) in _words(self.names[at])]
             if len(mine) != 1:
                 raise InvalidParameter(
-                    f"{self.path}: which column holds the errors of {self.names[y]!r}? There are {self._listing()}; "
-                    "choose one with --sem, or --sem none"
+                    f"{self.path}: several columns may hold the errors of {self.names[y]!r}; there are "
+                    f"{self._listing()}; choose one with --sem, or --sem none"
                 )
             found = mine
         if not found:
             return None, "", []
         (at,) = found
-        # An error without a unit has that of its quantity.
+        # An error without a unit has the unit of its quantity.
         errors = self._values(at, mv_per_pa) * (1.0 if self._unit(at) else self._factors(y, mv_per_pa))
         errors = np.abs(errors) if mv_per_pa is not None and mv_per_pa < 0.0 else errors
         counts = [other for other in self._numeric() if self._kind(other) == "n" and other not in (x, y)]
@@ -302,7 +291,7 @@ class Table(Displayed):
             return errors / np.sqrt(trials), "sem", [at, counts[0]]
 
     def _kind(self, at: int) -> str:
-        """What a header says of a column: "sem", "sd", "n" (numbers of trials), or nothing of these."""
+        """The kind of a column according to its header: "sem", "sd", "n" (numbers of trials), or empty."""
         words = _words(self.names[at])
         if words & SEM_WORDS:
             return "sem"
@@ -311,7 +300,7 @@ class Table(Displayed):
         return "n" if words <= {"n", "trials", "sweeps"} and words else ""
 
     def _unit(self, at: int) -> str:
-        """The unit stated for a column, by its header, the line below, or a column of units that are all the same."""
+        """The unit of a column: from its header, from the line below, or from a column of identical units."""
         if self.units[at] or self.row_units is None:
             return self.units[at]
         return self.row_units[0]
@@ -328,23 +317,23 @@ class Table(Displayed):
         return np.array([known[unit] for unit in stated])
 
     def _values(self, at: int, mv_per_pa: float | None = None) -> Floats:
-        """Numbers of a column, NaN where one is missing, in millivolts."""
+        """Numbers of a column in millivolts, NaN where one is missing."""
         numbers = [_number(self.path, row, at, self.decimal_commas) for row in self.rows]
         scale = 1.0 if self._kind(at) == "n" else self._factors(at, mv_per_pa)
         return np.array(numbers) * scale
 
     def _kept(self, lost: NDArray[np.bool_], columns: list[int], missing: str) -> NDArray[np.bool_]:
-        """Which rows stay; refuses missing values unless they are to be dropped, and a column of nothing else."""
+        """Rows to keep; raises if values are missing and not dropped, or if a column has no numbers at all."""
         choice("--missing", missing, ("refuse", "drop"))
         if np.any(lost) and missing == "refuse":
             row = self.rows[int(np.argmax(lost))]
             at = next((at for at in columns if row.cells[at].lower() in MISSING), columns[0])
             raise CorruptData(
                 f"{self.path}, line {row.line}: {row.cells[at]!r} in column {self.names[at]!r} is not a number "
-                f"({int(lost.sum())} of {lost.size} are missing); leave such rows out with --missing drop"
+                f"({int(lost.sum())} of {lost.size} are missing); leave out such rows with --missing drop"
             )
         if np.all(lost):
-            raise CorruptData(f"{self.path}: column {self.names[columns[0]]!r} holds no numbers")
+            raise CorruptData(f"{self.path}: column {self.names[columns[0]]!r} contains no numbers")
         return ~lost
 
     def _numeric(self) -> list[int]:
@@ -362,15 +351,15 @@ class Table(Displayed):
         if len(hinted) == 1:
             return hinted[0]
         raise InvalidParameter(
-            f"{self.path}: which column is meant? There are {self._listing()}; choose one with --column. "
-            "If the file has decimal commas, separate its columns by semicolons"
+            f"{self.path}: choose a column with --column; there are {self._listing()}. "
+            "If the file has decimal commas, separate its columns with semicolons"
         )
 
     def _index(self, name: str) -> int:
         exact = [at for at, title in enumerate(self.names) if title == name]
         found = exact or [at for at, title in enumerate(self.names) if title.lower() == name.lower()]
         if len(found) > 1:
-            raise InvalidParameter(f"{self.path}: two columns are called {name!r}; choose one by its number")
+            raise InvalidParameter(f"{self.path}: two columns have the name {name!r}; choose one by its number")
         if found:
             return found[0]
         if name.isdecimal() and 1 <= int(name) <= len(self.names):
@@ -384,20 +373,20 @@ class Table(Displayed):
 
 
 def read_table(path: Path, sheet: str | None = None) -> Table:
-    r"""The columns of a file; lines that begin with ``#`` or ``%`` and empty lines do not count.
+    r"""Read the columns of a file; empty lines and lines that begin with ``#`` or ``%`` are skipped.
 
     Parameters
     ----------
     path : Path
         Text in UTF-8, UTF-16 or Latin-1, or an Excel workbook (.xlsx; extra ``excel``).
     sheet : str, optional
-        Sheet of a workbook; without it, the only one that is not empty.
+        Sheet of a workbook; by default the only one that is not empty.
 
     Raises
     ------
     CorruptData
-        If there are no numbers or a line does not fit the others; the message names file and line. A cell that is
-        no number is refused when its column is asked for.
+        If there are no numbers or a line does not fit the others; the message names file and line. A cell that is not a
+        number raises when its column is requested.
 
     Examples
     --------
@@ -413,23 +402,23 @@ def read_table(path: Path, sheet: str | None = None) -> Table:
 
 
 def parse_table(content: bytes, path: Path, sheet: str | None = None) -> Table:
-    """The columns in the content of a file; ``path`` is its name in messages."""
+    """The columns of a file given by its content; ``path`` is its name in messages."""
     rows, decimal_commas = rows_of(content, path, sheet)
     if not rows:
-        raise CorruptData(f"{path}: the file holds no data")
-    # Lines without any number, before the first one with: the last names the columns, or gives units below the names.
+        raise CorruptData(f"{path}: the file contains no data")
+    # Lines without numbers before the first one with numbers: the last of them holds names, or units below the names.
     texts = []
     while rows and not any(_is_number(cell) for cell in rows[0].cells):
         texts.append(rows.pop(0))
     if not rows:
-        raise CorruptData(f"{path}: the file holds no numbers")
+        raise CorruptData(f"{path}: the file contains no numbers")
     units: list[str] = []
     if len(texts) >= 2 and all(is_unit(cell) or not cell for cell in texts[-1].cells) and any(texts[-1].cells):
         units = [cell.strip("()[]{} ") for cell in texts.pop().cells]
     elif len(texts) >= 2 and len(texts[-1].cells) == len(texts[-2].cells) > 1 and all(texts[-2].cells):
         raise CorruptData(
-            f"{path}, line {texts[-1].line}: below the names of the columns stands {', '.join(texts[-1].cells)!r:.60}, "
-            "which are not units that are known; begin lines of titles and remarks with #"
+            f"{path}, line {texts[-1].line}: {', '.join(texts[-1].cells)!r:.60} below the names of the columns are not "
+            "known units; begin lines of titles and remarks with #"
         )
     width = len(texts[-1].cells) if texts else len(rows[0].cells)
     rows = [_fitted(path, row, width) for row in rows]
@@ -441,7 +430,7 @@ def parse_table(content: bytes, path: Path, sheet: str | None = None) -> Table:
     row_units = tuple(row.cells[of_units[0]] for row in rows) if len(of_units) == 1 else None
     table = Table(path, tuple(names), tuple(stated), tuple(rows), row_units, decimal_commas)
     if not table._numeric():
-        raise CorruptData(f"{path}: the file holds no column of numbers")
+        raise CorruptData(f"{path}: the file contains no column of numbers")
     return table
 
 
@@ -450,33 +439,31 @@ def _numbers(width: int) -> list[str]:
 
 
 def _holds_units(name: str, cells: Sequence[str]) -> bool:
-    """Whether a column gives the unit of each row: it is called so, or all its cells are voltages or currents."""
+    """Whether a column gives the unit of each row: by its name, or because all its cells are voltages or currents."""
     return bool(_words(name) & {"unit", "units"}) or all(is_electrical(cell) for cell in cells)
 
 
 def _fitted(path: Path, row: Row, width: int) -> Row:
-    """A row as wide as the others; empty cells at its end may be too many or too few."""
+    """A row with the width of the others; empty cells at its end are added or removed."""
     cells = row.cells[:width] if not any(row.cells[width:]) else row.cells
     if len(cells) > width:
         raise CorruptData(
-            f"{path}, line {row.line}: {len(cells)} values where {width} were expected (a decimal comma? separate the "
-            "columns by semicolons, or write 0.45, not 0,45; a title? begin its line with #)"
+            f"{path}, line {row.line}: {len(cells)} values instead of {width} (if this is a decimal comma, separate "
+            "the columns with semicolons or write 0.45 instead of 0,45; if it is a title, begin the line with #)"
         )
     if len(cells) < width and (width - len(cells) > 1 or any(_is_number(cell) for cell in cells) is False):
-        raise CorruptData(
-            f"{path}, line {row.line}: {len(cells)} values where {width} were expected; begin remarks with #"
-        )
+        raise CorruptData(f"{path}, line {row.line}: {len(cells)} values instead of {width}; begin remarks with #")
     return Row(row.line, cells + [""] * (width - len(cells)))
 
 
 def _refuse_mixed_marks(path: Path, rows: Sequence[Row]) -> None:
-    """Both 0,45 and 0.45 in one file: one of them is not a decimal mark."""
+    """Refuse a file with both 0,45 and 0.45: one of the two is not a decimal mark."""
     cells = [(row.line, cell) for row in rows for cell in row.cells]
     commas = next((at for at in cells if DECIMAL_COMMA.match(at[1])), None)
     points = next((at for at in cells if "." in at[1] and "," not in at[1] and _is_number(at[1])), None)
     if commas and points:
         raise CorruptData(
-            f"{path}, line {commas[0]}: {commas[1]!r} has a decimal comma, but {points[1]!r} in line {points[0]} a "
+            f"{path}, line {commas[0]}: {commas[1]!r} has a decimal comma, but {points[1]!r} in line {points[0]} has a "
             "decimal point; write all numbers with the same mark"
         )
 
@@ -490,8 +477,8 @@ def _number(path: Path, row: Row, at: int, decimal_commas: bool) -> float:
     if DECIMAL_COMMA.match(cell):
         if not decimal_commas:
             raise CorruptData(
-                f"{where} has a decimal comma or one between thousands; write {cell.replace(',', '.')!r} or "
-                f"{cell.replace(',', '')!r}, or separate the columns by semicolons"
+                f"{where} has a decimal comma or a thousands separator; write {cell.replace(',', '.')!r} or "
+                f"{cell.replace(',', '')!r}, or separate the columns with semicolons"
             )
         cell = cell.replace(",", ".")
     try:
@@ -500,11 +487,11 @@ def _number(path: Path, row: Row, at: int, decimal_commas: bool) -> float:
         value = None
     if value is None:
         if THOUSANDS.match(cell):
-            raise CorruptData(f"{where} separates thousands; write the number without")
+            raise CorruptData(f"{where} has thousands separators; write the number without them")
         if BOUND.match(cell):
             raise CorruptData(f"{where} is a bound or an estimate, not a number{WAY_OUT}")
         if WITH_UNIT.match(cell):
-            raise CorruptData(f"{where} is not a number; a unit belongs into the header, as in EPSP (mV)")
+            raise CorruptData(f"{where} is not a number; write the unit into the header, as in EPSP (mV)")
         raise CorruptData(f"{where} is not a number{WAY_OUT}")
     if not math.isfinite(value):
         raise CorruptData(f"{where} is not a finite number{WAY_OUT}")
@@ -512,7 +499,7 @@ def _number(path: Path, row: Row, at: int, decimal_commas: bool) -> float:
 
 
 def _is_number(cell: str) -> bool:
-    """Whether a cell is meant as a number, be it one that is refused when its column is asked for."""
+    """Whether a cell is meant as a number, even if it is refused when its column is requested."""
     if any(meant.match(cell) for meant in (DECIMAL_COMMA, THOUSANDS, BOUND, WITH_UNIT)):
         return True
     try:
@@ -523,7 +510,7 @@ def _is_number(cell: str) -> bool:
 
 
 def _words(name: str) -> set[str]:
-    """The words of a header in small letters; s.e.m. is one word."""
+    """The words of a header in lower case; s.e.m. is one word."""
     return set(re.split(r"[^a-z0-9]+", name.lower().replace(".", ""))) - {""}
 
 

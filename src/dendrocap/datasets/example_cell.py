@@ -9,7 +9,7 @@ __all__ = ["example_cell"]
 
 
 def example_cell() -> Path:
-    """The file of a made-up cell with two basal and three apical branches, to try `cell_from_morphology` on.
+    """The file of an invented cell with two basal and three apical branches, for trying `cell_from_morphology`.
 
     Examples
     --------

@@ -13,22 +13,22 @@ __all__ = ["fetch"]
 
 
 def fetch(name: str, *, bar: Any = False) -> list[Path]:
-    """Download a data set into the user's cache, checking every file; what is there already is kept.
+    """Download a data set into the user's cache and check every file; existing files are kept.
 
-    Each file is written under another name first and renamed when its checksum is right, so that an interrupted
-    download never looks like a finished one.
+    Each file is first written under a temporary name and renamed when its checksum is right, so that an interrupted
+    download never looks finished.
 
     Parameters
     ----------
     name : {"mnist", "fashion-mnist", "cifar10"}
-        Which data set; of one that another package brings along there is nothing to fetch.
+        Name of the data set; a data set that is part of another package has nothing to fetch.
     bar : object, optional
-        A progress bar as pooch wants it, with ``total``, ``update``, ``reset`` and ``close``.
+        A progress bar for pooch, with ``total``, ``update``, ``reset`` and ``close``.
 
     Raises
     ------
     MissingData
-        If no mirror serves the right file; the message tells what each of them did.
+        If no mirror serves the right file; the message reports the error of each mirror.
 
     Examples
     --------
@@ -51,6 +51,6 @@ def _fetch_one(file: DataFile, folder: Path, bar: Any) -> Path:
     for url in file.urls:
         try:
             return Path(pooch.retrieve(url, file.digest, file.name, folder, progressbar=bar))
-        except (OSError, ValueError) as error:  # a mirror that is down, or one that serves something else
+        except (OSError, ValueError) as error:  # the mirror is down or serves another file
             reasons.append(f"{url}: {' '.join(str(error).split())[:200]}")
     raise MissingData(f"{file.name} could not be fetched: " + "; ".join(reasons))

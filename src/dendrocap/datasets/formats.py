@@ -1,7 +1,7 @@
-"""Readers of the files in which image sets come: idx (MNIST) and binary batches (CIFAR-10).
+"""Readers for the file formats of image sets: idx (MNIST) and binary batches (CIFAR-10).
 
-A file is believed in nothing: sizes claimed by a header are checked against what is there, and never more memory is
-taken than the file itself justifies. Whatever is wrong ends in `CorruptData`, naming the file and what was expected.
+The content of a file is not trusted: sizes in a header are compared with the data, and no more memory is allocated than
+the file justifies. Every problem raises `CorruptData`, which names the file and what was expected.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ __all__ = ["CIFAR_RECORD", "read_batch", "read_idx"]
 
 Bytes = NDArray[np.uint8]
 
-CIFAR_RECORD = 3073  # one label and 3 x 32 x 32 colours
-LARGEST = 2**30  # bytes; the largest known file has 47 million
+CIFAR_RECORD = 3073  # one label and 3 x 32 x 32 colour values
+LARGEST = 2**30  # bytes; the largest known file has 47 million bytes
 
 
 def read_idx(path: Path, n_dimensions: int) -> Bytes:
@@ -36,7 +36,7 @@ def read_idx(path: Path, n_dimensions: int) -> Bytes:
     n_dimensions : int
         1 for labels, 3 for images.
     """
-    with reading(path, "a whole idx file, plain or compressed with gzip"), _opened(path) as stream:
+    with reading(path, "a complete idx file, plain or compressed with gzip"), _opened(path) as stream:
         header = _read(stream, 4 + 4 * n_dimensions)
         if len(header) < 4 + 4 * n_dimensions:
             raise CorruptData(f"{path}: {len(header)} bytes, too short for an idx header")
@@ -58,7 +58,7 @@ def read_idx(path: Path, n_dimensions: int) -> Bytes:
 
 def read_batch(path: Path, member: str = "") -> bytes:
     """The bytes of a CIFAR-10 batch: a plain file, an .xz file, or ``member`` of the official archive."""
-    with reading(path, "a whole batch of CIFAR-10"), _opened(path) as stream:
+    with reading(path, "a complete batch of CIFAR-10"), _opened(path) as stream:
         data = _member(stream, path, member) if member else _read(stream, LARGEST)
     if len(data) == 0 or len(data) % CIFAR_RECORD:
         raise CorruptData(f"{path}: {len(data)} bytes where a multiple of {CIFAR_RECORD} was expected")
@@ -83,7 +83,7 @@ def _opened(path: Path) -> Any:
 
 
 def _read(stream: IO[bytes], most: int) -> bytes:
-    """Up to ``most`` bytes, in pieces: a single large read would claim its memory before the data is seen."""
+    """Up to ``most`` bytes, read in pieces: one large read would allocate its memory before any data is seen."""
     pieces, left = [], most
     while left > 0:
         piece = stream.read(min(left, 2**20))

@@ -1,7 +1,7 @@
-"""Units as laboratories write them into headers, and millivolts per unit.
+"""Units in the headers of laboratory files, and their conversion to millivolts.
 
-A unit that is not a voltage is recognised, so that it can be refused by name; a current needs a conversion that the
-user states, because the input resistance that links it to a voltage is not in the file.
+A unit that is not a voltage is recognised, so that the error can name it. A current needs a conversion factor from the
+user, because the input resistance is not in the file.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dendrocap.errors import InvalidParameter
 
 __all__ = ["is_electrical", "is_unit", "mv_per_unit", "stated_unit"]
 
-# Millivolts per unit and picoamperes per unit. Micro has two code points besides the letter u.
+# Millivolts per unit and picoamperes per unit. The micro sign has two code points besides the letter u.
 VOLTAGES = {"V": 1e3, "mV": 1.0, "uV": 1e-3, "nV": 1e-6, "volt": 1e3, "millivolt": 1.0, "microvolt": 1e-3}
 CURRENTS = {"fA": 1e-3, "pA": 1.0, "nA": 1e3, "uA": 1e6, "picoampere": 1.0, "nanoampere": 1e3}
 OTHERS = frozenset((
@@ -21,7 +21,7 @@ OTHERS = frozenset((
     "mol", "K", "°C", "W", "J", "%", "a.u.", "au", "arb.", "arb", "norm.", "norm", "normalised", "normalized", "dB",
     "fold",
 ))  # fmt: skip
-# Words in brackets that say which quantity a column holds, not its unit.
+# Words in brackets that describe the quantity of a column, not its unit.
 REMARKS = frozenset((
     "mean", "average", "avg", "median", "peak", "max", "min", "sem", "se", "sd", "std", "n", "control", "ctrl", "soma",
     "somatic", "dendrite", "dendritic", "local", "basal", "apical", "expected", "measured", "observed", "recorded",
@@ -34,9 +34,9 @@ LAST_WORD = re.compile(r"((?:[\s_,/]|\bin\s)+)([^\s_,/()\[\]{}]+)\s*$")
 def stated_unit(header: str) -> str:
     """The unit that a header states, as in ``EPSP (mV)``, ``epsp_uV`` or ``EPSP / mV``; empty if it states none.
 
-    What stands in brackets is a unit even if it is an unknown one, unless it is a word such as ``mean``. Without
-    brackets only a known unit of two letters or more counts, and V after ``_`` or ``/``: ``cell_m`` is a name, and in
-    ``EPSP V`` the V may be a layer, which is left to be refused.
+    Text in brackets is a unit, even an unknown one, unless it is a word such as ``mean``. Without brackets, only a
+    known unit of at least two letters counts, and V after ``_`` or ``/``: ``cell_m`` is a name, and in ``EPSP V`` the V
+    may denote a layer, so that header is refused later.
 
     Examples
     --------
@@ -52,15 +52,15 @@ def stated_unit(header: str) -> str:
     if last is None:
         return ""
     unit = _spelled(last.group(2))
-    if unit == "V":  # volts, or the fifth layer
+    if unit == "V":  # volts, or layer five
         return unit if last.group(1).strip(" ") in ("_", "/") else "V?"
-    if unit.lower() in ("mv", "uv", "nv"):  # in capitals, too: it is refused by name then
+    if unit.lower() in ("mv", "uv", "nv"):  # also in capitals, so that the error can name it
         return unit
     return unit if len(unit) > 1 and is_unit(unit) and unit.lower() not in REMARKS else ""
 
 
 def is_unit(text: str) -> bool:
-    """Whether a text is a unit of any kind that is known here, in brackets or not."""
+    """Whether a text is a known unit of any kind, with or without brackets."""
     return is_electrical(text) or _spelled(text.strip("()[]{} ")) in OTHERS
 
 
@@ -71,19 +71,19 @@ def is_electrical(text: str) -> bool:
 
 
 def mv_per_unit(unit: str, mv_per_pa: float | None = None) -> float:
-    """Millivolts per unit; without a unit, millivolts are taken.
+    """Millivolts per unit; an empty unit means millivolts.
 
     Parameters
     ----------
     unit : str
-        As `stated_unit` gives it.
+        As returned by `stated_unit`.
     mv_per_pa : float, optional
-        Millivolts that one picoampere makes, for currents; negative if inward currents are recorded as negative.
+        Millivolts per picoampere, for currents; negative if inward currents are recorded as negative.
 
     Raises
     ------
     InvalidParameter
-        If the unit is unknown, is no voltage, or is a current and no conversion is given.
+        If the unit is unknown, is not a voltage, or is a current without a conversion factor.
 
     Examples
     --------
@@ -98,25 +98,25 @@ def mv_per_unit(unit: str, mv_per_pa: float | None = None) -> float:
     if unit in CURRENTS:
         if mv_per_pa is None:
             raise InvalidParameter(
-                f"the unit {unit!r} is a current; millivolts are needed: state how many make one pA with --mv-per-pa"
+                f"the unit {unit!r} is a current, not a voltage: give the millivolts per pA with --mv-per-pa"
             )
         return CURRENTS[unit] * mv_per_pa
     if unit in OTHERS:
         raise InvalidParameter(f"the unit {unit!r} is not a voltage; choose another column, or convert it to mV")
     if unit == "V?":
-        raise InvalidParameter("the V at the end may be a unit or a layer; write the unit in brackets, as in EPSP (V)")
+        raise InvalidParameter("the final V may be a unit or a layer; write the unit in brackets, as in EPSP (V)")
     near = next((known for known in VOLTAGES if known.lower() == unit.lower()), "")
-    hint = f"did you mean {near}?" if near else "V, mV and uV are; currents in pA or nA are with --mv-per-pa"
-    raise InvalidParameter(f"the unit {unit!r} is not known; {hint}")
+    hint = f"did you mean {near}?" if near else "use V, mV or uV, or a current in pA or nA with --mv-per-pa"
+    raise InvalidParameter(f"the unit {unit!r} is unknown; {hint}")
 
 
 def _spelled(text: str) -> str:
-    """A unit in the spelling of the tables: micro as u, plurals as singular, the letters of a name small."""
+    """A unit in the spelling of the tables: u for micro, singular, names in lower case."""
     unit = text.strip().replace("µ", "u").replace("μ", "u").replace("Ω", "Ω").replace(" ", "")
     name = unit.lower().rstrip("s")
     if len(name) > 2 and (name in VOLTAGES or name in CURRENTS):
         return name
-    # A small v or a at the end is a slip of the shift key; a capital M is not milli.
+    # A final lower-case v or a is a typing error; a capital M does not mean milli.
     if len(unit) == 2 and unit[0] in "munpf" and unit[1] in "va" and unit != "ma":
         return unit[0] + unit[1].upper()
     return "V" if unit == "v" else unit

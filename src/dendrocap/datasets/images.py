@@ -1,4 +1,4 @@
-"""Image sets from files that are on this machine. Nothing is ever downloaded here; `fetch` does that, when told to."""
+"""Image sets from files on this machine. This module never downloads; `fetch` does, on explicit request."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from dendrocap.validation import choice
 __all__ = ["ImageSet", "Located", "data_folders", "is_here", "locate", "load_images", "user_cache", "verify"]
 
 Bytes = NDArray[np.uint8]
-# scikit-learn's 1797 digits are one set; the file goes from writer to writer.
+# scikit-learn's 1797 digits are a single set; the file is ordered by writer.
 N_DIGITS_TRAIN = 1200
 
 
@@ -32,17 +32,11 @@ class ImageSet(Displayed):
     Parameters
     ----------
     name, split : str
-        Which data set, and "train" or "test".
+        Name of the data set, and "train" or "test".
     images : array of uint8, shape (n_images, n_pixels)
-        One row per image, in the order of the file; colours are planes, one after the other.
+        One row per image, in the order of the file; colour planes follow one another.
     labels : array of uint8, shape (n_images,)
         Class of each image.
-
-    Examples
-    --------
-    >>> images = ImageSet("mine", "train", np.zeros((3, 4), dtype=np.uint8), np.array([0, 1, 0], dtype=np.uint8))
-    >>> len(images), images.images.shape
-    (3, (3, 4))
     """
 
     name: str
@@ -56,7 +50,7 @@ class ImageSet(Displayed):
 
 @dataclass(frozen=True)
 class Located:
-    """A file of a data set on this machine, perhaps inside an archive."""
+    """A file of a data set on this machine, possibly inside an archive."""
 
     file: DataFile
     path: Path
@@ -64,7 +58,7 @@ class Located:
 
 
 def user_cache() -> Path:
-    """Where fetched data sets are kept: DENDROCAP_CACHE, or the usual place for caches of this system."""
+    """The folder of fetched data sets: DENDROCAP_CACHE, or the usual cache folder of the system."""
     given = os.environ.get("DENDROCAP_CACHE")
     if given:
         return Path(given)
@@ -74,13 +68,13 @@ def user_cache() -> Path:
 
 
 def data_folders(name: str) -> list[Path]:
-    """Folders searched for a data set: that of DENDROCAP_DATA first, then the cache."""
+    """The folders searched for a data set: DENDROCAP_DATA first, then the cache."""
     given = os.environ.get("DENDROCAP_DATA")
     return [Path(root) / name for root in ([given] if given else [])] + [user_cache() / name]
 
 
 def locate(name: str) -> tuple[Located, ...]:
-    """All files of a data set; `MissingData` says which is not there, where it was looked for and how to get it.
+    """All files of a data set; `MissingData` names the missing file, the folders searched and how to get it.
 
     Examples
     --------
@@ -97,7 +91,7 @@ def is_here(name: str) -> bool:
 
     Examples
     --------
-    >>> is_here("digits")  # scikit-learn brings them along
+    >>> is_here("digits")  # part of scikit-learn
     True
     """
     try:
@@ -113,16 +107,16 @@ def load_images(name: str, split: str = "train") -> ImageSet:
     Parameters
     ----------
     name : {"mnist", "fashion-mnist", "cifar10", "digits"}
-        Which data set; "digits" comes with scikit-learn and needs no file.
+        Name of the data set; "digits" is part of scikit-learn and needs no file.
     split : {"train", "test"}
-        Which half.
+        The half to load.
 
     Raises
     ------
     MissingData
         If a file is not on this machine; the message says how to get it.
     CorruptData
-        If a file is not what it should be.
+        If a file has unexpected content.
 
     Examples
     --------
@@ -143,7 +137,7 @@ def load_images(name: str, split: str = "train") -> ImageSet:
 
 
 def _bundled(known: DataSet, split: str) -> ImageSet:
-    """scikit-learn's digits: the first two thirds for training, the rest, mostly by other hands, for test."""
+    """scikit-learn's digits: the first two thirds for training, the rest, mostly by other writers, for testing."""
     from sklearn.datasets import load_digits
 
     digits = load_digits()
@@ -164,7 +158,7 @@ def _loaded(name: str, split: str, files: tuple[Located, ...]) -> ImageSet:
 
 
 def verify(name: str) -> Iterator[tuple[Located, bool]]:
-    """Each file of a data set, and whether its content is that of the original.
+    """Each file of a data set, and whether its content equals the original.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Strengths of cortical connections: Song et al. 2005, layer-5 pyramidal neurons of rat visual cortex."""
+"""Strengths of cortical connections from Song et al. (2005): layer-5 pyramidal neurons of rat visual cortex."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ __all__ = ["SynapticStrengths", "song2005"]
 
 @dataclass(frozen=True)
 class SynapticStrengths(Displayed):
-    """Amplitudes of the connections found among the pairs tested.
+    """Amplitudes of the connections found among the tested pairs.
 
     Attributes
     ----------
     amplitudes_mv : array
         Mean EPSP amplitude of each connection, in millivolts; read-only.
     n_tested : int
-        Pairs tested, each direction counted, connected or not.
+        Number of tested pairs, connected or not; both directions count.
     citation : str
-        Where the data were published.
+        The publication.
     source : str
-        How they came here, which the authors ask to be stated.
+        Origin of this copy of the data, which the authors ask to be stated.
 
     Examples
     --------

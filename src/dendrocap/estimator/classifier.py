@@ -44,103 +44,104 @@ __all__ = ["DendriticClassifier"]
 
 Floats = NDArray[np.float64]
 
-# What features may be: of any number type, sparse, with gaps.
+# Accepted features: any number type, sparse or dense, with missing values.
 ACCEPTED = {"accept_sparse": "csr", "dtype": "numeric", "ensure_all_finite": "allow-nan"}
 
 
 class DendriticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Neurons with non-linear dendrites and non-negative weights, trained on real data.
 
-    Features become binary inputs, each with its complement; branches sum some of them and pass the sum through a
+    Features become binary inputs, each with its complement. Branches sum some of the inputs and pass the sum through a
     non-linearity; the soma sums the branches. A neuron learns by stochastic gradient descent with weights clipped at
-    zero. Two classes take one neuron, more take one each, against the rest; ``n_neurons`` multiplies both.
+    zero. Two classes need one neuron, more classes need one neuron each (one against the rest); ``n_neurons``
+    multiplies these numbers.
 
     Parameters
     ----------
     nonlinearity : str or Nonlinearity
         "polsky", "relu", "saturating_relu", a `Nonlinearity`, or "linear" for the linear neuron without branches.
     n_branches : int
-        Dendritic branches; fewer where there are fewer inputs.
+        Number of dendritic branches; at most the number of inputs.
     branch_size : int or None
-        Synapses per branch. None gives every input one synapse, or more where branches would have fewer than 32; more
-        lets inputs reach several branches, fewer leaves some out.
+        Synapses per branch. None gives every input one synapse, or more if branches would have fewer than 32. With more
+        synapses an input reaches several branches, with fewer some inputs are left out.
     n_neurons : int
-        Neurons per class (or in all, for two classes), with wirings and first weights of their own.
+        Neurons per class (in total, for two classes), each with its own wiring and initial weights.
     combine : {"mean", "vote"}
-        The neurons of a class answer by their mean somatic input, or by how many of them say yes.
+        The decision of a class is the mean somatic input of its neurons, or the number of neurons that respond.
     theta_d : float or "auto"
-        Dendritic threshold. "auto" is 0.1 where half of the inputs are active, and less where fewer are.
+        Dendritic threshold. "auto" is 0.1 if half of the inputs are active, and less if fewer are.
     theta_s : float
         Somatic threshold.
     inhibition : Inhibition or None
-        Inhibitory synapses, the last ones of each branch, that learn too. ``theta_d`` is then the excitatory drive; the
-        drive of inhibition is at most as large.
+        Inhibitory synapses, the last ones of each branch, which also learn. ``theta_d`` is then the excitatory drive;
+        the inhibitory drive is at most as large.
     learning_rate : float or "auto"
-        Of the first epoch. "auto" grows with the number of branches and with the size of weights that the activity
-        of the inputs asks for.
+        Learning rate in the first epoch. "auto" grows with the number of branches and with the size of the weights,
+        which depends on the activity of the inputs.
     schedule : {"annealing", "plateau", "constant"}
-        How the rate changes: it falls exponentially to 2 % over ``max_iter`` epochs; it is halved whenever the
-        training error has not improved for ``n_iter_no_change`` epochs; or it stays.
+        How the rate changes: "annealing" lowers it exponentially to 2 % over ``max_iter`` epochs; "plateau" halves it
+        when the training error has not improved for ``n_iter_no_change`` epochs; "constant" keeps it.
     gamma_ce : float
-        Steepness of the cross-entropy loss: samples with margins beyond 1 / gamma_ce are left in peace.
+        Steepness of the cross-entropy loss: samples with margins beyond 1 / gamma_ce hardly change the weights.
     surrogate : Surrogate or None
-        What stands for the slope of the non-linearity in the update, such as ``Lorentzian()``.
+        Replacement for the slope of the non-linearity in the update, such as ``Lorentzian()``.
     solver : {"plain", "surrogate", "auto"}
-        Gradient descent with the settings above; a surrogate that shrinks over ``max_iter`` epochs, with rates of its
-        own; or whichever of the two suits the threshold and the number of samples.
+        "plain" is gradient descent with the settings above; "surrogate" uses a surrogate slope that narrows over
+        ``max_iter`` epochs, with its own rates; "auto" chooses between them by the threshold and the number of samples.
     wiring : {"random", "neighbours", "correlated"} or array of int, shape (n_branches, n)
-        Which features share a branch: any; those next to each other; those with strong correlations; or the given
-        ones, a row of features for each branch, -1 for none.
+        Which features share a branch: "random", any; "neighbours", adjacent ones; "correlated", those with strong
+        correlations; or an array with a row of features for each branch, -1 for none.
     rewire : bool
-        While learning, move silent synapses to other inputs, drawn at random: those whose weight has stayed at zero
-        or below a third of the mean of their branch.
+        During learning, move silent synapses to random other inputs: those whose weight has stayed at zero or below a
+        third of the mean of their branch.
     max_iter : int
-        Most epochs.
+        Maximum number of epochs.
     tol : float
-        A smaller improvement does not count as one.
+        Smallest change that counts as an improvement.
     n_iter_no_change : int
-        Epochs without improvement after which early stopping, or a constant rate, ends a neuron's training.
+        Number of epochs without improvement after which training ends, with early stopping or a constant rate.
     early_stopping : bool
-        Hold out samples, stop when the accuracy on them no longer improves, and keep the best weights by it. Otherwise
-        the weights with the smallest training loss are kept.
+        Hold out samples, stop when the accuracy on them no longer improves, and keep the weights with the best
+        accuracy. Otherwise the weights with the smallest training loss are kept.
     validation_fraction : float
         Share of the samples that early stopping holds out.
     class_weight : dict, "balanced" or None
-        Weight of the classes: samples are presented in proportion.
+        Weights of the classes: samples are presented in proportion to them.
     binarize : {"threshold", "median", None}
-        How features become binary. "threshold" compares each with quantiles that it has in the training data;
-        "median" compares each with the median of its own sample, as the paper does with images; None takes
-        features that are 0 or 1 already and adds no complements.
+        How features become binary. "threshold" compares each feature with its quantiles in the training data;
+        "median" compares each feature with the median of its sample, as the paper does for images; None requires
+        features that are already 0 or 1 and adds no complements.
     n_thresholds : int
-        Quantiles per feature for "threshold"; an odd number includes the median.
+        Number of quantiles per feature for "threshold"; an odd number includes the median.
     n_jobs : int or None
-        Neurons trained at a time, in threads; None is one, -1 all cores. The outcome does not depend on it.
+        Number of neurons trained in parallel threads; None is one, -1 all cores. It does not affect the result.
     random_state : int, RandomState or None
-        Source of wirings, first weights and the order of samples.
+        Source of randomness of wirings, initial weights and the order of samples.
     warm_start : bool
-        Let ``fit`` go on from the weights of the last call.
+        Whether ``fit`` continues from the weights of the previous call.
     verbose : int
-        Print the error after every so many epochs; 0 is silent.
+        Print the error every ``verbose`` epochs; 0 prints nothing.
 
     Attributes
     ----------
     classes_ : array
-        The labels.
+        The class labels.
     weights_ : array, shape (n_neurons, n_branches, branch_size)
-        Weights >= 0, or <= 0 where synapses are inhibitory. Neuron n speaks for class ``n // n_neurons``, for the
-        second of two classes.
+        Weights >= 0, or <= 0 for inhibitory synapses. Neuron n represents class ``n // n_neurons``; with two classes
+        all neurons represent the second.
     wiring_ : array of int, of the same shape
-        Input of each synapse, -1 where there is none; `synapses_` says what the inputs are.
+        Input of each synapse, -1 for a vacant one; `synapses_` describes the inputs.
     synapses_ : DataFrame
         Neuron, class, branch, feature, threshold, complement and weight of every synapse.
     theta_d_, learning_rate_ : float
-        Those used.
+        Threshold and rate that were used.
     n_iter_ : int
-        Epochs run, the most of all neurons.
+        Number of epochs, the largest of all neurons.
     validation_scores_ : list of arrays
         Accuracy of each neuron on held-out samples, epoch by epoch, with ``early_stopping``.
     n_features_in_ : int
-        Features seen in ``fit``.
+        Number of features seen in ``fit``.
 
     Examples
     --------
@@ -236,16 +237,16 @@ class DendriticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X : array or sparse matrix, shape (n_samples, n_features)
             Features; NaN is a missing value.
         y : array, shape (n_samples,)
-            Labels, two or more kinds.
+            Class labels, at least two different ones.
         sample_weight : array, shape (n_samples,), optional
-            How often a sample counts; a sample of weight 2 is one that is there twice. Weights with a mean outside
-            [0.1, 10] are scaled to it.
+            Weights of the samples; a weight of 2 is equivalent to a duplicate. Weights with a mean outside [0.1, 10]
+            are rescaled to this range.
         """
         again = self.warm_start and hasattr(self, "weights_")
         X, y, weight = self._checked(X, y, sample_weight, first=not again)
         classes, labels = np.unique(y, return_inverse=True)
         if again and not np.array_equal(classes, self.classes_):
-            raise ValueError(f"warm_start needs the classes of the last fit, {self.classes_}, not {classes}")
+            raise ValueError(f"warm_start needs the classes of the previous fit, {self.classes_}, not {classes}")
         if not again:
             self._begin(classes)
         weight = with_class_weights(self.class_weight, classes, labels, weight)
@@ -270,9 +271,9 @@ class DendriticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def partial_fit(
         self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """One epoch over these samples at the first rate, from where the last call ended.
+        """Learn one epoch of these samples at the initial rate, starting from the state after the previous call.
 
-        Thresholds and wiring are fixed by the first call, which needs ``classes`` unless its ``y`` holds all of them.
+        The first call fixes thresholds and wiring; it needs ``classes`` unless its ``y`` contains all of them.
         """
         first = not hasattr(self, "weights_")
         X, y, weight = self._checked(X, y, sample_weight, first=first)
@@ -280,7 +281,7 @@ class DendriticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self._begin(np.unique(y if classes is None else np.asarray(classes)))
         unknown = ~np.isin(y, self.classes_)
         if unknown.any():
-            raise ValueError(f"y holds {y[unknown][0]!r}, which is not in classes = {self.classes_}")
+            raise ValueError(f"y contains {y[unknown][0]!r}, which is not in classes = {self.classes_}")
         labels = np.searchsorted(self.classes_, y)
         weight = with_class_weights(self.class_weight, self.classes_, labels, weight)
         inputs = self._prepare(X, weight, np.arange(X.shape[0])) if first else self._encoder(X)
@@ -290,22 +291,22 @@ class DendriticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def decision_function(self, X: Any) -> Floats:
-        """Mean somatic input of each class's neurons (two classes: positive means ``classes_[1]``), or their votes."""
+        """Mean somatic input, or votes, of the neurons of each class (two classes: positive means ``classes_[1]``)."""
         decision = combined(self._readout().somatic_input(self._samples(X)), self._per_class, self.combine)
         return decision[:, 0] if decision.shape[1] == 1 else decision
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The label of each sample: that of the neurons with the largest answer."""
+        """The label of each sample: the class with the largest decision."""
         decision = self.decision_function(X)
         chosen = (decision > 0.0).astype(int) if decision.ndim == 1 else decision.argmax(axis=1)
         return np.asarray(self.classes_[chosen])
 
     def predict_proba(self, X: Any) -> Floats:
-        """Probabilities in the sense of the loss: softmax of 2 gamma_ce times the somatic inputs.
+        """Class probabilities according to the loss: softmax of 2 gamma_ce times the somatic inputs.
 
-        For two classes and one neuron this is the probability whose negative logarithm the training minimises. It
-        orders samples well but is not calibrated; wrap the classifier in `CalibratedClassifierCV` where that matters.
-        Votes give shares of votes.
+        For two classes and one neuron this is the probability whose negative logarithm is minimised in training. It
+        ranks samples well but is not calibrated; wrap the classifier in `CalibratedClassifierCV` if that matters. With
+        ``combine="vote"`` probabilities are shares of votes.
         """
         return probabilities(self.decision_function(X), self.gamma_ce, self.combine)
 
@@ -317,8 +318,8 @@ class DendriticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def synapses_(self) -> pd.DataFrame:
         """Neuron, class, branch, feature, threshold, complement and weight of every synapse.
 
-        A synapse is active where its feature is above the threshold or, if it is a complement, where it is not. The
-        threshold is NaN where features are compared with the median of their sample, or are binary.
+        A synapse is active if its feature is above the threshold or, for a complement, if it is not. The threshold is
+        NaN if features are compared with the median of their sample, or are binary.
         """
         readout = self._readout()
         positives = np.repeat(self.classes_[self._positives], self._per_class)
@@ -326,7 +327,7 @@ class DendriticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return readout.synapses(positives, getattr(self, "feature_names_in_", plain))
 
     def receptive_fields(self, image_shape: tuple[int, ...]) -> Floats:
-        """Weights of pixels minus those of their complements, an image for each neuron and branch.
+        """Weights of pixels minus those of their complements, one image for each neuron and branch.
 
         Examples
         --------
@@ -345,18 +346,18 @@ class DendriticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         n_features: int = 15,
         figure: Any = None,
     ) -> Any:
-        """What the branches of one neuron listen to: a picture for each, or a table of the strongest features.
+        """Plot the features of the branches of one neuron: an image for each, or a table of the strongest features.
 
         Parameters
         ----------
         neuron : int
-            Which neuron, counted from 0.
+            Index of the neuron.
         image_shape : tuple of int, optional
-            Draw each branch's receptive field as a picture of this shape.
+            Draw the receptive field of each branch as an image of this shape.
         n_features : int
-            Without pictures: how many features, those with most weight in all.
+            Without images: number of features, those with the largest total weight.
         figure : Figure, optional
-            Where to draw; by default a new one.
+            Figure to draw into; by default a new one.
 
         Examples
         --------
@@ -382,13 +383,13 @@ class DendriticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """A classifier written by `save`, which goes on learning where the saved one would."""
+        """Load a classifier written by `save`; it continues learning exactly as the saved one would."""
         return read_classifier(cls, path)
 
     def _checked(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, *, first: bool
     ) -> tuple[Any, NDArray[Any], Floats | None]:
-        """Samples, labels and weights, without those of weight zero."""
+        """Checked samples, labels and weights, without samples of weight zero."""
         X, labels = validate_data(self, X, y, reset=first, **ACCEPTED)
         check_classification_targets(labels)
         weight = checked_weights(sample_weight, X.shape[0])
@@ -398,7 +399,7 @@ class DendriticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return X, labels, weight
 
     def _begin(self, classes: NDArray[Any]) -> None:
-        """Take the classes and a fresh source of randomness."""
+        """Set the classes and a new random generator."""
         if len(classes) < 2:
             raise ValueError(f"DendriticClassifier needs at least two classes; the data has one class, {classes}")
         self.classes_ = classes
@@ -406,7 +407,7 @@ class DendriticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._seeds = np.random.SeedSequence(int(random.randint(2**31 - 1)))
 
     def _split(self, labels: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Samples to learn from and samples to hold out."""
+        """Indices of training samples and of held-out samples."""
         everything = np.arange(len(labels))
         if not self.early_stopping:
             return everything, everything[:0]
@@ -415,14 +416,14 @@ class DendriticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         try:
             training, held_out = train_test_split(everything, test_size=fraction, stratify=labels, random_state=seed)
         except ValueError as error:
-            enough = "enough for a held-out sample of every class, of which there must be two; or early_stopping=False"
+            enough = "large enough to hold out a sample of every class, with two in each; or use early_stopping=False"
             raise refuse("validation_fraction", fraction, f"{enough} ({error})") from None
         return np.sort(training), np.sort(held_out)
 
     def _prepare(self, X: Any, weight: Floats | None, training: NDArray[np.int64]) -> Comparisons:
-        """Fix what does not change while learning: encoding and neuron; draw wirings and first weights.
+        """Fix the encoding and the neuron, which do not change during learning; draw wirings and initial weights.
 
-        Returns the samples, encoded.
+        Returns the encoded samples.
         """
         used = np.zeros(X.shape[0])
         used[training] = 1.0 if weight is None else weight[training]
@@ -453,12 +454,12 @@ class DendriticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def _positives(self) -> list[int]:
-        """Numbers of the classes that neurons speak for: the second of two, or all."""
+        """Indices of the classes that neurons represent: the second of two, or all."""
         return [1] if len(self.classes_) == 2 else list(range(len(self.classes_)))
 
     @property
     def _per_class(self) -> int:
-        """Neurons that speak for each of them, also after ``n_neurons`` was changed for another fit."""
+        """Number of neurons for each of them, even if ``n_neurons`` was changed for another fit."""
         return len(self.weights_) // len(self._positives)
 
     def _number_or(self, name: str, usual: float) -> float:
@@ -478,7 +479,7 @@ class DendriticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _train(
         self, samples: Labelled, held_out: Labelled | None, max_iter: int, *, online: bool = False
     ) -> list[Learned]:
-        """Train every neuron, several at a time, and take over what they learned."""
+        """Train every neuron, several in parallel, and store the results."""
         patience = whole_number("n_iter_no_change", self.n_iter_no_change, 1)
         schedule = "constant" if online else self.schedule
         recipe = made_recipe(
@@ -493,7 +494,7 @@ class DendriticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             max_iter=max_iter,
         )
         if self.rewire and recipe.algorithm.restarts:
-            raise refuse("rewire", self.rewire, "False with solver='surrogate', whose course cannot be interrupted")
+            raise refuse("rewire", self.rewire, "False with solver='surrogate', which cannot be interrupted")
         lesson = Lesson(
             self.neuron_,
             recipe,

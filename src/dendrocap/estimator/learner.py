@@ -1,4 +1,4 @@
-"""One neuron of a classifier learns its class: a run of the shared driver, watched, and rewired on the way."""
+"""Training of one neuron of a classifier: a run of the shared driver with monitoring and rewiring."""
 
 from __future__ import annotations
 
@@ -22,34 +22,34 @@ __all__ = ["Learned", "Lesson", "learn"]
 
 Floats = NDArray[np.float64]
 
-# Synapses that were silent after each of the last SILENT epochs are moved, every REWIRED epochs, until the last
-# quarter of the run, which is left to learn with what there is. Few weights are exactly zero while the rate is high, so
-# a synapse below a third of its branch's mean is silent, too: of zeros alone hardly any would be moved.
+# Synapses that were silent after each of the last SILENT epochs are moved, every REWIRED epochs, except in the last
+# quarter of the run, in which the wiring is fixed. Few weights are exactly zero while the rate is high, so a synapse
+# below a third of the mean of its branch also counts as silent: otherwise hardly any would be moved.
 SILENT, REWIRED, SETTLED, WEAK = 2, 5, 0.75, 0.3
 
 
 @dataclass(frozen=True, eq=False)
 class Lesson:
-    """What all neurons of a classifier share while they learn.
+    """Settings that all neurons of a classifier share.
 
     Parameters
     ----------
     neuron : DendriticNeuron
-        Their shape.
+        Shape of the neurons.
     recipe : Recipe
-        How they learn.
+        How they are trained.
     samples : Labelled
-        What they learn from.
+        Training samples.
     held_out : Labelled or None
-        What early stopping listens to.
+        Samples for early stopping.
     gamma_ce : float
-        Steepness of the loss by which weights are judged.
+        Steepness of the loss that selects the best weights.
     patience : int or None
         Epochs without an improvement by more than ``tol`` after which a neuron stops.
     tol : float
-        Least improvement that counts.
+        Smallest improvement that counts.
     rewire : bool
-        Move silent synapses.
+        Whether to move silent synapses.
     """
 
     neuron: DendriticNeuron
@@ -64,20 +64,20 @@ class Lesson:
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """What became of one neuron.
+    """Result of training one neuron.
 
     Parameters
     ----------
     weights, wiring : array, shape (n_branches, branch_size)
-        The best after any epoch, which for a single epoch are those after it.
+        The best weights and wiring after any epoch; for a single epoch those after it.
     n_iter : int
-        Epochs run.
+        Number of epochs.
     by_itself : bool
-        Whether it ended before the recipe's last epoch.
+        Whether it ended before the last epoch of the recipe.
     scores : tuple of float
         Accuracy on held-out samples after each epoch.
     failure : str or None
-        What went wrong, in terms of the classifier's parameters.
+        Reason of a failure, in terms of the parameters of the classifier.
     """
 
     weights: Floats
@@ -96,7 +96,7 @@ def learn(
     seed: np.random.SeedSequence,
     report: Callable[[EpochRecord], Any],
 ) -> Learned:
-    """Train one neuron to say yes to one class; a true answer of ``report`` ends it."""
+    """Train one neuron to respond to one class; training ends if ``report`` returns True."""
     neuron, limit = lesson.neuron, lesson.recipe.max_epochs
     run_seed, wiring_seed = seed.spawn(2)
     rng = np.random.default_rng(wiring_seed)
@@ -112,7 +112,7 @@ def learn(
             lesson.recipe,
             seed=run_seed,
             weights=None if state is not None else weights,
-            f_in=0.5,  # unused: the first weights are given
+            f_in=0.5,  # unused: the initial weights are given
             resume=state,
             sample_weight=lesson.samples.weight,
         )
@@ -141,13 +141,13 @@ def learn(
 
 
 def _is_silent(weights: Floats) -> NDArray[np.bool_]:
-    """Synapses that are zero, or so weak that their branch would not miss them."""
+    """Synapses with weight zero, or so weak that they hardly contribute to their branch."""
     strength = np.abs(weights)
     return np.asarray(strength <= WEAK * strength.mean(axis=1, keepdims=True))
 
 
 class _Watch:
-    """Keeps the best weights met, by the loss or by the accuracy on held-out samples, and counts vain epochs."""
+    """Keeps the best weights, by loss or by accuracy on held-out samples, and counts epochs without improvement."""
 
     def __init__(self, lesson: Lesson, weights: Floats, wiring: Wiring) -> None:
         self.lesson = lesson
@@ -186,9 +186,9 @@ def _judge(neuron: DendriticNeuron, held_out: Labelled, positive: int, wiring: W
 def _advice(run: Training) -> str:
     rate, theta_d = run.pace.learning_rate, run.neuron.theta_d
     if run.stopped == DIVERGED:
-        return f"weights grew beyond all bounds at learning_rate = {rate:g}: it must be smaller"
+        return f"weights grew without bound at learning_rate = {rate:g}: use a smaller learning_rate"
     return (
-        f"all branches fell silent in epoch {run.epochs} and cannot learn any more (learning_rate = {rate:g}, "
-        f"theta_d = {theta_d:g}): a smaller learning_rate, theta_d='auto', surrogate=Lorentzian() or "
-        "solver='surrogate' avoids this"
+        f"all branches fell silent in epoch {run.epochs} and can no longer learn (learning_rate = {rate:g}, "
+        f"theta_d = {theta_d:g}): use a smaller learning_rate, theta_d='auto', surrogate=Lorentzian() or "
+        "solver='surrogate'"
     )

@@ -1,4 +1,4 @@
-"""What the synapses of a classifier are, and what its branches do."""
+"""Descriptions of the synapses and branches of a classifier."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ Floats = NDArray[np.float64]
 
 
 class Readout:
-    """Weights in terms of inputs: branch inputs of any samples, tables, receptive fields.
+    """Weights in terms of inputs: branch inputs of samples, tables, receptive fields.
 
     Parameters
     ----------
     neuron : DendriticNeuron
-        Shape of all neurons.
+        Shape of the neurons.
     encoder : Encoder
-        What their inputs are.
+        Encoding of their inputs.
     weights, wiring : array, shape (n_neurons, n_branches, branch_size)
         Weight and input of every synapse.
     """
@@ -43,7 +43,7 @@ class Readout:
         if below is None:
             sums = above.astype(np.float64) @ by_input[0]
         elif not samples.has_missing:
-            # A complement is 1 - comparison: one product of matrices serves both.
+            # A complement is 1 - comparison, so one matrix product serves both.
             sums = above.astype(np.float64) @ (by_input[0] - by_input[1]) + by_input[1].sum(axis=0)
         else:
             sums = above.astype(np.float64) @ by_input[0] + below.astype(np.float64) @ by_input[1]
@@ -77,7 +77,7 @@ class Readout:
         return np.ascontiguousarray(table.reshape(shape).transpose(1, 0, 2))
 
     def synapses(self, classes: NDArray[Any], names: NDArray[Any]) -> pd.DataFrame:
-        """One row per synapse: neuron, the class it speaks for, branch, feature, threshold, complement, weight."""
+        """One row per synapse: neuron, its class, branch, feature, threshold, complement, weight."""
         import pandas as pd
 
         neuron, branch, place = np.nonzero(self.wiring != VACANT)

@@ -1,4 +1,4 @@
-"""Samples with labels and weights, in an order of their own."""
+"""Samples with labels and weights, in an order that depends only on their content."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ __all__ = ["Labelled", "checked_weights", "with_class_weights"]
 
 Floats = NDArray[np.float64]
 
-# A pattern of weight w is presented w times per epoch; mean weights are brought into this range.
+# A pattern of weight w is presented w times per epoch; mean weights are rescaled to this range.
 LEAST_MEAN, LARGEST_MEAN = 0.1, 10.0
 
 
 class Labelled(NamedTuple):
-    """What a neuron learns from, or is tested on.
+    """Samples for training or testing a neuron.
 
     Parameters
     ----------
     inputs : Comparisons
         The samples.
     labels : array of int
-        Number of the class of each.
+        Index of the class of each sample.
     weight : array or None
-        How often each counts; None is once.
+        Weight of each sample; None means one.
     """
 
     inputs: Comparisons
@@ -42,13 +42,13 @@ class Labelled(NamedTuple):
     def in_order(self) -> Labelled:
         """The same samples in an order given by their content, so that learning does not depend on the order of rows.
 
-        Together with presentations in proportion to weights this makes a sample of weight 2 the same as two samples.
+        Because presentations are proportional to weights, a sample of weight 2 is then equivalent to two samples.
         """
         return self.rows(self.inputs.order(self.labels))
 
 
 def checked_weights(sample_weight: ArrayLike | None, n_samples: int) -> Floats | None:
-    """The weights, or None if all are one."""
+    """The checked weights, or None if all are one."""
     if sample_weight is None:
         return None
     weight = np.asarray(sample_weight, dtype=np.float64)

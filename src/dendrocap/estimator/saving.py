@@ -1,6 +1,6 @@
-"""Classifiers in files: an .npz archive of plain arrays, checked in every part before it is believed.
+"""Classifiers in files: an .npz archive of plain arrays, of which every part is checked on loading.
 
-Members are stored, not compressed. So no member can be larger than the file, and sizes are known before anything is
+Members are stored uncompressed. No member can therefore be larger than the file, and sizes are known before anything is
 allocated.
 """
 
@@ -70,9 +70,9 @@ def write_classifier(classifier: DendriticClassifier, path: str | Path) -> None:
 
 
 def _plain(name: str, value: Any) -> Any:
-    """A parameter in values that JSON has."""
+    """A parameter as a JSON value."""
     if name == "random_state" and not isinstance(value, int | np.integer):
-        return None  # the state of a generator is not a parameter; what it gave is in the seed
+        return None  # the state of a generator is not a parameter; the seed drawn from it is saved
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, np.ndarray):
@@ -88,12 +88,12 @@ def _plain(name: str, value: Any) -> Any:
     if type(value) in SURROGATES.values():
         return {"surrogate": type(value).__name__, **asdict(value)}
     if isinstance(value, Surrogate):
-        raise InvalidParameter(f"surrogate = {value!r} is not allowed: only those of dendrocap can be saved")
+        raise InvalidParameter(f"surrogate = {value!r} is not allowed: only surrogates of dendrocap can be saved")
     return value
 
 
 def _parameter(name: str, plain: Any) -> Any:
-    """The parameter that `_plain` described."""
+    """The parameter described by a result of `_plain`."""
     if name == "nonlinearity" and isinstance(plain, dict):
         return nonlinearity_from_flat(plain)
     if name == "surrogate" and plain is not None:
@@ -109,13 +109,13 @@ def _parameter(name: str, plain: Any) -> Any:
 
 
 def read_classifier(cls: type[Classifier], path: str | Path) -> Classifier:
-    """A classifier from a file, or `CorruptData` that says what is wrong with it."""
+    """Read a classifier from a file; raises `CorruptData` with the reason if the file is damaged."""
     with reading(path, "a saved DendriticClassifier"):
         arrays = _members(Path(path))
         about = json.loads(str(arrays["about"]))
         if about["format"] != FORMAT:
             age = "a newer" if about["format"] > FORMAT else "an older"
-            raise CorruptData(f"{path}: written by {age} version (format {about['format']}, known is {FORMAT})")
+            raise CorruptData(f"{path}: written by {age} version (format {about['format']}, supported is {FORMAT})")
         parameters = {name: _parameter(name, plain) for name, plain in about["parameters"].items()}
         classifier = cls(**parameters)
         n_features = whole_number("n_features_in_", about["n_features_in_"], 1)
@@ -133,7 +133,7 @@ def read_classifier(cls: type[Classifier], path: str | Path) -> Classifier:
         neuron = made_neuron(g, classifier.theta_d_, classifier.theta_s, n_branches, size, classifier.inhibition)
         classifier.neuron_ = neuron
         for one in classifier.weights_:
-            neuron.flat_weights(one)  # refuses weights of the wrong sign
+            neuron.flat_weights(one)  # raises for weights of the wrong sign
         if "feature_names" in arrays:
             names = arrays["feature_names"]
             if names.shape != (n_features,) or names.dtype.kind != "U" or len(np.unique(names)) != n_features:
@@ -143,12 +143,12 @@ def read_classifier(cls: type[Classifier], path: str | Path) -> Classifier:
 
 
 def _members(path: Path) -> dict[str, NDArray[Any]]:
-    """The arrays of an archive, each of the size that it says and none of them compressed."""
+    """The arrays of an archive, after checking their sizes and that none is compressed."""
     whole = os.path.getsize(path)
     with ZipFile(path) as archive:
         members = archive.infolist()
         if sum(member.file_size for member in members) > whole:
-            raise CorruptData(f"{path}: its members say that they are larger than the file")
+            raise CorruptData(f"{path}: its members claim to be larger than the file")
         arrays = {}
         for member in members:
             name = member.filename.removesuffix(".npy")
@@ -166,7 +166,7 @@ def _members(path: Path) -> dict[str, NDArray[Any]]:
 
 
 def _product(shape: tuple[int, ...]) -> int:
-    result = 1  # of Python's integers, which do not overflow
+    result = 1  # a Python integer, which does not overflow
     for length in shape:
         result *= length
     return result
@@ -176,7 +176,7 @@ def _classes(classes: NDArray[Any]) -> NDArray[Any]:
     if classes.ndim != 1 or len(classes) < 2 or classes.dtype.kind not in "biufU":
         raise ValueError(f"classes of shape {classes.shape} and type {classes.dtype} are not two or more labels")
     if not np.array_equal(np.unique(classes), classes):
-        raise ValueError("classes are not sorted or not different")
+        raise ValueError("classes are not sorted or not distinct")
     return classes
 
 
@@ -184,12 +184,12 @@ def _check_synapses(classifier: DendriticClassifier, weights: NDArray[Any], wiri
     n_outputs = 1 if len(classifier.classes_) == 2 else len(classifier.classes_)
     n_neurons = n_outputs * whole_number("n_neurons", classifier.n_neurons, 1)
     if weights.dtype != np.float64 or weights.ndim != 3 or len(weights) != n_neurons or weights.size == 0:
-        raise ValueError(f"weights of shape {weights.shape} do not belong to {n_neurons} neuron(s)")
+        raise ValueError(f"weights of shape {weights.shape} do not fit {n_neurons} neuron(s)")
     if not np.isfinite(weights).all():
         raise ValueError("weights are not all finite")
     if wiring.dtype != np.int64 or wiring.shape != weights.shape:
-        raise ValueError(f"wiring of shape {wiring.shape} and type {wiring.dtype} does not belong to the weights")
+        raise ValueError(f"wiring of shape {wiring.shape} and type {wiring.dtype} does not fit the weights")
     if wiring.min() < VACANT or wiring.max() >= classifier._encoder.n_inputs:
-        raise ValueError(f"wiring leads to inputs beyond the {classifier._encoder.n_inputs} of the encoding")
+        raise ValueError(f"wiring refers to inputs beyond the {classifier._encoder.n_inputs} of the encoding")
     if np.any(weights[wiring == VACANT] != 0.0):
         raise ValueError("weights are not zero where there is no synapse")

@@ -1,4 +1,4 @@
-"""From the parameters of the classifier to those of neurons and of learning, and from their answers to its own."""
+"""Conversion of the classifier's parameters to neurons and recipes, and of somatic inputs to decisions."""
 
 from __future__ import annotations
 
@@ -40,35 +40,35 @@ SOLVERS = ("plain", "surrogate", "auto")
 SCHEDULES = ("annealing", "plateau", "constant")
 COMBINATIONS = ("mean", "vote")
 
-# With half of the inputs active: the threshold of the paper's images, and a rate that served on digits and MNIST.
+# With half of the inputs active: the threshold used for the paper's images, and a rate that works on digits and MNIST.
 THETA_D, RATE = 0.1, 0.06
-# What is left of the first rate after the last epoch of annealing.
+# Final rate of annealing relative to the first.
 LAST_RATE = 0.02
 
 
 def _spread(activity: float) -> float:
-    """Standard deviation of an input, relative to one that is active half of the time."""
+    """Standard deviation of an input, relative to that of an input that is active half of the time."""
     return 2.0 * float(np.sqrt(activity * (1.0 - activity)))
 
 
 def usual_theta_d(activity: float) -> float:
     """The threshold at which branch inputs vary as much as at 0.1 with half of the inputs active.
 
-    First weights have the mean theta_d / f, and branch inputs the spread of weights times that of inputs,
-    sqrt(f (1 - f)): the threshold must follow sqrt(f / (1 - f)).
+    Initial weights have the mean theta_d / f, and the spread of branch inputs is that of weights times that of inputs,
+    sqrt(f (1 - f)); hence the threshold must be proportional to sqrt(f / (1 - f)).
     """
     f = min(max(activity, 1e-6), 1.0 - 1e-3)
     return THETA_D * 2.0 * f / _spread(f)
 
 
 def usual_rate(activity: float, n_branches: int) -> float:
-    """A first rate that moves branch inputs alike whatever the number of branches, in units of the first weights."""
+    """An initial rate that changes branch inputs alike, relative to the initial weights, for any number of branches."""
     f = min(max(activity, 1e-6), 1.0 - 1e-3)
     return RATE * float(np.sqrt(n_branches)) / _spread(f)
 
 
 def nonlinearity_of(given: Any) -> Nonlinearity:
-    """The non-linearity, given by name or as such."""
+    """The non-linearity, given by name or as an object."""
     g = named_nonlinearity(given) if isinstance(given, str) else given
     if not isinstance(g, Nonlinearity):
         raise refuse("nonlinearity", given, "a name or a Nonlinearity")
@@ -83,9 +83,9 @@ def made_neuron(
     branch_size: int,
     inhibition: Inhibition | None = None,
 ) -> DendriticNeuron:
-    """A neuron whose branches are of one size."""
+    """A neuron whose branches have equal sizes."""
     if isinstance(inhibition, Inhibition) and inhibition.f_in is not None:
-        raise refuse("inhibition.f_in", inhibition.f_in, "None: how active inputs are is seen from the data")
+        raise refuse("inhibition.f_in", inhibition.f_in, "None: the activity of inputs is measured from the data")
     if g.name == "linear":
         return LinearNeuron(theta_d, n_branches * branch_size, inhibition)
     spec = NeuronSpec(g, theta_d, theta_s, inhibition=inhibition)
@@ -104,14 +104,14 @@ def made_recipe(
     patience: int,
     max_iter: int,
 ) -> Recipe:
-    """How a neuron of the classifier learns."""
+    """The training recipe of a neuron of the classifier."""
     choice("solver", solver, SOLVERS)
     choice("schedule", schedule, SCHEDULES)
     gamma_ce = real_number("gamma_ce", gamma_ce, 0.0, low_open=True)
     if solver == "auto":
         solver = "surrogate" if isinstance(suitable_solver(neuron, n_samples), AnnealedSurrogate) else "plain"
     if solver == "surrogate":
-        # One slow attempt. The loss stays as soft as it is judged: a steep one learns by heart.
+        # One slow attempt. The loss keeps the steepness by which weights are selected: a steeper one overfits.
         return Recipe(
             AnnealedSurrogate(epochs=max_iter, gamma_ce=(gamma_ce, gamma_ce)),
             max_epochs=max_iter,
@@ -126,7 +126,7 @@ def made_recipe(
 
 
 def workers_of(n_jobs: int | None) -> int:
-    """How many neurons are trained at a time: scikit-learn's n_jobs, where -1 is all cores and -2 all but one."""
+    """Number of neurons trained in parallel: scikit-learn's n_jobs, where -1 is all cores and -2 all but one."""
     if n_jobs is None:
         return 1
     if n_jobs == 0:
@@ -138,7 +138,7 @@ def workers_of(n_jobs: int | None) -> int:
 def combined(somatic_input: Floats, n_neurons: int, combine: str) -> Floats:
     """One decision per class from the somatic inputs of its neurons, shape (n_samples, n_outputs).
 
-    Votes run from -1, none, to 1, all. Their ties are broken by the mean somatic input, which never outweighs a vote.
+    Votes range from -1 (none) to 1 (all). Ties are broken by the mean somatic input, which never outweighs a vote.
     """
     choice("combine", combine, COMBINATIONS)
     by_class = somatic_input.reshape(len(somatic_input), -1, whole_number("n_neurons", n_neurons, 1))
@@ -149,9 +149,9 @@ def combined(somatic_input: Floats, n_neurons: int, combine: str) -> Floats:
 
 
 def probabilities(decision: Floats, gamma_ce: float, combine: str) -> Floats:
-    """Probabilities of the classes: of the loss for mean somatic inputs, shares of votes for votes."""
+    """Class probabilities: those of the loss for mean somatic inputs, shares of votes for votes."""
     if combine == "vote":
-        # Votes with their tie breaks stay within +-(1 + 1/2).
+        # Votes including tie breaks stay within +-(1 + 1/2).
         shares = decision + 1.5
         shares = np.stack([3.0 - shares, shares], axis=1) if decision.ndim == 1 else shares
         return np.asarray(shares / shares.sum(axis=1, keepdims=True))

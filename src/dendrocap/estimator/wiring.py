@@ -1,4 +1,4 @@
-"""Which inputs share a branch, and how silent synapses find new ones.
+"""Assignment of inputs to branches, and rewiring of silent synapses.
 
 A wiring is an array of shape (n_branches, branch_size): the input of every synapse, or `VACANT`.
 """
@@ -22,10 +22,10 @@ Floats = NDArray[np.float64]
 Wiring = NDArray[np.int64]
 
 WIRINGS = ("random", "neighbours", "correlated")
-# Correlations of all pairs are held at once; this many features take half a gigabyte and a minute.
+# All pairwise correlations are held in memory; this many features take half a gigabyte and a minute.
 MOST_CORRELATED = 5000
 SAMPLES_FOR_CORRELATION = 2000
-# Short branches see too little: with two synapses each, three blobs in a plane were missed in one run of two.
+# Short branches see too few inputs: with two synapses each, three blobs in a plane were missed in one run of two.
 SHORT = 32
 
 
@@ -43,15 +43,15 @@ def wired(
     ----------
     wiring : {"random", "neighbours", "correlated"} or array of int
         Inputs in random order; in the order of their features; in ``feature_order``; or, as an array with one row per
-        branch, the features of each, -1 for none.
+        branch, the features of each branch, -1 for none.
     encoder : Encoder
-        What the inputs are.
+        Encoding of the inputs.
     n_branches : int
-        Branches, at most as many as there are inputs; an array brings its own.
+        Number of branches, at most the number of inputs; ignored if ``wiring`` is an array.
     branch_size : int or None
-        Synapses per branch; None gives every input one synapse, or more where branches would have fewer than 32.
+        Synapses per branch; None gives every input one synapse, or more if branches would have fewer than 32.
     feature_order : array of int, optional
-        Features such that like ones are neighbours.
+        Order of the features in which similar ones are adjacent.
     rng : Generator
         Source of random orders.
     """
@@ -71,7 +71,7 @@ def wired(
     if feature_order is not None:
         place = np.argsort(feature_order)[encoder.feature_of(inputs)]
         inputs = inputs[np.argsort(place, kind="stable")]
-    # Windows of equal size, evenly spaced; they overlap or leave gaps if size * n_branches is not n_inputs.
+    # Windows of equal size, evenly spaced; they overlap or leave gaps if size * n_branches differs from n_inputs.
     starts = np.linspace(0, n_inputs - size, n_branches).round().astype(int)
     if once:
         padded = np.append(inputs, np.full(size * n_branches - n_inputs, VACANT))
@@ -80,7 +80,7 @@ def wired(
 
 
 def _dealt(n_inputs: int, n_branches: int, size: int, once: bool, rng: np.random.Generator) -> Wiring:
-    """Inputs dealt out like cards, pack after pack, none twice on a branch; one pack only if ``once``."""
+    """Inputs dealt out in shuffled rounds, none twice on a branch; only one round if ``once``."""
     if once:
         padded = np.append(rng.permutation(n_inputs), np.full(size * n_branches - n_inputs, VACANT))
         return padded.reshape(size, n_branches).T.copy()
@@ -99,7 +99,7 @@ def _dealt(n_inputs: int, n_branches: int, size: int, once: bool, rng: np.random
 
 
 def _given(wiring: Any, encoder: Encoder) -> Wiring:
-    """All inputs of the features that the user put on each branch."""
+    """All inputs of the features that the user assigned to each branch."""
     allowed = f"one row per branch of features between 0 and {encoder.n_features - 1}, {VACANT} for none"
     features = np.asarray(wiring)
     if features.ndim != 2 or features.dtype.kind not in "iu" or features.size == 0:
@@ -113,12 +113,12 @@ def _given(wiring: Any, encoder: Encoder) -> Wiring:
 def _padded(branches: Sequence[NDArray[np.int64]]) -> Wiring:
     size = max(len(branch) for branch in branches)
     if size == 0:
-        raise InvalidParameter("wiring puts no feature on any branch")
+        raise InvalidParameter("wiring assigns no feature to any branch")
     return np.stack([np.append(branch, np.full(size - len(branch), VACANT)) for branch in branches]).astype(np.int64)
 
 
 def correlated_order(X: Any, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Features such that those with strong correlations, of either sign, are neighbours: leaves of a cluster tree."""
+    """Features ordered as leaves of a cluster tree: strongly correlated ones, of either sign, are adjacent."""
     from scipy.cluster.hierarchy import leaves_list, linkage
     from scipy.spatial.distance import squareform
 
@@ -143,14 +143,14 @@ def correlated_order(X: Any, rng: np.random.Generator) -> NDArray[np.int64]:
 
 
 def first_weights(wiring: Wiring, activity: Floats, neuron: DendriticNeuron, rng: np.random.Generator) -> Floats:
-    """Random weights that give every branch its drives, however active its inputs, to balance its threshold."""
+    """Random weights that balance the threshold of every branch, whatever the activity of its inputs."""
     taken = wiring != VACANT
     active, n = np.where(taken, activity[np.maximum(wiring, 0)], 0.0), wiring.shape[1]
     inhibitory = neuron.inhibitory.reshape(wiring.shape)
     drive = -neuron.spec.inhibition.drive if neuron.spec.inhibition else 0.0
 
     def mean(of_branch: float, which: NDArray[np.bool_]) -> Floats:
-        # The drive is n_l theta_d; a branch whose inputs are never active has nothing to balance it with.
+        # The drive is n_l theta_d; a branch whose inputs are never active cannot be balanced.
         total = (active * which).sum(axis=1, keepdims=True)
         return np.asarray(n * of_branch / np.where(total > 0.0, total, n))
 
@@ -159,7 +159,7 @@ def first_weights(wiring: Wiring, activity: Floats, neuron: DendriticNeuron, rng
 
 
 def rewired(wiring: Wiring, silent: NDArray[np.bool_], n_inputs: int, rng: np.random.Generator) -> Wiring:
-    """Silent synapses moved to inputs drawn at random among those that their branch does not have."""
+    """Move silent synapses to random inputs that their branch does not have yet."""
     result = wiring.copy()
     for branch in np.flatnonzero(silent.any(axis=1)):
         free = np.setdiff1d(np.arange(n_inputs), wiring[branch], assume_unique=False)

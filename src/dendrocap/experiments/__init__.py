@@ -1,4 +1,4 @@
-"""Experiments: theory, learning and data put together, and sweeps of them on one machine or a cluster."""
+"""Experiments that combine theory, learning and data, and sweeps of them on one machine or a cluster."""
 
 from dendrocap.experiments.crossings import Crossing, crossings
 from dendrocap.experiments.environment import Environment

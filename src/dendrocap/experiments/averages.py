@@ -1,4 +1,4 @@
-"""Averages over seeds along one axis of a sweep: what a plot of it shows."""
+"""Averages over seeds along one axis of a sweep, as shown in its plot."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ __all__ = ["Average", "averages"]
 
 @dataclass(frozen=True)
 class Average(Displayed):
-    """A metric at one place of the grid, averaged over seeds.
+    """A metric at one point of the grid, averaged over seeds.
 
     Parameters
     ----------
     line : object
-        Value of the axis that tells lines apart; None without one.
+        Value of the axis that distinguishes lines; None without such an axis.
     x : object
-        Value of the axis along which to draw.
+        Value of the axis to draw along.
     mean, standard_error : float
-        Of the metric over those cells that are done and have it; the standard error of a single one is NaN.
+        Mean over the finished cells that have the metric, and its standard error; NaN for a single cell.
     cells : int
-        How many these are.
+        Number of these cells.
     """
 
     _displayed = ("mean", "standard_error", "line", "x", "cells")
@@ -56,13 +56,13 @@ def averages(
     Parameters
     ----------
     sweep : Sweep
-        What was run.
+        The sweep that was run.
     records : iterable of Record
-        What is stored of it.
+        Its stored cells.
     x, y, by : str
-        Two axes of the grid, and a metric with one number per cell.
+        Two axes of the grid, and a metric that is one number per cell.
     at : mapping, optional
-        Where to stand on the other axes, in words as one would type them; an axis with one value needs no word.
+        Value of each of the other axes, as a string; not needed for an axis with a single value.
     """
     axes = [choice("axis", axis, tuple(sweep.grid)) for axis in (x, by) if axis is not None]
     chosen = {axis: _chosen(sweep, axis, at or {}) for axis in sweep.grid if axis not in axes}
@@ -76,7 +76,7 @@ def averages(
             place = (record.parameters[by] if by else None, record.parameters[x])
             values.setdefault(place, []).append(_number(y, record.metrics[y]))
     if not values:
-        raise InvalidParameter(f"no finished cell has the metric {y}; there is {', '.join(sorted(known)) or 'none'}")
+        raise InvalidParameter(f"no finished cell has the metric {y}; known: {', '.join(sorted(known)) or 'none'}")
     lines = sweep.grid[by] if by else [None]
     return [
         Average(line, at_x, float(np.mean(own)), standard_error(own), len(own))
@@ -93,7 +93,7 @@ def _chosen(sweep: Sweep, axis: str, at: Mapping[str, str]) -> Any:
     found = [value for value in values if axis in at and _same(value, at[axis])]
     if len(found) != 1:
         options = ", ".join(str(value) for value in values)
-        raise InvalidParameter(f"the axis {axis} has several values: choose with {axis}=VALUE one of {options}")
+        raise InvalidParameter(f"the axis {axis} has several values: choose one with {axis}=VALUE from {options}")
     return found[0]
 
 
@@ -108,5 +108,5 @@ def _same(value: Any, text: str) -> bool:
 
 def _number(name: str, value: Any) -> float:
     if isinstance(value, str | list):
-        raise InvalidParameter(f"the metric {name} cannot be drawn: it is not one number per cell but {value!r}")
+        raise InvalidParameter(f"the metric {name} cannot be drawn: it must be one number per cell, not {value!r}")
     return float(value)

@@ -1,4 +1,4 @@
-"""Stored cells as tables: rows, a pandas DataFrame, an xarray Dataset, and files of them.
+"""Stored cells as tables: rows, a pandas DataFrame, an xarray Dataset, and files in these formats.
 
 Files in Parquet and NetCDF need the extra ``tables``.
 """
@@ -34,8 +34,8 @@ _NOTHING = object()
 def rows(sweep: Sweep, records: Iterable[Record]) -> list[dict[str, Any]]:
     """One flat mapping per record: parameters, seed, metrics, and how the cell was run.
 
-    All have the same keys; metrics that a cell does not have, such as a failed one, are NaN. A metric with the name
-    of a parameter is called ``result_`` and its name, or left out if it only repeats the parameter.
+    All rows have the same keys; a metric that a cell lacks, for example because it failed, is NaN. A metric with the
+    name of a parameter gets the prefix ``result_``, or is left out if it only repeats the parameter.
     """
     records = list(records)
     names = metric_names(sweep, records)
@@ -52,7 +52,7 @@ def rows(sweep: Sweep, records: Iterable[Record]) -> list[dict[str, Any]]:
 
 
 def metric_names(sweep: Sweep, records: Iterable[Record]) -> dict[str, str]:
-    """Every metric that says something new, and the name under which it is shown."""
+    """Every metric that does not just repeat a parameter, and the name under which it is shown."""
     taken = {*sweep.parameters, *sweep.grid, "seed", *BOOKKEEPING}
     names: dict[str, str] = {}
     for record in records:
@@ -74,8 +74,8 @@ def dataframe(sweep: Sweep, records: Iterable[Record]) -> pd.DataFrame:
 def dataset(sweep: Sweep, records: Iterable[Record]) -> xr.Dataset:
     """One dimension per axis of the grid, and one for the seed; one variable per metric.
 
-    Cells that are missing or failed are NaN, or empty texts; the variable ``status`` tells them apart. A metric that
-    is an array brings dimensions of its own.
+    Missing and failed cells are NaN, or empty strings; the variable ``status`` distinguishes them. A metric that is an
+    array adds its own dimensions.
     """
     import xarray as xr
 
@@ -97,7 +97,7 @@ def dataset(sweep: Sweep, records: Iterable[Record]) -> xr.Dataset:
 
 
 def export(path: str | Path, sweep: Sweep, records: Sequence[Record]) -> None:
-    """Write records to a file, in the format that its name asks for; the file appears when it is complete."""
+    """Write records to a file in the format given by its suffix; the file appears when it is complete."""
     path = writable(Path(path), WRITERS)
     with new_file(path) as unfinished:
         WRITERS[path.suffix.lower()](unfinished, sweep, records)
@@ -134,9 +134,9 @@ def _attributes(sweep: Sweep) -> dict[str, str]:
 
 
 def _array(values: list[Any]) -> NDArray[Any]:
-    """Values of one metric as an array; what is missing, None, becomes NaN or an empty text.
+    """Values of one metric as an array; a missing value, None, becomes NaN or an empty string.
 
-    Shorter lists are filled up with NaN. What is not numbers of one rank is kept as text, without loss.
+    Shorter lists are padded with NaN. Values that are not numbers of one rank are stored as text, without loss.
     """
     try:
         present = [np.asarray(value) for value in values if value is not None]
@@ -164,4 +164,4 @@ def _needs(library: str) -> None:
     try:
         import_module(library)
     except ImportError as error:
-        raise MissingExtra(f"this needs {library}: pip install '.[tables]' in the clone ({error})") from error
+        raise MissingExtra(f"this needs {library}: run pip install '.[tables]' in the clone ({error})") from error

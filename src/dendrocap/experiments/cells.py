@@ -1,4 +1,4 @@
-"""Running one cell, wherever that happens to be, and what comes back from it."""
+"""Running one cell, in any process, and its outcome."""
 
 from __future__ import annotations
 
@@ -20,31 +20,31 @@ from dendrocap.experiments.sweep import Cell
 __all__ = ["DONE", "FAILED", "MOST_DEATHS", "Outcome", "killed", "run_cell"]
 
 DONE, FAILED = "done", "failed"
-# A cell during which a worker process dies is tried again so often in all: a dead worker is usually the machine's
-# fault, three in a row are the cell's.
+# A cell whose worker process dies is retried, at most MOST_DEATHS times in total: one death is usually the fault of the
+# machine, three in a row are the fault of the cell.
 MOST_DEATHS = 3
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a cell.
+    """The outcome of a cell.
 
     Parameters
     ----------
     cell : Cell
         The cell.
     status : {"done", "failed"}
-        Whether it returned.
+        Whether the cell returned a result.
     metrics : mapping
-        What it returned, as plain data.
+        Its result as plain data.
     reason, traceback : str
-        Why it failed, in one line and in full.
+        Reason of the failure, in one line and in full.
     seconds : float
-        Time it took.
+        Running time.
     host : str
-        Where it ran.
+        Name of the machine.
     environment : Environment
-        Under which versions.
+        Versions under which it ran.
     """
 
     cell: Cell
@@ -58,7 +58,7 @@ class Outcome:
 
 
 def run_cell(cell: Cell) -> Outcome:
-    """Run a cell, in one thread; whatever it raises becomes part of the outcome, except Ctrl-C."""
+    """Run a cell in one thread; every exception becomes part of the outcome, except Ctrl-C."""
     began = time.perf_counter()
     try:
         job = job_named(cell.job)
@@ -66,7 +66,7 @@ def run_cell(cell: Cell) -> Outcome:
             metrics = job(cell)
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # SystemExit too: no cell may end the sweep
+    except BaseException as error:  # including SystemExit: no cell may end the sweep
         reason = " ".join(f"{type(error).__name__}: {error}".split())
         return Outcome(cell, FAILED, {}, reason, traceback.format_exc(), time.perf_counter() - began)
     return Outcome(cell, DONE, metrics, seconds=time.perf_counter() - began)
@@ -74,14 +74,14 @@ def run_cell(cell: Cell) -> Outcome:
 
 @lru_cache(maxsize=1)
 def _thread_pools(modules: int) -> ThreadpoolController:
-    """The thread pools of BLAS and its like, looked for again when more modules have been loaded.
+    """The thread pools of BLAS and similar libraries, searched for again after more modules have been loaded.
 
-    Sums that are split among threads depend on their number in the last digits. Workers that we start are bound to one
-    thread by their environment; the client itself is not.
+    The last digits of a sum that is split among threads depend on their number. The environment of our workers limits
+    them to one thread; that of the client does not.
     """
     return ThreadpoolController()
 
 
 def killed(cell: Cell, how: str) -> Outcome:
-    """The outcome of a cell that takes its worker process down with it."""
+    """The outcome of a cell that repeatedly kills its worker process."""
     return Outcome(cell, FAILED, reason=f"WorkerKilled: {how}")

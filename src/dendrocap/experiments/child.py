@@ -1,8 +1,8 @@
-"""A process that runs cells one at a time, and the wire to it.
+"""A process that runs cells one at a time, and the communication with it.
 
-Whoever asks knows which cell the process holds, so the death of a process is the matter of one cell: it is run again in
-a new process, and given up after three deaths. A cell that takes longer than allowed costs its process too; nothing
-else frees the core.
+The caller knows which cell the process holds, so the death of a process affects only one cell. This cell is run again
+in a new process, and fails after three deaths. A cell that exceeds the time limit is stopped by terminating its
+process; there is no other way to free the core.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from dendrocap.experiments.worker import failure_line, job_question
 
 __all__ = ["ONE_THREAD", "Child", "worker_environment"]
 
-# One process per core leaves no cores for threads inside: BLAS and compiled loops get one each.
+# One process per core leaves no cores for threads: BLAS and compiled loops get one thread each.
 LIBRARIES = ("BLIS", "MKL", "NUMBA", "NUMEXPR", "OMP", "OPENBLAS")
 ONE_THREAD = {**{f"{library}_NUM_THREADS": "1" for library in LIBRARIES}, "VECLIB_MAXIMUM_THREADS": "1"}
 
@@ -33,14 +33,14 @@ ONE_THREAD = {**{f"{library}_NUM_THREADS": "1" for library in LIBRARIES}, "VECLI
 class Child:
     """A process that answers lines with lines, replaced when it dies.
 
-    One thread asks. Any other may look at the clock for it (`look`) or end it for good (`kill`).
+    One thread asks. Other threads may enforce the time limit (`look`) or terminate the process for good (`kill`).
 
     Parameters
     ----------
     timeout : float, optional
-        Seconds that a cell may take.
+        Time limit of a cell in seconds.
     idle : float, optional
-        Seconds without a question after which the process ends by itself; the next question starts another.
+        Seconds without a question after which the process exits; the next question starts another.
     """
 
     def __init__(self, timeout: float | None = None, idle: float | None = None) -> None:
@@ -52,11 +52,11 @@ class Child:
         self._deadline = math.inf
         self._expired = False
         self._jobs: dict[str, str] = {}
-        self._ahead: str | None = None  # sent already
+        self._ahead: str | None = None  # the line that was already sent
         self.environment = Environment.here()
 
     def objection(self, job: str) -> str:
-        """Why the process cannot run a job, such as a module that it cannot import; empty if it can."""
+        """Why the process cannot run a job, such as a module that it cannot import; empty if it can run it."""
         if job not in self._jobs:
             answer = self._ask(job_question(job), math.inf)
             if not answer.endswith("\n"):
@@ -66,9 +66,9 @@ class Child:
         return self._jobs[job]
 
     def outcome(self, line: str, ahead: str | None = None) -> str | None:
-        """The outcome of a cell, both as lines, after as many processes as it takes; None after `kill`.
+        """The outcome of a cell, both as lines, after restarting the process if necessary; None after `kill`.
 
-        ``ahead`` is the next cell, if it will be asked for next: the process finds it waiting.
+        ``ahead`` is the cell that will be asked for next; it is sent early, so that the process need not wait for it.
         """
         codes: list[int] = []
         allowed = math.inf if self._timeout is None else self._timeout
@@ -80,14 +80,14 @@ class Child:
             if self._over:
                 return None
             if self._expired:
-                reason = f"CellTimeout: it took longer than {self._timeout:g} s, and its process was ended"
+                reason = f"CellTimeout: it took longer than {self._timeout:g} s, and its process was terminated"
                 return failure_line(reason, allowed)
             codes.append(code)
         died = f"its process died {MOST_DEATHS} times, with exit codes {', '.join(map(str, codes))}"
         return failure_line(f"WorkerKilled: {died}")
 
     def look(self) -> None:
-        """End the process if its cell has had its time."""
+        """Terminate the process if its cell has exceeded the time limit."""
         with self._changing:
             if time.monotonic() > self._deadline and self._process is not None:
                 self._expired = True
@@ -95,20 +95,20 @@ class Child:
                 _kill(self._process)
 
     def kill(self) -> None:
-        """End the process at once, in the middle of a cell if need be, and start no other."""
+        """Terminate the process at once, even during a cell, and start no other."""
         with self._changing:
             self._over = True
             if self._process is not None:
                 _kill(self._process)
 
     def close(self) -> None:
-        """Let the process go; only for the thread that asks."""
+        """Close the process; only for the thread that asks."""
         self._end()
 
     def start(self) -> None:
-        """Start the process, if it is not running; its versions are in ``environment`` then."""
+        """Start the process if it is not running; ``environment`` then holds its versions."""
         if self._process is not None and self._process.poll() is not None:
-            self._end()  # it had nothing to do for long enough
+            self._end()  # it has exited after idling
         if self._process is not None:
             return
         with self._changing:
@@ -121,7 +121,7 @@ class Child:
                 stdout=subprocess.PIPE,
                 encoding="utf-8",
                 env=worker_environment(),
-                start_new_session=True,  # Ctrl-C in the terminal reaches the client only
+                start_new_session=True,  # Ctrl-C in the terminal reaches only the client
             )
         assert process.stdout is not None
         hello = process.stdout.readline()
@@ -133,7 +133,7 @@ class Child:
         self.environment = Environment(**json.loads(hello))
 
     def _ask(self, line: str, allowed: float, ahead: str | None = None) -> str:
-        """What the process replies to a line; without a line's end if it died."""
+        """The reply of the process to a line; it lacks the newline if the process died."""
         self.start()
         process = self._process
         if process is None:
@@ -154,7 +154,7 @@ class Child:
         return answer
 
     def _end(self) -> int:
-        """Let go of the process, which has ended or now ends, and say how."""
+        """Close the process, terminating it if it still runs, and return its exit code."""
         process, self._process = self._process, None
         self._jobs.clear()
         self._ahead = None
@@ -162,19 +162,19 @@ class Child:
             return 0
         for pipe in (process.stdin, process.stdout):
             if pipe is not None:
-                with suppress(OSError):  # unsent words to a dead process
+                with suppress(OSError):  # unsent data for a dead process
                     pipe.close()
         return process.wait()
 
 
 def worker_environment() -> dict[str, str]:
-    """The environment of a worker: one thread, and the modules that can be imported here."""
+    """The environment of a worker: one thread, and the import path of this process."""
     path = os.pathsep.join(str(Path(entry).absolute()) for entry in sys.path)
     return {**os.environ, **ONE_THREAD, "PYTHONPATH": path}
 
 
 def _kill(process: subprocess.Popen[str]) -> None:
-    """End a process, and what its cell started: it leads a group of its own."""
+    """Terminate a process and the processes that its cell started; they form one process group."""
     if hasattr(os, "killpg"):
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""Where a searched metric crosses its level: what an adaptive sweep is for."""
+"""The places where the metric of an adaptive sweep crosses its level."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dendrocap.numerics.statistics import standard_error
 
 __all__ = ["Crossing", "crossings"]
 
-# Standard errors by which an average must lie off the level to be clearly on its side.
+# Number of standard errors by which an average must differ from the level to be clearly above or below.
 CLEAR = 2.0
 
 
@@ -29,18 +29,13 @@ class Crossing(Displayed):
     others : mapping
         Values of the other axes.
     value : float
-        Where it crosses, interpolated between the two neighbours; NaN if it does not cross.
+        Value of the searched axis at the crossing, interpolated between two neighbours; NaN if there is none.
     low, high : float
-        The nearest values that were run at which the metric lies on its side of the level by more than two standard
-        errors over seeds: an average over few seeds may cross anywhere between them, and more than once. If the seeds
-        agree, these are neighbours.
+        The nearest values that were run at which the metric is above or below the level by more than two standard
+        errors over seeds. An average over few seeds may cross anywhere between them, and more than once. If the seeds
+        agree, the two values are neighbours.
     cells : int
-        How many cells were run for it.
-
-    Examples
-    --------
-    >>> Crossing({"theta_d": 0.1}, value=0.93, low=0.9, high=1.05, cells=27)
-    Crossing(value=0.93, low=0.9, high=1.05, others={theta_d: 0.1}, cells=27)
+        Number of cells that were run for it.
     """
 
     _displayed = ("value", "low", "high", "others", "cells")
@@ -53,7 +48,7 @@ class Crossing(Displayed):
 
 
 def crossings(sweep: Sweep, records: Iterable[Record]) -> list[Crossing]:
-    """Every crossing that a search has found; one with NaN for a line without any.
+    """All crossings that a search has found; a line without a crossing gives one with NaN.
 
     Examples
     --------
@@ -69,7 +64,7 @@ def crossings(sweep: Sweep, records: Iterable[Record]) -> list[Crossing]:
     (7, 19, 0.3, 0.35)
     """
     if sweep.search is None:
-        raise InvalidParameter("the sweep searches no axis: say { find = METRIC, level = ..., ... } in its grid")
+        raise InvalidParameter("the sweep searches no axis: add { find = METRIC, level = ..., ... } to its grid")
     known = {record.key: record.metrics.get(sweep.search.metric) for record in records}
     found: list[Crossing] = []
     for line in search_lines(sweep):
@@ -101,7 +96,7 @@ def _crossing(line: SearchLine, left: int, right: int, cells: int) -> Crossing:
 
 
 def _is_clear(line: SearchLine, number: int) -> bool:
-    """Whether the metric is farther from the level than chance over the seeds would put it; one seed has no say."""
+    """Whether the metric differs from the level by more than chance over seeds; always True for one seed."""
     values = line.values(number)
     error = standard_error(values)
     return math.isnan(error) or abs(line.known()[number] - line.search.level) > CLEAR * error

@@ -1,9 +1,10 @@
-"""Cells dealt to the workers of a Dask cluster, in batches.
+"""Distribution of cells to the workers of a Dask cluster, in batches.
 
-The client deals batches to workers by name: a worker that cannot run the job is left out, and one that goes away gives
-its cells back. Batches hold as many cells as fit into a quarter of a second by the times measured so far, so that
-short cells do not drown in messages. A batch that takes longer gives back what it has not begun; if it is stuck in a
-single long cell, its cells are dealt again one by one, so that no cell waits behind another.
+The client assigns batches to named workers: a worker that cannot run the job is excluded, and the cells of a worker
+that disappears are reassigned. A batch holds as many cells as fit into a quarter of a second, according to the times
+measured so far, so that short cells do not cause too many messages. A batch that takes longer returns the cells that it
+has not started. If it is stuck in a single long cell, its cells are reassigned one by one, so that no cell waits behind
+another.
 """
 
 from __future__ import annotations
@@ -30,18 +31,18 @@ if TYPE_CHECKING:
 
 __all__ = ["Dealing"]
 
-# Seconds between looks at the cluster, and between looks at results.
+# Seconds between checks of the cluster, and between checks for results.
 CENSUS, GLANCE = 1.0, 0.02
-# Seconds that a batch should take; longer on large clusters, where the client deals at most so many a second.
+# Target duration of a batch in seconds; longer on large clusters, where the client assigns at most this many a second.
 BATCH, MOST_BATCHES = 0.25, 100.0
 MOST_IN_BATCH = 500
-# Seconds after which a batch is stuck.
+# Seconds after which a batch counts as stuck.
 STUCK = 5.0
 
 
 @dataclass(frozen=True)
 class _Batch:
-    """Cells that lie at a worker, or, as long as none is known, at the scheduler."""
+    """Cells assigned to a worker or, if there is no worker yet, to the scheduler."""
 
     cells: list[Cell]
     worker: str | None
@@ -49,20 +50,20 @@ class _Batch:
 
 
 class Dealing:
-    """One run on a cluster: which worker has which cells, and which workers are fit to have any.
+    """One run on a cluster: which worker has which cells, and which workers are able to run them.
 
     Parameters
     ----------
     client : distributed.Client
-        The way to the cluster.
+        Connection to the cluster.
     stop : threading.Event
-        Set when no more cells are wanted.
+        Set when no more cells should start.
     timeout : float or None
-        Seconds that a cell may take.
+        Time limit of a cell in seconds.
     notify : callable
-        Called with what the user should know about workers.
+        Called with messages about workers for the user.
     wait_workers : float or None
-        Seconds to wait while there is no worker; None for ever.
+        Seconds to wait while there is no worker; None waits without limit.
     """
 
     def __init__(
@@ -75,26 +76,26 @@ class Dealing:
     ) -> None:
         self._client, self._stop, self._timeout, self._notify = client, stop, timeout, notify
         self._wait_workers = wait_workers
-        self._name = uuid.uuid4().hex  # keys of another run must not be taken for ours
+        self._name = uuid.uuid4().hex  # distinguishes our keys from those of other runs
         self._batches = 0
-        self._threads: dict[str, int] = {}  # of the workers that are there and not known to be unfit
+        self._threads: dict[str, int] = {}  # number of threads of each worker that is present and not excluded
         self._unfit: dict[str, str] = {}
         self._asked = -math.inf
         self._deserted: float | None = None
         self._told = False
-        self._pace: float | None = None  # seconds that a cell takes, lately
-        self._flying: dict[Future[Any], _Batch] = {}  # at each worker in the order in which it gets them
+        self._pace: float | None = None  # recent number of seconds per cell
+        self._flying: dict[Future[Any], _Batch] = {}  # per worker in the order of submission
         self._again: deque[Cell] = deque()
-        self._alone: set[str] = set()  # keys of cells that are not to be put into a batch with others
+        self._alone: set[str] = set()  # keys of cells that must not share a batch
         self._deaths: Counter[str] = Counter()
         self.running = 0
 
     def stream(
         self, cells: Iterable[Cell | None], suspect: Callable[[Cell], Any], *, singly: bool = False
     ) -> Iterator[Outcome]:
-        """Outcomes of the cells, except of those during which workers died too often.
+        """Yield outcomes of the cells, except of those during which workers died too often.
 
-        With ``singly`` a worker has one cell at a time, and is known to have died of it.
+        With ``singly`` a worker has one cell at a time, so that its death can be attributed to this cell.
         """
         from distributed import as_completed
 
@@ -118,7 +119,7 @@ class Dealing:
             self._forget(list(self._flying))
 
     def _look_around(self, suspect: Callable[[Cell], Any]) -> None:
-        """Who is there? Cells of workers that went away, and cells that are stuck, are dealt again."""
+        """Look for workers; reassign the cells of workers that have disappeared, and cells that are stuck."""
         if self._client.status != "running":
             raise WorkersLost(f"the connection to the Dask scheduler was lost: the client is {self._client.status}")
         now = time.monotonic()
@@ -138,24 +139,24 @@ class Dealing:
         self._free_the_stuck(now)
 
     def _watch_for_workers(self, now: float) -> None:
-        """Say when nobody is there, and when somebody is again; give up after the time that the user allows."""
+        """Notify the user when there is no worker, and when there is one again; give up after ``wait_workers``."""
         if self._threads:
             if self._told:
                 there = "1 Dask worker is" if len(self._threads) == 1 else f"{len(self._threads)} Dask workers are"
-                self._notify(f"{there} there: going on")
+                self._notify(f"{there} available: the sweep continues")
             self._deserted, self._told = None, False
             return
         self._deserted = now if self._deserted is None else self._deserted
         allowed, waited = self._wait_workers, now - self._deserted
         if allowed is not None and waited >= allowed:
-            raise WorkersLost(f"no Dask worker was there for {waited:.0f} s: start some, and run the sweep again")
+            raise WorkersLost(f"no Dask worker for {waited:.0f} s: start some and run the sweep again")
         if not self._told and (waited >= CENSUS or allowed is not None):
             self._told = True
             patience = "" if allowed is None else f" at most {allowed:g} s"
-            self._notify(f"no Dask worker is there: waiting{patience} for one to come")
+            self._notify(f"no Dask worker: waiting{patience} for one to start")
 
     def _free_the_stuck(self, now: float) -> None:
-        """Take back what lies behind a long cell, in its batch or behind it: each of these cells now travels alone."""
+        """Take back the cells that wait behind a long cell, in its batch or after it, and reassign them one by one."""
         limit = max(STUCK, 4.0 * self._budget)
         before: Counter[str | None] = Counter()
         stuck: list[Future[Any]] = []
@@ -169,9 +170,9 @@ class Dealing:
         self._forget(stuck)
 
     def _deal_out(self, todo: Iterator[Cell | None], completed: Any, singly: bool) -> None:
-        """Keep every thread busy, and a second batch of short cells at hand; long cells wait for whoever is free.
+        """Give every thread one batch, and one more batch of short cells in reserve; long cells are not queued.
 
-        While nobody is there, one cell waits at the scheduler: a cluster that grows by need sees that there is one.
+        While there is no worker, one cell is submitted to the scheduler, so that an adaptive cluster starts a worker.
         """
         at_worker = Counter(batch.worker for batch in self._flying.values())
         rounds = 2 if not singly and self._pace is not None and self._pace < BATCH else 1
@@ -190,12 +191,12 @@ class Dealing:
 
     @property
     def _budget(self) -> float:
-        """Seconds that a batch may take."""
+        """Target duration of a batch in seconds."""
         return max(BATCH, sum(self._threads.values()) / MOST_BATCHES)
 
     @property
     def _size(self) -> int:
-        """Number of cells in a batch: one, until it is known how long they take."""
+        """Number of cells in a batch: one until their duration is known."""
         if self._pace is None:
             return 1
         return max(1, min(MOST_IN_BATCH, int(self._budget / max(self._pace, 1e-9))))
@@ -236,13 +237,13 @@ class Dealing:
     def _collected(
         self, finished: Iterable[tuple[Future[Any], Any]], suspect: Callable[[Cell], Any]
     ) -> Iterator[Outcome]:
-        """What finished batches say; cells that they did not come to are dealt again."""
+        """Outcomes of finished batches; cells that a batch did not reach are reassigned."""
         from distributed import KilledWorker
 
         for future, result in finished:
             batch = self._flying.pop(future, None)
             if batch is None:
-                continue  # taken back
+                continue  # taken back earlier
             if future.status == "finished" and "answers" in result:
                 answers = result["answers"]
                 self._again.extend(batch.cells[len(answers) :])
@@ -261,13 +262,13 @@ class Dealing:
                 self._worker_died(batch, suspect)
 
     def _leave_out(self, batch: _Batch, worker: str | None, reason: str) -> None:
-        """A worker that cannot run cells gets no more of them, and gives back what it has."""
+        """Exclude a worker that cannot run cells, and reassign the cells it has."""
         self._again.extend(batch.cells)
-        self._asked = -math.inf  # is anybody left?
+        self._asked = -math.inf  # check at once whether any worker is left
         if worker is not None and worker not in self._unfit:
             self._unfit[worker] = reason
             self._threads.pop(worker, None)
-            self._notify(f"the Dask worker {worker} is left out: {reason}")
+            self._notify(f"the Dask worker {worker} is excluded: {reason}")
 
     def _worker_died(self, batch: _Batch, suspect: Callable[[Cell], Any]) -> None:
         for cell in batch.cells:
@@ -278,7 +279,7 @@ class Dealing:
                 suspect(cell)
 
     def _forget(self, futures: list[Future[Any]]) -> None:
-        """Tell the scheduler that nobody waits for these; workers then end the cells they are in."""
+        """Cancel these futures at the scheduler; their workers then stop the cells in progress."""
         if futures and self._client.status == "running":
             with suppress(OSError):
                 self._client.cancel(futures)

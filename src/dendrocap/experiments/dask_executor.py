@@ -1,4 +1,4 @@
-"""Cells on a Dask cluster: which one, how it is reached, and what is said when it is not."""
+"""Running cells on a Dask cluster: how it is reached, and errors if it is not."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DaskExecutor"]
 
-# Seconds to wait for the answer of a scheduler.
+# Seconds to wait for the reply of a scheduler.
 PATIENCE = 10.0
 PROTOCOLS = ("tcp", "tls", "ucx", "ws", "wss", "inproc")
 CHATTY = ("distributed", "tornado", "asyncio")
@@ -34,19 +34,19 @@ CHATTY = ("distributed", "tornado", "asyncio")
 class DaskExecutor:
     """Runs cells on the workers of a Dask cluster.
 
-    Workers need dendrocap, and the module of a user's job, installed in the client's versions; one that does not have
-    them is left out. They need no access to the store. Cells of a worker that dies are run again on another.
+    Workers need dendrocap, and the module of a user's job, in the client's versions; other workers are excluded. They
+    need no access to the store. Cells of a worker that dies are run again on another.
 
     Parameters
     ----------
     cluster : str, Path or distributed.Client
-        Address of a running scheduler, such as ``"tcp://host:8786"``; the file that ``dask scheduler --scheduler-file``
-        writes, as a Path; ``"local"`` for a cluster of processes on this machine that ends with the sweep; or a
-        client of one's own.
+        Address of a running scheduler, such as ``"tcp://host:8786"``; the file written by ``dask scheduler
+        --scheduler-file``, as a Path; ``"local"`` for a cluster of processes on this machine that ends with the sweep;
+        or your own client.
     workers : int, optional
         Number of workers of a local cluster; by default one per core.
     wait_workers : float, optional
-        Seconds to wait while the cluster has no worker, before the sweep is given up; by default as long as it takes.
+        Seconds to wait while the cluster has no worker before the sweep is abandoned; by default without limit.
 
     Examples
     --------
@@ -63,7 +63,7 @@ class DaskExecutor:
         wait_workers: float | None = None,
     ) -> None:
         if workers is not None and cluster != "local":
-            raise InvalidParameter("workers is allowed with a local Dask cluster only: others have the size they have")
+            raise InvalidParameter("workers is only allowed with a local Dask cluster; others have a given size")
         if isinstance(cluster, str) and cluster != "local":
             protocol, separator, _ = cluster.partition("://")
             if not separator:
@@ -82,7 +82,7 @@ class DaskExecutor:
         timeout: float | None = None,
         notify: Callable[[str], Any] | None = None,
     ) -> Iterator[Outcome]:
-        """Outcomes in the order in which they arrive."""
+        """Yield outcomes in the order in which they arrive."""
         suspects: list[Cell] = []
         guilty: list[Cell] = []
         try:
@@ -91,18 +91,18 @@ class DaskExecutor:
                 for outcome in deal.stream(cells, suspects.append):
                     self.running = deal.running
                     yield outcome
-                # Every cell that was at a dying worker is suspected, not only the one that killed it. One by one on
-                # a worker of its own, each can show what it does, and the innocent are not lost.
+                # Every cell of a worker that died is suspected, not only the one that killed it. Each of them is now
+                # run alone on a worker, so that only cells that really kill their worker fail.
                 yield from deal.stream(suspects, guilty.append, singly=True)
                 yield from (killed(cell, f"{MOST_DEATHS} Dask workers died while running it") for cell in guilty)
-        except OSError as error:  # asked for something at the wrong moment
+        except OSError as error:  # the connection broke during a request
             raise WorkersLost(f"the connection to the Dask scheduler was lost: {error}") from error
         finally:
             self.running = 0
 
     @contextmanager
     def _connected(self) -> Iterator[Client]:
-        """A client of the cluster; what was started here is ended here."""
+        """A client of the cluster; a cluster that is started here is also closed here."""
         if not isinstance(self.cluster, str | Path):
             yield self.cluster
             return
@@ -119,9 +119,9 @@ class DaskExecutor:
         address = self.cluster if isinstance(self.cluster, str) else _address_in(self.cluster, self.wait_workers)
         try:
             client = distributed.Client(address, timeout=PATIENCE, set_as_default=False)
-        except TypeError as error:  # Dask's answer to a TLS address without certificates
+        except TypeError as error:  # raised by Dask for a TLS address without certificates
             raise WorkersLost(
-                f"{address} needs certificates, which Dask's settings do not name: set "
+                f"{address} needs certificates, which Dask's configuration does not name: set "
                 f"DASK_DISTRIBUTED__COMM__TLS__CA_FILE, __CLIENT__CERT and __CLIENT__KEY ({error})"
             ) from error
         except (OSError, ValueError, RuntimeError) as error:
@@ -138,26 +138,26 @@ class DaskExecutor:
             return LocalCluster(
                 n_workers=self.workers,
                 threads_per_worker=1,
-                host="127.0.0.1",  # nobody else may send us code to run
-                # Any free port: Dask starts its web server in any case, and its own choice, 8787, may be taken.
+                host="127.0.0.1",  # so that no other machine can send code to run
+                # Any free port: Dask always starts its web server, and its default port, 8787, may be taken.
                 dashboard_address="127.0.0.1:0",
                 silence_logs=logging.CRITICAL,
             )
 
 
 def _address_in(path: Path, patience: float | None) -> str:
-    """The address in a scheduler's file, which may take a moment to be written."""
+    """The address in a scheduler file, which may take a moment to appear."""
     deadline = time.monotonic() + (PATIENCE if patience is None else patience)
     while not (path.is_file() and path.stat().st_size):
         if time.monotonic() > deadline:
-            raise WorkersLost(f"{path} does not exist: is there a dask scheduler --scheduler-file {path}?")
+            raise WorkersLost(f"{path} does not exist: did you start dask scheduler --scheduler-file {path}?")
         time.sleep(0.1)
     with reading(path, "a scheduler file of Dask"):
         return str(json.loads(path.read_text(encoding="utf-8"))["address"])
 
 
 def _silence() -> None:
-    """Keep Dask from logging what ends as one line of ours; also later, when its threads notice that all is over."""
+    """Keep Dask from logging errors that we report in one line, including later ones from its threads."""
     for name in [*CHATTY, *logging.root.manager.loggerDict]:
         if name.split(".")[0] in CHATTY:
             logging.getLogger(name).setLevel(logging.CRITICAL)
@@ -167,5 +167,5 @@ def _distributed() -> Any:
     try:
         import distributed
     except ImportError as error:
-        raise MissingExtra(f"sweeps on Dask need more: pip install '.[dask]' in the clone ({error})") from error
+        raise MissingExtra(f"Dask sweeps need an extra: run pip install '.[dask]' in the clone ({error})") from error
     return distributed

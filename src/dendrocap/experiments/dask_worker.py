@@ -1,8 +1,8 @@
-"""What a Dask worker does with a batch of cells: hand them to a process of its own, one after the other.
+"""Runs a batch of cells on a Dask worker, one after the other, in a child process.
 
-A thread of a Dask worker cannot be stopped, so cells do not run in it. They run in a child process, which is ended
-when a cell takes too long, or when nobody waits for the batch any more because the client was interrupted or killed. A
-cell that kills its process does not harm the Dask worker, and cells of several threads do not disturb one another.
+A thread of a Dask worker cannot be stopped, so cells do not run in it. They run in a child process, which is terminated
+when a cell takes too long, or when the batch is cancelled because the client was interrupted or killed. A cell that
+kills its process does not harm the Dask worker, and cells of different threads do not affect one another.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from dendrocap.experiments.environment import Environment
 
 __all__ = ["run_batch"]
 
-# Seconds between looks at the clock and at the client, and without a batch before a child ends by itself.
+# Seconds between checks of the clock and of the client; seconds without a batch after which a child exits.
 GLANCE, IDLE = 0.1, 60.0
 
-_children = threading.local()  # one per thread of the worker
+_children = threading.local()  # one child per thread of the worker
 
 
 def run_batch(
@@ -32,15 +32,15 @@ def run_batch(
     budget: float,
     timeout: float | None,
 ) -> dict[str, Any]:
-    """Outcomes of the first cells of a batch, as many as ``budget`` seconds suffice for, at least one.
+    """Outcomes of the first cells of a batch, as many as fit into ``budget`` seconds, at least one.
 
-    Before its first cell a worker shows that it can import the jobs, and has the versions that the client expects.
+    Before its first cell a worker must show that it can import the jobs and has the versions of the client.
 
     Returns
     -------
     dict
-        ``answers``, one line for each cell that was run, ``environment``, and ``seconds`` in all; or ``refused``, the
-        reason why this worker cannot run the cells, and its address as ``worker``.
+        ``answers``, one line for each cell that was run, ``environment``, and the total ``seconds``; or ``refused``,
+        the reason why this worker cannot run the cells, and its address as ``worker``.
     """
     from distributed import get_worker
 
@@ -59,7 +59,7 @@ def run_batch(
             ahead = following if time.monotonic() - began < budget else None
             answer = child.outcome(line, ahead)
             if answer is None:
-                break  # nobody waits for it
+                break  # the batch was cancelled
             answers.append(answer)
             if ahead is None:
                 break
@@ -67,7 +67,7 @@ def run_batch(
 
 
 def _child_of_this_thread(run: str, timeout: float | None) -> Child:
-    """The process for the cells of a run; one of another run may hold other code and goes."""
+    """The child process for the cells of a run; the child of another run may hold other code and is closed."""
     if getattr(_children, "run", None) != run:
         if hasattr(_children, "child"):
             _children.child.kill()
@@ -79,7 +79,7 @@ def _child_of_this_thread(run: str, timeout: float | None) -> Child:
 
 @contextmanager
 def _watched(child: Child) -> Iterator[None]:
-    """While the batch lasts, somebody looks at the clock, and whether the batch is still wanted."""
+    """While the batch runs, a thread checks the time limit and whether the batch was cancelled."""
     finished, abandoned = threading.Event(), _abandoned()
 
     def watch() -> None:
@@ -102,7 +102,7 @@ def _watched(child: Child) -> Iterator[None]:
 
 
 def _abandoned() -> Callable[[], bool]:
-    """A function that tells whether the task of this thread was cancelled: by Ctrl-C, or with its client's death."""
+    """A function that returns whether the task of this thread was cancelled, by Ctrl-C or the death of its client."""
     from distributed import get_worker
     from distributed.worker import thread_state
 

@@ -1,4 +1,4 @@
-"""What a cell ran with: versions that its numbers may depend on, and the width of the processor's vectors."""
+"""The environment of a cell: versions that its numbers may depend on, and the width of the processor's vectors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dendrocap.display import Displayed
 
 __all__ = ["Environment", "package_version"]
 
-# NumPy's names of instruction sets, by what they begin with, and the bits of their registers.
+# Prefixes of NumPy's names of instruction sets, and the width of their registers in bits.
 REGISTERS = (
     (("AVX512", "X86_V4"), 512),
     (("AVX", "X86_V3"), 256),
@@ -31,7 +31,7 @@ class Environment(Displayed):
     dendrocap, numpy, numba, python : str
         Versions.
     vector_bits : int
-        Width of the widest vector registers that NumPy finds; 0 if it does not say.
+        Width of the widest vector registers that NumPy reports; 0 if unknown.
 
     Examples
     --------
@@ -50,13 +50,13 @@ class Environment(Displayed):
     @staticmethod
     @cache
     def here() -> Environment:
-        """That of this process."""
+        """The environment of this process."""
         return Environment(
             package_version(), np.__version__, _version("numba"), platform.python_version(), _vector_bits()
         )
 
     def matches(self, other: Environment) -> bool:
-        """Whether cells of both may stand side by side: the same versions, of Python the first two numbers."""
+        """Whether cells of both environments can be combined: equal versions, of Python only major and minor."""
         return self._decisive == other._decisive
 
     @property
@@ -65,11 +65,11 @@ class Environment(Displayed):
 
     @property
     def plain(self) -> dict[str, Any]:
-        """As plain data, from which ``Environment(**plain)`` makes an equal one."""
+        """Plain data from which ``Environment(**plain)`` makes an equal environment."""
         return asdict(self)
 
     def differing(self, other: Environment) -> str:
-        """What is different in another one, in words: ``numpy 2.1.0 (here 2.4.6)``."""
+        """The differences of another environment as a string: ``numpy 2.1.0 (here 2.4.6)``."""
         names = [f.name for f in fields(self) if f.name != "vector_bits"]
         pairs = [(name, getattr(other, name) or "unknown", getattr(self, name)) for name in names]
         return ", ".join(f"{name} {theirs} (here {ours})" for name, theirs, ours in pairs if theirs != ours)

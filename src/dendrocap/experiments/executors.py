@@ -1,7 +1,7 @@
-"""Who runs the cells: this process, processes of this machine, or a Dask cluster.
+"""Executors that run cells: in this process, in processes on this machine, or on a Dask cluster.
 
-An executor turns cells into outcomes and nothing else: it opens no store, and the order of outcomes is free. All of
-them call the same `run_cell`, and a cell carries its own randomness, so that all of them give the same numbers.
+An executor only turns cells into outcomes: it opens no store, and may return outcomes in any order. All executors call
+`run_cell`, and a cell determines its own randomness, so all executors give the same numbers.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Executor(Protocol):
     >>> everything: list[Executor] = [SerialExecutor(), ProcessExecutor(workers=2), DaskExecutor("local")]
     """
 
-    running: int  # cells being run at the moment, for display
+    running: int  # number of cells in progress, for display
 
     def run(
         self,
@@ -37,16 +37,16 @@ class Executor(Protocol):
         timeout: float | None = None,
         notify: Callable[[str], Any] | None = None,
     ) -> Iterator[Outcome]:
-        """One outcome per cell, in any order, as they come; soon after ``stop`` is set, those at hand and no more.
+        """Yield one outcome per cell, in any order; after ``stop`` is set, only those that are ready.
 
-        None among the cells stands for one that depends on outcomes still to come: ask again after the next of them.
-        A cell that takes longer than ``timeout`` seconds fails, and ``notify`` is called with what the user should
-        know about the workers.
+        A None among the cells means that the next cell depends on outcomes still to come: ask again after the next
+        outcome. A cell that takes longer than ``timeout`` seconds fails. ``notify`` is called with messages about the
+        workers for the user.
         """
 
 
 class SerialExecutor:
-    """Runs one cell after the other in this process; asked to stop, it finishes the cell that it is in.
+    """Runs cells one after the other in this process; when asked to stop, it finishes the current cell.
 
     Examples
     --------
@@ -68,16 +68,16 @@ class SerialExecutor:
         timeout: float | None = None,
         notify: Callable[[str], Any] | None = None,
     ) -> Iterator[Outcome]:
-        """Outcomes in the order of the cells."""
+        """Yield outcomes in the order of the cells."""
         if timeout is not None:
             raise InvalidParameter(
-                f"timeout = {timeout:g} is not allowed in the client's own process, which cannot end a cell: "
+                f"timeout = {timeout:g} is not allowed for cells that run in this process, which cannot be stopped: "
                 "use ProcessExecutor(1)"
             )
         self.running = 1
         try:
             for cell in cells:
-                if stop.is_set() or cell is None:  # no outcome is still to come
+                if stop.is_set() or cell is None:  # no outcome is pending, so none can follow
                     return
                 yield run_cell(cell)
         finally:

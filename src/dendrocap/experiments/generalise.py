@@ -1,7 +1,7 @@
-"""What a neuron makes of images that it has not seen: the paper's comparison of dendritic and linear neurons.
+"""Generalisation to unseen images: the paper's comparison of dendritic and linear neurons.
 
-Both neurons have the same synapses and see the same binarised images; what differs is what happens between synapses
-and soma. Errors are followed epoch by epoch on training and test images.
+Both neurons have the same synapses and see the same binarised images; they differ in the processing between synapses
+and soma. Errors on training and test images are recorded epoch by epoch.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dendrocap.validation import choice, whole_number
 
 __all__ = ["Contender", "GeneralisationCurve", "contenders", "generalisation_curve", "generalise", "summary"]
 
-# What is compared where nothing else is said; runs do not end when the training images are learned.
+# Defaults of the comparison; runs continue after all training images are learned.
 DENDRITIC = NeuronSpec(Polsky(), theta_d=0.1, theta_s=0.5)
 RECIPE = Recipe(SGD(0.03, 10.0), max_epochs=100, stop_when_solved=False)
 LINEAR_THETA = 0.1
@@ -46,16 +46,16 @@ class GeneralisationCurve(Displayed):
     Parameters
     ----------
     dataset, contender : str
-        What was learned, and by which neuron.
+        The data set and the neuron.
     seed : int
-        Of the pixel permutation, the subset of images, the first weights and the order of patterns.
+        Seed of the pixel permutation, the subset of images, the initial weights and the order of patterns.
     epochs : array of int
-        When errors were measured.
+        Epochs at which errors were measured.
     train_error, test_error : array
-        Fractions wrong.
+        Fractions of wrong answers.
     balanced_test_error : array
-        Mean over the two classes of the fraction wrong; where one class is rare, a constant answer has a low
-        error but a balanced one of 1/2.
+        Mean over the two classes of the fraction wrong. If one class is rare, a constant answer has a low error but a
+        balanced error of 1/2.
     """
 
     _displayed = ("dataset", "contender", "seed", "epochs", "test_error")
@@ -79,12 +79,12 @@ def contenders(
     linear_rate: float = 0.1,
     linear_gamma_ce: float = 10.0,
 ) -> tuple[Contender, Contender]:
-    """The dendritic neuron and the linear one with the same number of synapses.
+    """The dendritic neuron and a linear one with the same number of synapses.
 
-    The linear neuron has a threshold and a rule of its own; schedule and epochs are the same for both.
+    The linear neuron has its own threshold and rule; schedule and epochs are the same for both.
     """
     if not isinstance(neuron, NeuronSpec):
-        raise InvalidParameter("n_inputs is not allowed here: the images decide it")
+        raise InvalidParameter("n_inputs is not allowed here: it follows from the images")
     recipe = replace(recipe, stop_when_solved=False)
     own = replace(recipe, algorithm=SGD(linear_rate, linear_gamma_ce))
     dendritic = DendriticNeuron(neuron, n_inputs, n_branches, group_size=2)
@@ -105,20 +105,20 @@ def generalisation_curve(
     every: int = 1,
     stop: Callable[..., bool] | None = None,
 ) -> GeneralisationCurve:
-    """Training and test error of one neuron along its training.
+    """Training and test error of one neuron during its training.
 
     Parameters
     ----------
     images : BinarySet
         Training and test images.
     contender : Contender
-        The neuron and how it learns.
+        The neuron and its training recipe.
     seed : int
-        Source of first weights and order.
+        Seed of initial weights and order of patterns.
     every : int
         Epochs between two measurements of the test error.
     stop : callable, optional
-        Given each epoch's record, tells whether to end early.
+        Called with the record of each epoch; training ends early if it returns True.
     """
     every, neuron = whole_number("every", every, 1), contender.neuron
     run = Training(neuron, images.inputs, images.labels, contender.recipe, seed=seed)
@@ -146,27 +146,27 @@ def generalise(
     callback: Callable[[GeneralisationCurve], Any] | None = None,
     **linear: float,
 ) -> list[GeneralisationCurve]:
-    """Dendritic against linear neuron on images, several seeds.
+    """Compare the dendritic and the linear neuron on images, for several seeds.
 
-    Each seed has its own permutation of the pixels and, with ``n_train``, its own balanced subset of the images; both
-    neurons see the same.
+    Each seed has its own permutation of the pixels and, with ``n_train``, its own balanced subset of the images. Both
+    neurons see the same images.
 
     Parameters
     ----------
     dataset : {"mnist", "fashion-mnist", "cifar10", "cifar10-odd-even", "digits"}
-        What to learn.
+        The data set to learn.
     neuron, recipe
-        The dendritic neuron, and how it is trained.
+        The dendritic neuron, and its training recipe.
     n_branches : int
-        K.
+        Number of branches K.
     seeds : sequence of int
-        One pair of runs each.
+        One pair of runs for each seed.
     n_train : int, optional
-        Training images; all if not given.
+        Number of training images; by default all.
     every : int
         As for `generalisation_curve`.
     workers : int, optional
-        Seeds at a time.
+        Number of seeds run in parallel.
     callback : callable, optional
         Called with every curve.
     **linear
@@ -189,7 +189,7 @@ def generalise(
 
 
 def summary(curves: Sequence[GeneralisationCurve]) -> list[dict[str, Any]]:
-    """Mean and standard error over seeds, one row per neuron and epoch; the error of a single seed is NaN."""
+    """Mean and standard error over seeds, one row per neuron and epoch; the standard error of a single seed is NaN."""
     rows = []
     for contender in dict.fromkeys(curve.contender for curve in curves):
         runs = [curve for curve in curves if curve.contender == contender]

@@ -1,10 +1,9 @@
-"""What a sweep can run: built-in jobs, theory functions, and functions of the user.
+"""The jobs of sweeps: built-in jobs, theory functions, and functions of the user.
 
-A job is a function with keyword arguments. Five names among its parameters are filled in if the sweep does not give
-them: ``neuron``, ``task`` and ``recipe`` are built from flat parameters such as ``theta_d``, ``f_in`` and
-``learning_rate``, starting from the parameter's default if it has one; ``seed`` is the cell's seed, and ``rng`` a
-generator that follows from it. What the function returns, a mapping, a dataclass or a number, becomes the cell's
-metrics.
+A job is a function with keyword arguments. Five of its parameters are filled in if the sweep does not give them:
+``neuron``, ``task`` and ``recipe`` are built from flat parameters such as ``theta_d``, ``f_in`` and ``learning_rate``,
+starting from the default of the parameter if it has one; ``seed`` is the seed of the cell, and ``rng`` a generator
+derived from it. The function returns a mapping, a dataclass or a number, which becomes the metrics of the cell.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from dendrocap.model.seeds import generator_for
 
 __all__ = ["BUILT_IN", "Job", "check", "job_named", "metrics_of"]
 
-# Names are resolved on use, so that a layer is loaded by the jobs that need it.
+# Names are resolved on use, so that each job loads only the layers that it needs.
 BUILT_IN = {
     "capacity": "dendrocap.theory:critical_capacity",
     "saddle_point": "dendrocap.theory:saddle_point",
@@ -46,7 +45,7 @@ BUILT_IN = {
     "image_logistic": "dendrocap.experiments.learning_jobs:image_logistic",
 }
 
-# What is built from flat parameters: their names, and how.
+# Objects that are built from flat parameters: the names of these parameters, and the constructor.
 BUILT: dict[str, tuple[tuple[str, ...], Callable[..., Any]]] = {
     "neuron": (NEURON, neuron_from_flat),
     "task": (TASK, task_from_flat),
@@ -57,7 +56,7 @@ FILLED_IN = (*BUILT, "seed", "rng")
 
 @dataclass(frozen=True)
 class Job:
-    """A function, and which of a cell's parameters go where."""
+    """A function, and the assignment of a cell's parameters to its arguments."""
 
     name: str
     function: Callable[..., Any]
@@ -79,19 +78,19 @@ class Job:
 
     @cached_property
     def types(self) -> dict[str, Any]:
-        """Types of its parameters by their annotations, those from which neuron, task and recipe are built included."""
+        """Types of its parameters, from annotations, including those from which neuron, task and recipe are built."""
         built = {key for name, (flat, _) in BUILT.items() if name in self.arguments for key in flat}
         return {**{key: kind for key, kind in flat_types().items() if key in built}, **types_of(self.function)}
 
     def fitted(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        """Parameters with the types that the function asks for; a value that does not fit is refused."""
+        """Parameters converted to the types that the function asks for; raises for a value of the wrong type."""
         types = self.types
         return {
             name: fitted(name, value, types[name]) if name in types else value for name, value in parameters.items()
         }
 
     def described(self) -> list[dict[str, str]]:
-        """Its parameters, with type and default, as a sweep can give them; what is filled in is left out."""
+        """The parameters that a sweep can give, with type and default; those that are filled in are left out."""
         built = {key: "" for name, (flat, _) in BUILT.items() if name in self.arguments for key in flat}
         own = {name: p for name, p in self.arguments.items() if name not in FILLED_IN and p.kind is not p.VAR_KEYWORD}
         rows = {name: "needed" if p.default is p.empty else repr(p.default) for name, p in own.items()}
@@ -101,11 +100,11 @@ class Job:
         ]
 
     def wants(self, name: str, given: Mapping[str, Any]) -> bool:
-        """Whether the function has this parameter, and the sweep leaves it to us."""
+        """Whether the function has this parameter and the sweep does not give it."""
         return name in self.arguments and name not in given
 
     def accepts(self, names: frozenset[str]) -> None:
-        """Refuse parameters that the function does not have, and the lack of those that it needs."""
+        """Raise for parameters that the function does not have, and for required ones that are missing."""
         known = set(self.arguments)
         for name, (flat, _) in BUILT.items():
             if name in known and name not in names:
@@ -114,7 +113,7 @@ class Job:
         unknown = sorted(names - known)
         if unknown and not open_ended:
             allowed = ", ".join(sorted(known - set(FILLED_IN)))
-            raise InvalidParameter(f"{unknown[0]} is not a parameter of the job {self.name}; it has {allowed}")
+            raise InvalidParameter(f"{unknown[0]} is not a parameter of the job {self.name}; allowed are {allowed}")
         for name, parameter in self.arguments.items():
             optional = parameter.default is not parameter.empty or parameter.kind is parameter.VAR_KEYWORD
             if not (optional or name in names or name in FILLED_IN):
@@ -127,7 +126,7 @@ def _type_name(kind: Any) -> str:
 
 @cache
 def job_named(name: str) -> Job:
-    """The job of this name, imported."""
+    """The imported job with this name."""
     module_name, separator, attribute = BUILT_IN.get(name, name).partition(":")
     if not separator:
         raise InvalidParameter(
@@ -143,11 +142,11 @@ def job_named(name: str) -> Job:
     try:
         return Job(name, function, inspect.signature(function).parameters)
     except (TypeError, ValueError):
-        raise InvalidParameter(f"the job {name} is not a function with named parameters but {function!r}") from None
+        raise InvalidParameter(f"the job {name} must be a function with named parameters, not {function!r}") from None
 
 
 def check(sweep: Sweep) -> None:
-    """Refuse a sweep whose job cannot be imported or does not take its parameters, before anything runs."""
+    """Raise before anything runs if the job of a sweep cannot be imported or does not take its parameters."""
     job = job_named(sweep.job)
     job.accepts(frozenset(sweep.parameters) | frozenset(sweep.grid))
     job.fitted(sweep.parameters)
@@ -157,16 +156,16 @@ def check(sweep: Sweep) -> None:
 
 
 def metrics_of(result: Any) -> dict[str, Any]:
-    """What a job returned, as named plain data.
+    """The result of a job as named plain data.
 
-    Of a dataclass those fields are kept that are numbers, texts, booleans or arrays of numbers; a mapping must
-    consist of such values; anything else that is one is called ``value``.
+    Of a dataclass, the fields that are numbers, strings, booleans or arrays of numbers are kept; a mapping must consist
+    of such values; any other single value of this kind is called ``value``.
     """
     if isinstance(result, Mapping):
         return {str(name): _metric(name, value) for name, value in result.items()}
     if is_dataclass(result) and not isinstance(result, type):
         named = {entry.name: getattr(result, entry.name) for entry in fields(result)}
-        if hasattr(result, "estimate"):  # a capacity says which estimate it is
+        if hasattr(result, "estimate"):  # the name of the estimate of a capacity
             named["estimate"] = result.estimate
         return {name: _metric(name, value) for name, value in named.items() if _is_plain(value)}
     return {"value": _metric("value", result)}
@@ -181,7 +180,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def _metric(name: Any, value: Any) -> Any:
-    """A metric as plain data; arrays become lists, all of their numbers keep all digits."""
+    """A metric as plain data; arrays become lists, and numbers keep all digits."""
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     if value is None:

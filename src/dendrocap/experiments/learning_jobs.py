@@ -1,7 +1,7 @@
-"""Jobs that train neurons, on random patterns or on images: flat parameters in, a few numbers out.
+"""Jobs that train neurons on random patterns or on images: they take flat parameters and return a few numbers.
 
-The seed of a cell gives its patterns, its first weights and its shuffles, as it does in `dendrocap.learning`. Inside a
-cell nothing runs in parallel: the sweep does that.
+The seed of a cell determines its patterns, initial weights and shuffles, as in `dendrocap.learning`. A cell runs
+nothing in parallel: the sweep does.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ __all__ = [
 # A learning curve is kept at this many epochs, evenly spaced in the logarithm.
 SAMPLED_EPOCHS = 60
 IMAGE_ERRORS = ("train_error", "test_error", "balanced_test_error")
-# Where flat parameters say nothing else: the flat loss of the comparison of robustness, and weights at rest.
+# Defaults: the flat loss used for comparing robustness, and the settings for weights at rest.
 FLAT_LOSS, TO_REST = Recipe(SGD(0.1, 10.0)), Recipe(stop_when_solved=False)
 
 
 def train(neuron: DendriticNeuron, task: TaskSpec, recipe: Recipe, alpha: float, seed: int) -> dict[str, Any]:
-    """One training run on random patterns of load ``alpha``, as `dendrocap.learning.train` does it.
+    """One training run on random patterns of load ``alpha``, by `dendrocap.learning.train`.
 
-    A run whose branches die or whose weights overflow is a result, told by ``stopped``, not a failed cell.
+    A run in which all branches die or weights overflow is a result, marked by ``stopped``, not a failed cell.
     """
     return _summary(train_at_load(finite_neuron(neuron), alpha, seed, task, recipe))
 
@@ -60,7 +60,7 @@ def algorithmic_capacity(
     method: str = "bisection",
     tolerance: float = 0.0,
 ) -> dict[str, Any]:
-    """Largest load that one sequence of runs solves, as `dendrocap.learning.algorithmic_capacity` finds it."""
+    """Largest load that one sequence of runs solves, found by `dendrocap.learning.algorithmic_capacity`."""
     if len(limits) != 2:
         raise InvalidParameter(f"limits = {list(limits)} is not allowed: it must be two loads")
     outcome = measure_capacity(
@@ -115,10 +115,10 @@ def robustness(
 
 
 def learning_speed(neuron: DendriticNeuron, task: TaskSpec, recipe: Recipe, alpha: float, seed: int) -> dict[str, Any]:
-    """Error of one run along its epochs, which end when all patterns are learned.
+    """Error of one run as a function of the epoch; the run ends when all patterns are learned.
 
-    ``sampled_error`` is the fraction of patterns wrong after each of ``sampled_epochs``; zero after the end of a
-    run that learned them all.
+    ``sampled_error`` is the fraction of patterns wrong after each of ``sampled_epochs``; it is zero after the end of a
+    run that has learned all patterns.
     """
     result = train_at_load(finite_neuron(neuron), alpha, seed, task, recipe)
     at = np.unique(np.geomspace(1, recipe.max_epochs or max(result.epochs, 1), SAMPLED_EPOCHS).round().astype(int))
@@ -137,12 +137,13 @@ def learned_weights(
     threshold: float = 1e-3,
     quantiles: int = 101,
 ) -> dict[str, Any]:
-    """Weights at rest: training goes on past zero error, until the rate is at its floor or the epochs are over.
+    """Weights at rest: training continues after zero error until the rate has reached its minimum or the epochs end.
 
-    ``last_errors`` are the patterns wrong with these weights. ``near_zeros`` are below ``threshold`` times the mean
-    weight, and ``distance`` is the largest between the cumulative distribution of the others and that of the
-    theory's form, a truncated Gaussian with as many silent weights and the same mean. All of it is of excitatory
-    weights; ``inhibitory_near_zeros`` and ``mean_inhibition`` are of inhibitory ones, where there are any.
+    ``last_errors`` is the number of patterns that these weights get wrong. ``near_zeros`` is the fraction of weights
+    below ``threshold`` times the mean weight. ``distance`` is the largest difference between the cumulative
+    distribution of the other weights and the form of the theory, a truncated Gaussian with the same silent fraction
+    and the same mean. All of these refer to excitatory weights; ``inhibitory_near_zeros`` and ``mean_inhibition`` refer
+    to inhibitory ones, if there are any.
     """
     result = train_at_load(finite_neuron(neuron), alpha, seed, task, recipe)
     mask = result.neuron.inhibitory
@@ -180,7 +181,7 @@ def generalise(
     linear_rate: float = 0.1,
     linear_gamma_ce: float = 10.0,
 ) -> dict[str, Any]:
-    """Dendritic and linear neuron on the same images, as `dendrocap.experiments.generalise` compares them.
+    """Dendritic and linear neuron on the same images, compared by `dendrocap.experiments.generalise`.
 
     Errors are lists with one entry per measurement, at ``epochs``.
     """
@@ -218,9 +219,9 @@ def image_error(
     held_out: float = 0.0,
     every: int = 1,
 ) -> dict[str, Any]:
-    """Errors of one neuron along its training on images; without ``n_branches`` it is the linear one.
+    """Errors of one neuron during its training on images; without ``n_branches`` this is the linear neuron.
 
-    With ``held_out`` this share of the training images takes the place of the test images, for choosing settings.
+    With ``held_out`` this share of the training images replaces the test images, for choosing settings.
     """
     found = _image_set(dataset, seed, n_train, held_out)
     if n_branches is None:

@@ -1,4 +1,4 @@
-"""One writer at a time: a lock that the operating system frees when its holder dies."""
+"""A file lock for a single writer; the operating system releases it when its holder dies."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from dendrocap.errors import StoreError
 
 __all__ = ["FileLock"]
 
-# What file systems say that do not know locks, as a cluster's may be mounted without them.
+# Errors of file systems without locks; the file system of a cluster may be mounted without them.
 NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 
 
 class FileLock:
-    """An exclusive lock on a file beside the one that is protected.
+    """An exclusive lock on a file beside the protected one.
 
-    The lock belongs to the open file, not to its existence: a holder that is killed leaves the file behind, but no
-    lock. So the file is never deleted, and finding one means nothing.
+    The lock is held on the open file; the mere existence of the file means nothing. A process that is killed leaves the
+    file behind, but not the lock. The file is therefore never deleted.
 
     Parameters
     ----------
     path : Path
-        What is protected; the lock is taken on ``path`` + ``.lock``.
+        The protected file; the lock is taken on ``path`` + ``.lock``.
     """
 
     def __init__(self, path: Path) -> None:
@@ -33,7 +33,7 @@ class FileLock:
         self._file: IO[str] | None = None
 
     def acquire(self) -> None:
-        """Take the lock, or refuse at once and say who has it."""
+        """Take the lock; if it is taken, raise at once and name the holder."""
         place = self._protected.with_name(self._protected.name + ".lock")
         try:
             file = place.open("a+", encoding="utf-8")
@@ -46,7 +46,7 @@ class FileLock:
                 file.close()
                 raise StoreError(
                     f"{self._protected} cannot be written safely: its file system has no locks ({error.strerror}); "
-                    "keep the store on a local disk, and copy it afterwards"
+                    "keep the store on a local disk and copy it afterwards"
                 ) from error
             file.seek(0)
             holder = file.read().strip() or "unknown"
@@ -60,24 +60,24 @@ class FileLock:
             file.write(f"process {os.getpid()} on {platform.node()}")
             file.flush()
         except OSError:
-            pass  # a full disk: the name of the holder is a courtesy
+            pass  # the disk is full; the name of the holder is only informative
         self._file = file
 
     def release(self) -> None:
-        """Give it back."""
+        """Release the lock."""
         if self._file is not None:
             self._file.close()
             self._file = None
 
 
 def _lock(file: IO[str]) -> None:
-    """Lock an open file or raise OSError; closing the file, however that happens, unlocks it."""
+    """Lock an open file or raise OSError; the lock ends when the file is closed, for whatever reason."""
     try:
         import fcntl
     except ImportError:
         import msvcrt
 
-        file.seek(1 << 30)  # a byte far behind the text, which stays readable
+        file.seek(1 << 30)  # a byte far behind the text, which others can still read
         msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
     else:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

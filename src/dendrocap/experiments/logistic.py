@@ -1,8 +1,8 @@
 """Logistic regression with non-negative weights: one layer of synapses, fully optimised.
 
-It has what the linear neuron has, non-negative weights and a threshold, but no learning rate and no epochs: its loss is
-convex and is minimised to the end. With both versions of every pixel among the inputs the sign of a weight is no
-restriction, because a negative weight on one version is a positive one on the other and a higher threshold.
+Like the linear neuron it has non-negative weights and a threshold, but no learning rate and no epochs: its loss is
+convex and is minimised to convergence. If the inputs contain both versions of every pixel, the sign constraint is no
+restriction: a negative weight on one version equals a positive weight on the other and a higher threshold.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dendrocap.validation import real_number
 __all__ = ["PositiveLogistic", "positive_logistic"]
 
 Floats = NDArray[np.float64]
-# The projected gradient of a mean over patterns at which nothing visible is left to gain, and evaluations at most.
+# Projected gradient, per pattern, at which the minimisation ends, and the maximum number of evaluations.
 SMALL_GRADIENT, MOST = 1e-5, 10_000
 
 
@@ -33,13 +33,13 @@ class PositiveLogistic(Displayed):
     Parameters
     ----------
     weights, bias : array, float
-        Weights, none negative, and minus the threshold.
+        Non-negative weights, and minus the threshold.
     loss : float
-        The minimum per pattern, penalty included.
+        Minimum of the loss per pattern, including the penalty.
     gradient : float
-        Largest component of the projected gradient that is left.
+        Largest remaining component of the projected gradient.
     evaluations : int
-        Of the loss.
+        Number of evaluations of the loss.
     """
 
     _displayed = ("loss", "gradient", "evaluations")
@@ -56,7 +56,7 @@ class PositiveLogistic(Displayed):
 
 
 def positive_logistic(inputs: ArrayLike, labels: ArrayLike, *, penalty: float) -> PositiveLogistic:
-    """Minimise the sum of logistic losses plus ``penalty / 2`` times the squared weights, none of them negative.
+    """Minimise the sum of logistic losses plus ``penalty / 2`` times the squared weights, for non-negative weights.
 
     Parameters
     ----------
@@ -65,13 +65,13 @@ def positive_logistic(inputs: ArrayLike, labels: ArrayLike, *, penalty: float) -
     labels : array of 0 and 1
         Their classes.
     penalty : float
-        On the squared weights; above zero, so that the minimum exists for separable patterns, too. As a prior it has
-        the same meaning for few and for many patterns.
+        Penalty on the squared weights, positive so that the minimum also exists for separable patterns. It acts as a
+        prior, which has the same meaning for few and for many patterns.
 
     Raises
     ------
     ConvergenceError
-        If the gradient does not vanish.
+        If the gradient does not become small enough.
 
     Examples
     --------
@@ -80,10 +80,10 @@ def positive_logistic(inputs: ArrayLike, labels: ArrayLike, *, penalty: float) -
     ([1, 0], True)
     """
     penalty = real_number("penalty", penalty, 0.0, low_open=True)
-    # Single precision halves the time, which is that of reading the patterns; the sums over them are rounded to 1e-7.
+    # Single precision halves the time, which is spent on reading the patterns; their sums are accurate to 1e-7.
     patterns = np.asarray(inputs, dtype=np.float32)
     signs = 2.0 * np.asarray(labels, dtype=np.float64) - 1.0
-    l2 = penalty / len(signs)  # of the mean, which is what is minimised
+    l2 = penalty / len(signs)  # penalty of the mean loss, which is minimised
 
     def loss(x: Floats) -> tuple[float, Floats]:
         weights, bias = x[:-1], x[-1]
@@ -105,6 +105,6 @@ def positive_logistic(inputs: ArrayLike, labels: ArrayLike, *, penalty: float) -
     gradient[:-1] = np.where(found.x[:-1] > 0.0, gradient[:-1], np.minimum(gradient[:-1], 0.0))
     left = float(np.abs(gradient).max())
     fitted = PositiveLogistic(found.x[:-1], float(found.x[-1]), float(found.fun), left, int(found.nfev))
-    if left > 10.0 * SMALL_GRADIENT:  # the line search may end where single precision does
+    if left > 10.0 * SMALL_GRADIENT:  # the line search may end at the limit of single precision
         raise ConvergenceError(f"logistic regression stopped with a gradient of {left:.1e}: {found.message}", fitted)
     return fitted

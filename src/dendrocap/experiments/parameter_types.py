@@ -1,7 +1,7 @@
-"""Of which type the parameters of a job are, by their annotations, and values brought to it.
+"""The types of a job's parameters, from its annotations, and conversion of values to them.
 
-A TOML file says 3 or 3.0, and a range of numbers may come out as floats. Where the job's own annotation decides, a
-whole number becomes an integer or a float as needed, and what does not fit is refused before anything runs.
+A TOML file may contain 3 or 3.0, and a range of numbers may consist of floats. If the job annotates a parameter, whole
+numbers are converted to integers or floats as required, and values of the wrong type are refused before anything runs.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ WORDS = {bool: "True or False", int: "a whole number", float: "a finite number",
 
 @cache
 def flat_types() -> dict[str, Any]:
-    """Types of the flat parameters of neurons, tasks and recipes, where they are known."""
+    """Types of the known flat parameters of neurons, tasks and recipes."""
     found: dict[str, Any] = {"nonlinearity": str, "theta_d": float, "theta_s": float}
     for kind in (*KINDS, DendriticNeuron, TaskSpec, SGD, HalveOnPlateau, ExponentialAnnealing, Recipe):
         for name, hint in types_of(kind).items():
@@ -38,15 +38,15 @@ def flat_types() -> dict[str, Any]:
 
 
 def types_of(function: Callable[..., Any]) -> dict[str, Any]:
-    """Annotations of a function or of the fields of a class; none if they cannot be resolved."""
+    """Annotations of a function or of the fields of a class; empty if they cannot be resolved."""
     try:
         return get_type_hints(function)
-    except Exception:  # names for type checkers only, or whatever a user's module does
+    except Exception:  # names that only type checkers know, or any error in a user's module
         return {}
 
 
 def fitted(name: str, value: Any, hint: Any) -> Any:
-    """The value as its parameter wants it; refused if its type cannot be right, as it is if nothing is known."""
+    """The value, converted to the type of its parameter; raises if it cannot be; unchanged if the type is unknown."""
     if type(value) is hint:
         return value
     options = [option for option in _options(hint) if option in SCALARS]
@@ -59,7 +59,7 @@ def fitted(name: str, value: Any, hint: Any) -> Any:
         inside = get_args(sequence)
         return [fitted(name, item, inside[0]) for item in value] if inside else value
     if len(_options(hint)) > len(options) + (sequence is not None):
-        return value  # something else is allowed too, which plain data may stand for
+        return value  # the annotation also allows other types, which plain data may represent
     if isinstance(value, bool | str):
         if type(value) in options:
             return value

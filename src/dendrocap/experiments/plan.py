@@ -1,4 +1,4 @@
-"""Which cells of some sweeps are to be run, given what a store holds; a search wants more as results come in."""
+"""The cells of some sweeps that remain to be run, given a store; a search adds cells as results arrive."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ __all__ = ["Plan", "SearchLine", "parse_shard", "search_lines"]
 
 
 class Plan:
-    """The cells of some sweeps, or of one shard of them, and which of them are still to be run.
+    """The cells of some sweeps, or of one shard of them, and which of them remain to be run.
 
     Parameters
     ----------
     sweeps : sequence of Sweep
-        What is wanted. A cell that two sweeps share is run once.
+        The sweeps. A cell that two sweeps share is run once.
     store : Store
-        What is there.
+        The results so far.
     shard : str
-        Which part, such as ``2/3``; empty for the whole.
+        The part to run, such as ``2/3``; empty for the whole.
     retry_failed, rerun_older : bool
-        Whether failed cells, and finished ones of other versions, are to be run again.
+        Whether to run again failed cells, and finished cells of other versions.
     """
 
     def __init__(
@@ -47,11 +47,11 @@ class Plan:
         self._survey = store.survey()
         store.refuse_damaged(len(self._survey.damaged))
         self._retry_failed, self._rerun_older = retry_failed, rerun_older
-        self._lines: dict[str, list[SearchLine]] = {}  # by key of their cells
+        self._lines: dict[str, list[SearchLine]] = {}  # by the keys of their cells
         self._queue: deque[Cell] = deque()
-        self._entries: dict[tuple[str, Environment], tuple[str, Environment]] = {}  # few, and shared by all cells
+        self._entries: dict[tuple[str, Environment], tuple[str, Environment]] = {}  # few values, shared by all cells
         self.wanted: dict[str, Cell] = {}
-        self._own: dict[str, dict[str, None]] = {}  # keys of each sweep, by its digest; in order, and once each
+        self._own: dict[str, dict[str, None]] = {}  # ordered, unique keys of each sweep, by its digest
         for sweep in sweeps:
             if sweep.search is None and sweep.digest not in self._own:
                 cells = {cell.key: cell for cell in sweep if self._is_ours(sweep, cell)}
@@ -76,13 +76,13 @@ class Plan:
                 self._want(line)
 
     def _want(self, line: SearchLine) -> None:
-        """Add what a search needs by now."""
+        """Add the cells that a search needs now."""
         for cell in line.needed():
             if cell.key in self._own[line.sweep.digest]:
                 continue
             self._own[line.sweep.digest][cell.key] = None
             self._lines.setdefault(cell.key, []).append(line)
-            if cell.key not in self.wanted:  # another sweep may want it too
+            if cell.key not in self.wanted:  # another sweep may also want it
                 self.wanted[cell.key] = cell
                 if not self.settled(cell.key):
                     self._queue.append(cell)
@@ -92,14 +92,14 @@ class Plan:
         return shards == 1 or sweep.share(cell, shards) == number
 
     def settled(self, key: str) -> bool:
-        """Whether a cell has an outcome that may stay."""
+        """Whether a cell has an outcome that can be kept."""
         status, environment = self._survey.statuses.get(key, (None, None))
         if status == DONE:
             return not self._rerun_older or Environment.here().matches(environment)  # type: ignore[arg-type]
         return status == FAILED and not self._retry_failed
 
     def todo(self) -> Iterator[Cell | None]:
-        """Cells to be run; None where the next ones depend on outcomes still to come."""
+        """Yield cells to run; None if the next cells depend on outcomes still to come."""
         for key in self._plain:
             if not self.settled(key):
                 yield self.wanted[key]
@@ -107,7 +107,7 @@ class Plan:
             yield self._queue.popleft() if self._queue else None
 
     def learn(self, outcome: Outcome) -> None:
-        """Take note of an outcome."""
+        """Record an outcome."""
         key = outcome.cell.key
         entry = (outcome.status, outcome.environment)
         self._survey.statuses[key] = self._entries.setdefault(entry, entry)
@@ -116,17 +116,17 @@ class Plan:
             self._want(line)
 
     def older(self) -> dict[Environment, int]:
-        """Environments of other versions under which wanted cells were run, and how many."""
+        """Environments of other versions under which wanted cells were run, with the number of these cells."""
         here = Environment.here()
         found = self._survey.environments(self.wanted)
         return {environment: count for environment, count in found.items() if not here.matches(environment)}
 
     def has_work(self) -> bool:
-        """Whether any cell is to be run."""
+        """Whether any cell remains to be run."""
         return bool(self._queue) or any(not self.settled(key) for key in self._plain)
 
     def standing(self) -> tuple[int, int]:
-        """How many of the wanted cells are done and how many failed, not counting those to be run again."""
+        """How many of the wanted cells are done and how many have failed, without those to be run again."""
         done = failed = 0
         for key in self.wanted:
             if self.settled(key):
@@ -134,15 +134,15 @@ class Plan:
         return done, failed
 
     def keys(self, sweep: Sweep) -> Iterable[str]:
-        """Keys of the cells of one of the sweeps that are ours; of a search those that it needs so far."""
+        """Keys of the cells of one of the sweeps in our shard; for a search, of those needed so far."""
         return self._own[sweep.digest]
 
     def counts(self, sweep: Sweep) -> Counts:
-        """How far one of the sweeps has come."""
+        """State of one of the sweeps."""
         return self._survey.counts(self.keys(sweep))
 
     def environments(self) -> Mapping[Environment, int]:
-        """How many finished cells there are of each environment."""
+        """Number of finished cells for each environment."""
         return self._survey.environments(self.wanted)
 
 
@@ -175,29 +175,29 @@ class SearchLine:
         return {cell.key for number in range(len(self.search.values)) for cell in self.cells(number)}
 
     def learn(self, key: str, value: Any) -> None:
-        """The metric of a cell; None, and what is no number, decides nothing."""
+        """Record the metric of a cell; None and values that are not numbers count as unknown."""
         try:
             self._values[key] = math.nan if value is None else float(value)
         except (TypeError, ValueError):
             raise InvalidParameter(
-                f"grid.{self.search.axis}.find = {self.search.metric!r} is not allowed: it is not one number per cell "
-                f"but {value!r}"
+                f"grid.{self.search.axis}.find = {self.search.metric!r} is not allowed: the metric must be one number "
+                f"per cell, not {value!r}"
             ) from None
 
     def values(self, number: int) -> list[float]:
-        """The metric of those seeds that have it, once all seeds have an outcome; else nothing."""
+        """The metric of the seeds that have it, once all seeds have an outcome; empty before."""
         keys = [cell.key for cell in self._cells.get(number, ())]
         if not keys or any(key not in self._values for key in keys):
             return []
         return [value for key in keys if not math.isnan(value := self._values[key])]
 
     def known(self) -> dict[int, float]:
-        """The metric, averaged over seeds, by number of the value."""
+        """The metric, averaged over seeds, by index of the value."""
         found = {number: self.values(number) for number in self._cells}
         return {number: math.fsum(values) / len(values) for number, values in found.items() if values}
 
     def needed(self) -> list[Cell]:
-        """The cells that are needed by what is known."""
+        """The cells that are needed, given the known values."""
         return [cell for number in sorted(self.search.needed(self.known())) for cell in self.cells(number)]
 
 
@@ -210,7 +210,7 @@ def search_lines(sweep: Sweep) -> Iterator[SearchLine]:
 
 
 def parse_shard(text: str) -> tuple[int, int]:
-    """Number and count of ``i/n``; one of one if there is no text.
+    """The two numbers of ``i/n``; (1, 1) for an empty string.
 
     Examples
     --------

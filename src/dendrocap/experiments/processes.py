@@ -1,4 +1,4 @@
-"""Cells on the cores of this machine: one process per core, one cell per process at a time."""
+"""Running cells on the cores of this machine: one process per core, one cell per process at a time."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from dendrocap.validation import whole_number
 __all__ = ["ProcessExecutor"]
 
 Results: TypeAlias = "queue.Queue[tuple[_Worker, Outcome | Exception | None]]"
-# How long a wait for results may last before looking at the clock, and whether the user wants to stop.
+# Longest wait for results, in seconds, before the clock and the request to stop are checked.
 GLANCE = 0.1
 
 
 class ProcessExecutor:
-    """Runs cells in processes of this machine.
+    """Runs cells in processes on this machine.
 
     Parameters
     ----------
     workers : int, optional
-        How many at a time; by default one per core.
+        Number of processes; by default one per core.
 
     Examples
     --------
@@ -49,7 +49,7 @@ class ProcessExecutor:
         timeout: float | None = None,
         notify: Callable[[str], Any] | None = None,
     ) -> Iterator[Outcome]:
-        """Outcomes in the order in which they arrive; when asked to stop, those that are there already."""
+        """Yield outcomes in the order in which they arrive; after a request to stop, those that are ready."""
         todo = iter(cells)
         results: Results = queue.Queue()
         workers: list[_Worker] = []
@@ -80,10 +80,10 @@ class ProcessExecutor:
                 if isinstance(result, Exception):
                     raise result
                 idle.append(worker)
-                hand_out()  # before the result is dealt with: no process waits for the store
+                hand_out()  # before the result is processed, so that no process waits for the store
                 if result is not None:
                     yield result
-            while not results.empty():  # asked to stop: what is finished is not thrown away
+            while not results.empty():  # after a request to stop, finished outcomes are kept
                 _, result = results.get()
                 if isinstance(result, Outcome):
                     yield result
@@ -97,7 +97,7 @@ class ProcessExecutor:
 
 
 class _Worker:
-    """A process, and the thread that talks to it as long as there are cells."""
+    """A process, and the thread that communicates with it while there are cells."""
 
     def __init__(self, results: Results, timeout: float | None) -> None:
         self._cells: queue.SimpleQueue[Cell | None] = queue.SimpleQueue()
@@ -107,18 +107,18 @@ class _Worker:
         self._thread.start()
 
     def take(self, cell: Cell | None) -> None:
-        """Give it the next cell, or None to send it home."""
+        """Give it the next cell, or None to end it."""
         self._cells.put(cell)
 
     def join(self) -> None:
-        """Wait until it is gone."""
+        """Wait until it has ended."""
         self._thread.join()
 
     def _serve(self) -> None:
         try:
             while (cell := self._cells.get()) is not None:
                 self._results.put((self, self._outcome(cell)))
-        except Exception as error:  # the client's loop raises it
+        except Exception as error:  # raised again in the loop of the client
             self._results.put((self, error))
         finally:
             self.child.close()

@@ -1,4 +1,4 @@
-"""A sweep, an executor and a store brought together."""
+"""Running a sweep: its cells, an executor and a store."""
 
 from __future__ import annotations
 
@@ -30,24 +30,18 @@ __all__ = ["Progress", "SweepReport", "run_sweep", "run_sweeps"]
 
 @dataclass(frozen=True)
 class Progress(Displayed):
-    """Where a sweep stands.
+    """Progress of a sweep.
 
     Parameters
     ----------
     cells, done, failed : int
-        All cells, and how many of them have an outcome, earlier runs included. A search wants more as it goes on.
+        Number of all cells, of finished and of failed ones, including earlier runs. A search adds cells as it proceeds.
     running : int
-        Cells being run.
+        Number of cells in progress.
     ran : int
-        Outcomes of this run.
+        Number of outcomes of this run.
     seconds : float
-        Since the beginning of this run.
-
-    Examples
-    --------
-    >>> progress = Progress(cells=10, done=4, failed=1, running=2, ran=3, seconds=1.5)
-    >>> f"{progress.done + progress.failed} of {progress.cells}, {progress.ran / progress.seconds:.0f} per second"
-    '5 of 10, 2 per second'
+        Seconds since the start of this run.
     """
 
     cells: int
@@ -60,22 +54,22 @@ class Progress(Displayed):
 
 @dataclass(frozen=True)
 class SweepReport(Displayed):
-    """What a call of `run_sweep` did.
+    """Result of a call of `run_sweep`.
 
     Parameters
     ----------
     sweep : Sweep
-        What was asked for.
+        The sweep.
     counts : Counts
-        How the store stands afterwards.
+        State of the store afterwards.
     ran : int
-        Cells that were run now; the others were there already.
+        Number of cells run by this call; the others were already in the store.
     seconds : float
-        How long it took.
+        Duration of the call.
     interrupted : bool
         Whether the user stopped it with Ctrl-C.
     stopped : str
-        Why it ended before its end otherwise, such as too many failures; empty if it did not.
+        Reason why the run ended early, such as too many failures; empty if it did not.
 
     Examples
     --------
@@ -114,43 +108,43 @@ def run_sweep(
     callback: Callable[[Progress], Any] | None = None,
     notify: Callable[[str], Any] | None = None,
 ) -> SweepReport:
-    """Run what a store does not have yet of a sweep.
+    """Run the cells of a sweep that a store does not hold yet.
 
-    Every outcome is written as soon as it arrives, so that at any moment the run can be killed and called again.
+    Every outcome is written as soon as it arrives, so the run can be killed at any moment and repeated.
 
     Parameters
     ----------
     sweep : Sweep
-        What to run.
+        The sweep to run.
     store : str or Path
-        File of the results, made if it does not exist.
+        File of the results, created if it does not exist.
     executor : Executor, optional
-        Who runs the cells; by default processes of this machine.
+        Where the cells run; by default in processes on this machine.
     workers : int, optional
         Number of processes, by default one per core; 1 runs the cells in this process, unless there is a timeout.
     retry_failed : bool
         Whether to run failed cells again.
     timeout : float, optional
-        Seconds after which a cell is stored as failed and its process ended; by default what the sweep says.
+        Seconds after which a cell is stored as failed and its process terminated; by default the timeout of the sweep.
     max_failures : int or str, optional
-        The sweep ends when more cells than this fail in the run; ``"5%"`` is a part of all cells.
+        The run ends when more cells than this have failed in it; ``"5%"`` is relative to the number of cells.
     shard : str, optional
-        Run only one of several parts, ``"2/3"``, each into a store of its own.
+        Run only one of several parts, such as ``"2/3"``, each into its own store.
     mixed, rerun_older : bool
-        What to do with finished cells of other versions of dendrocap, NumPy, Numba or Python: keep them beside new
-        ones, or run them again. Without a word the sweep is refused.
+        How to treat finished cells that were run with other versions of dendrocap, NumPy, Numba or Python: keep them
+        beside new ones, or run them again. If neither is given, the sweep is refused.
     callback : callable, optional
-        Called with a `Progress` at the beginning and after every cell.
+        Called with a `Progress` at the start and after every cell.
     notify : callable, optional
-        Called with what the user should know: damaged rows, a worker that is left out, nobody to run cells. By
-        default it is logged as a warning of ``dendrocap``.
+        Called with messages for the user, about damaged rows, an excluded worker or a lack of workers. By default they
+        are logged as warnings of ``dendrocap``.
 
     Raises
     ------
     InvalidParameter
-        If the job cannot be imported or does not take the sweep's parameters; nothing is run.
+        If the job cannot be imported or does not take the parameters of the sweep; nothing is run.
     StoreError
-        If the store cannot be used, or its disk fills up; what is stored stays.
+        If the store cannot be used, or its disk is full; stored cells are kept.
     WorkersLost
         If the executor's processes cannot be reached, or none of them can run the job.
 
@@ -200,11 +194,11 @@ def run_sweeps(
     callback: Callable[[Progress], Any] | None = None,
     notify: Callable[[str], Any] | None = None,
 ) -> list[SweepReport]:
-    """Run what a store does not have yet of several sweeps, as if they were one.
+    """Run the cells of several sweeps that a store does not hold yet, as if they were one sweep.
 
-    Workers start once and go from one sweep to the next without waiting. Parameters are those of `run_sweep`;
-    a store that is open for writing may be given too, and stays open. The reports are in the order of the sweeps, and
-    their ``seconds`` are those of the whole call.
+    Workers start once and continue from one sweep to the next without waiting. The parameters are those of `run_sweep`;
+    ``store`` can also be a store that is open for writing, which stays open. The reports are in the order of the
+    sweeps, and their ``seconds`` are those of the whole call.
 
     Examples
     --------
@@ -266,11 +260,11 @@ def run_sweeps(
 
 
 def _mend(store: Store, warn: Callable[[str], Any]) -> None:
-    """Put damaged rows aside, so that their cells are run again."""
+    """Set damaged rows aside, so that their cells are run again."""
     damaged = store.put_aside()
     if damaged:
         rows = "1 damaged row was" if damaged == 1 else f"{damaged} damaged rows were"
-        warn(f"{store.path}: {rows} put aside and will be run again; is the disk in order?")
+        warn(f"{store.path}: {rows} set aside and will be run again; check the disk")
 
 
 def _refuse_to_mix(store: Store, plan: Plan) -> None:
@@ -285,7 +279,7 @@ def _refuse_to_mix(store: Store, plan: Plan) -> None:
 
 
 def _allowed_failures(limit: int | str | None) -> Callable[[int], float] | None:
-    """How many failures are allowed among so many cells; None if any number is."""
+    """A function from the number of cells to the allowed number of failures; None if any number is allowed."""
     if limit is None:
         return None
     found = re.fullmatch(r"(\d+(?:\.\d+)?)(%?)", str(limit).strip())
@@ -299,10 +293,10 @@ def _allowed_failures(limit: int | str | None) -> Callable[[int], float] | None:
 
 @contextmanager
 def _ctrl_c() -> Iterator[threading.Event]:
-    """An event that the first Ctrl-C sets, so that what is finished gets written; a second one breaks off."""
+    """An event that is set by the first Ctrl-C, so that finished outcomes are written; a second one interrupts."""
     stop = threading.Event()
     if threading.current_thread() is not threading.main_thread():
-        yield stop  # only the main thread may say what Ctrl-C does
+        yield stop  # only the main thread can handle Ctrl-C
         return
 
     def ask(number: int, frame: FrameType | None) -> None:

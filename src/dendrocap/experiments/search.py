@@ -1,8 +1,8 @@
-"""An axis on which a sweep looks for the place where a metric crosses a level, instead of running every value.
+"""A search axis: a sweep finds where a metric crosses a level instead of running every value.
 
-The axis has the values of a full grid, ``resolution`` apart. A few of them, spread evenly, are run first. Between
-neighbours of which one lies above the level and the other below, the value in the middle follows, until no value is
-left between them. Which values are run follows from results alone, so that a search can be stopped, resumed and moved.
+The axis has the values of a full grid with spacing ``resolution``. A few of them, evenly spaced, are run first. Between
+neighbours on different sides of the level, the value in the middle is run next, until the two are adjacent. The results
+alone determine which values are run, so a search can be stopped, resumed and moved.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ MOST_VALUES = 100_000
 
 @dataclass(frozen=True)
 class Search(Displayed, Sequence[float | int]):
-    """Values of an axis, and the metric whose crossing of a level is looked for.
+    """The values of an axis, and the metric whose crossing of a level is searched for.
 
-    As a sequence it is the values of the full grid.
+    As a sequence it contains the values of the full grid.
 
     Parameters
     ----------
     axis : str
-        The axis.
+        Name of the axis.
     metric : str
-        What is looked at, averaged over seeds; True counts as 1.
+        Name of the metric, which is averaged over seeds; True counts as 1.
     level : float
-        What it should cross.
+        The level to cross.
     low, high : float
         Ends of the axis.
     resolution : float
-        Distance of its values; a crossing is found between two neighbours.
+        Spacing of the values; a crossing is located between two neighbours.
     points : int
-        How many values are run first. More of them find crossings that lie close together.
+        Number of values that are run first. With more of them, crossings that lie close together are found.
 
     Examples
     --------
@@ -64,13 +64,13 @@ class Search(Displayed, Sequence[float | int]):
 
     @classmethod
     def from_table(cls, axis: str, table: Mapping[str, Any]) -> Search:
-        """The search that a table of a TOML file describes."""
+        """The search described by a table of a TOML file."""
         where = f"grid.{axis}"
         for key in table:
             choice(f"key in {where}", key, KEYS)
         for key in KEYS[:-1]:
             if key not in table:
-                raise InvalidParameter(f"{where} lacks {key}: a search has find, level, from, to and resolution")
+                raise InvalidParameter(f"{where} lacks {key}: a search needs find, level, from, to and resolution")
         metric = table["find"]
         if not isinstance(metric, str) or not metric:
             raise refuse(f"{where}.find", metric, "the name of a metric, such as 'solved'")
@@ -111,13 +111,13 @@ class Search(Displayed, Sequence[float | int]):
     def values(self) -> tuple[float | int, ...]:
         """The values of the full grid; integers if all of them are."""
         count = int((self.high - self.low) / self.resolution + 1e-9) + 1
-        # Rounded as in a range, so that the cells are those of a grid that one would have typed.
+        # Rounded as in a range, so that the cells are the same as those of a grid typed by hand.
         values = [float(f"{self.low + number * self.resolution:.12g}") for number in range(count)]
         whole = all(value.is_integer() for value in values)
         return tuple(int(value) for value in values) if whole else tuple(values)
 
     def needed(self, known: Mapping[int, float]) -> set[int]:
-        """Which values, by their number, are to be run, given the metric at some of them; a NaN decides nothing."""
+        """Indices of the values to run, given the metric at some of them; a NaN counts as unknown."""
         last = len(self.values) - 1
         first = min(self.points, last + 1)
         needed = {round(number * last / (first - 1)) for number in range(first)} if last else {0}
@@ -130,7 +130,7 @@ class Search(Displayed, Sequence[float | int]):
         return needed
 
     def crosses(self, known: Mapping[int, float], left: int, right: int) -> bool:
-        """Whether the metric lies on different sides of the level at two values."""
+        """Whether the metric is on different sides of the level at two values."""
         one, other = (known.get(number, math.nan) - self.level for number in (left, right))
         return not math.isnan(one) and not math.isnan(other) and (one >= 0.0) != (other >= 0.0)
 

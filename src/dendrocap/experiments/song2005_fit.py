@@ -1,7 +1,7 @@
-"""The paper's fit to the amplitudes of Song et al. (2005), as printed and from the raw data.
+"""The paper's fit to the amplitudes of Song et al. (2005), with the printed numbers and from the raw data.
 
-The paper gives three numbers whose units agree in one of three readings only (paper notes, 'The fit to Song et al.').
-Each reading is put through the equations, next to fits to the amplitudes themselves.
+The paper gives three numbers whose units agree in only one of three readings (paper notes, 'The fit to Song et al.').
+Each reading is evaluated with the equations and compared with fits to the amplitudes.
 """
 
 from __future__ import annotations
@@ -39,22 +39,22 @@ PRINTED = Printed()
 
 @dataclass(frozen=True)
 class Reading(Displayed):
-    """One set of parameters, in the model's units and in millivolts, and what the equations make of it.
+    """One set of parameters, in model units and in millivolts, and the resulting silent fraction and capacity.
 
     Attributes
     ----------
     label : str
-        Where the numbers come from.
+        Source of the numbers.
     p0 : float
-        The silent fraction that was wanted.
+        The intended silent fraction.
     W_star, W_star_mv, theta_d, theta_d_mv, theta_s, theta_s_mv : float
         Scale of the weights and both thresholds, all three at the soma of a neuron with attenuation 1 / sqrt(K).
     k_theta_s : float
-        K theta_s, which is what the printed 63 can be if it is not in millivolts.
+        K theta_s, which the printed 63 may denote if it is not in millivolts.
     silent_fraction, alpha_c : float
-        What a neuron with these thresholds has at capacity, in the paper's replica-symmetric estimate.
+        Silent fraction and capacity of a neuron with these thresholds, in the paper's replica-symmetric estimate.
     reached : bool
-        Whether that is the silent fraction that was wanted, to four digits.
+        Whether the silent fraction equals the intended one to four digits.
     """
 
     _displayed = ("label", "silent_fraction", "alpha_c", "theta_d", "theta_s", "reached")
@@ -73,7 +73,7 @@ class Reading(Displayed):
     reached: bool
 
     def short_row(self) -> dict[str, str]:
-        """What fits a terminal of 80 columns: scale and thresholds at the soma, and both silent fractions."""
+        """The columns that fit into 80 characters: scale and thresholds at the soma, and both silent fractions."""
         return {
             "reading": self.label.replace("printed, ", "").replace("raw data, ", "").replace("tested pairs", "pairs"),
             "W*": f"{self.W_star_mv:.2f}",
@@ -87,7 +87,7 @@ class Reading(Displayed):
 
 @dataclass(frozen=True)
 class PaperComparison(Displayed):
-    """All readings, and the fits to the raw amplitudes among them."""
+    """All readings, including the fits to the raw amplitudes."""
 
     _displayed = ("readings",)
 
@@ -98,7 +98,7 @@ class PaperComparison(Displayed):
 
     @property
     def caption(self) -> str:
-        """What the figure shows, in words and numbers."""
+        """A caption for the figure, with numbers."""
         fit = self.paper_way
         scale, solution = fit.W_star_mv, fit.dendrites.solution
         by_model, by_millivolts, attenuated = (self._reading(label) for label in THREE_READINGS)
@@ -116,7 +116,7 @@ class PaperComparison(Displayed):
 
     @property
     def fits(self) -> dict[str, WeightFit]:
-        """The fits to the raw amplitudes, by their labels among the readings."""
+        """The fits to the raw amplitudes, by label of the reading."""
         return dict(zip(RAW_FITS, (self.paper_way, self.likelihood, self.tested), strict=True))
 
     def _reading(self, label: str) -> Reading:
@@ -138,7 +138,7 @@ RAW_FITS = (
 def compare_with_paper(
     n_bootstrap: int = 1000, rng: int = 0, callback: Callable[[], None] | None = None
 ) -> PaperComparison:
-    """The printed fit in its readings, and fits to the 931 amplitudes, in the paper's way and by likelihood.
+    """Compare the readings of the printed fit with fits to the 931 amplitudes, by the paper's method and by likelihood.
 
     ``callback`` is called after each of ``3 n_bootstrap`` steps.
     """
@@ -156,12 +156,12 @@ def compare_with_paper(
 
 
 def printed_readings() -> tuple[Reading, ...]:
-    """The printed numbers in the units that they may be in."""
+    """The printed numbers in the units that they may have."""
     units, as_printed = PRINTED.units, Units.as_printed(PRINTED.units.n_inputs, PRINTED.units.n_branches)
     B = float(ndtri(PRINTED.p0))
     theta_d = float(units.theta_d(PRINTED.theta_d_mv))
     by_k = PRINTED.theta_s_mv / units.n_branches
-    # If W_star were in millivolts, the relation printed for theta_d would not give the theta_d that is printed.
+    # If W_star were in millivolts, the relation printed for theta_d would not give the printed theta_d.
     literal = CapacityWeights(B, float(units.weight(PRINTED.W_star)))
     return (
         _reading(READING_MODEL, PRINTED.W_star, theta_d, by_k),

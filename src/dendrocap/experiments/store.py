@@ -1,7 +1,7 @@
-"""Results in one SQLite file: one transaction per finished cell.
+"""Storage of results in one SQLite file, with one transaction per finished cell.
 
-A cell is in the file entirely or not at all, whatever happens to the process, and it is there once: its key is the
-primary key. The file may be read while it is being written, but has one writer. Everything in it is text and numbers.
+A cell is in the file completely or not at all, whatever happens to the process, and only once: its key is the primary
+key. The file can be read while it is written, but has only one writer. It contains only text and numbers.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Counts", "Record", "Store", "Survey", "decoded", "is_sound"]
 
-# A finished cell is never replaced, unless that is asked for; a failed one by whatever a later try gives.
+# A finished cell is replaced only on request; a failed one is replaced by the outcome of a later attempt.
 SAVE = """
 INSERT INTO cells VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (key) DO UPDATE SET
@@ -43,7 +43,7 @@ STATUS, ENVIRONMENT = 4, 10  # columns of a row
 
 @dataclass(frozen=True)
 class Record(Displayed):
-    """A cell as it is stored.
+    """A stored cell.
 
     Examples
     --------
@@ -82,7 +82,7 @@ class Record(Displayed):
 
 @dataclass(frozen=True)
 class Counts(Displayed):
-    """How far a sweep has come.
+    """State of a sweep.
 
     Examples
     --------
@@ -96,59 +96,59 @@ class Counts(Displayed):
 
     @property
     def missing(self) -> int:
-        """Cells without any result."""
+        """Number of cells without a result."""
         return self.cells - self.done - self.failed
 
 
 @dataclass(frozen=True)
 class Survey:
-    """What a store holds, row by row, after every checksum was verified.
+    """The content of a store, after all checksums have been verified.
 
     Parameters
     ----------
     statuses : dict
         Status and environment of each cell, by key.
     damaged : tuple of int
-        Numbers of the rows whose checksum is wrong.
+        Numbers of the rows with a wrong checksum.
     """
 
     statuses: dict[str, tuple[str, Environment]]
     damaged: tuple[int, ...]
 
     def status(self, key: str) -> str | None:
-        """Status of a cell, if it is there."""
+        """Status of a cell; None if it is not stored."""
         found = self.statuses.get(key)
         return None if found is None else found[0]
 
     def counts(self, keys: Iterable[str]) -> Counts:
-        """How many of some cells are done, how many failed."""
+        """How many of the given cells are done, and how many have failed."""
         found = Counter(self.status(key) for key in keys)
         return Counts(found.total(), found[DONE], found[FAILED])
 
     def environments(self, keys: Iterable[str]) -> Counter[Environment]:
-        """How many finished cells there are of each environment."""
+        """Number of finished cells for each environment."""
         entries = (self.statuses[key] for key in keys if key in self.statuses)
         return Counter(environment for status, environment in entries if status == DONE)
 
 
 class Store(StoreFile):
-    """The results of sweeps, in a file.
+    """A file with the results of sweeps.
 
     Parameters
     ----------
     path : str or Path
-        The file; with ``write`` it is made if it does not exist.
+        The file; with ``write`` it is created if it does not exist.
     write : bool
-        Whether to write. There can be one writer, and any number of readers beside it.
+        Whether to write. There can be one writer and any number of readers at the same time.
     exclusive : bool
-        Whether readers are kept out while it is written, as on a file system that several machines share.
+        Whether readers are excluded while it is written, as is necessary on a file system shared by several machines.
 
     Raises
     ------
     CorruptData
-        If the file is not a store, is damaged, or was written by another version. The file is left as it is.
+        If the file is not a store, is damaged, or was written by another version. The file is not changed.
     StoreError
-        If it does not exist, cannot be written, or has a writer already.
+        If it does not exist, cannot be written, or already has a writer.
 
     Examples
     --------
@@ -165,11 +165,11 @@ class Store(StoreFile):
     """
 
     def add(self, sweep: Sweep, shard: str = "") -> None:
-        """Write down what is about to be run, and which part of it."""
+        """Record the sweep that is about to run, and its shard."""
         self.save_sweep_row((sweep.digest, json.dumps(sweep.definition), shard, _now()))
 
     def save(self, outcome: Outcome, *, replace: bool = False) -> None:
-        """Write down a finished cell, in a transaction of its own."""
+        """Save a finished cell, in its own transaction."""
         cell = outcome.cell
         row = (cell.key, cell.job, canonical(cell.parameters), cell.seed, outcome.status,
                json.dumps(outcome.metrics), _text(outcome.reason), _text(outcome.traceback), float(outcome.seconds),
@@ -177,20 +177,20 @@ class Store(StoreFile):
         self.save_row(row, replace=replace)
 
     def save_sweep_row(self, row: tuple[Any, ...]) -> None:
-        """Write down the columns of a sweep, without their checksum, which is added."""
+        """Save the columns of a sweep; their checksum is added."""
         with self._plain_errors():
             self._database.execute("INSERT OR REPLACE INTO sweeps VALUES (?, ?, ?, ?, ?)", (*row, checksum(row)))
 
     def save_row(self, row: tuple[Any, ...], *, replace: bool = False) -> None:
-        """Write down the columns of a cell, without their checksum, which is added."""
+        """Save the columns of a cell; their checksum is added."""
         with self._plain_errors():
             self._database.execute(SAVE, (*row, checksum(row), replace))
 
     def survey(self) -> Survey:
-        """Status of every cell in the store, and which rows are damaged."""
+        """Status of every cell in the store, and the damaged rows."""
         statuses: dict[str, tuple[str, Environment]] = {}
         damaged: list[int] = []
-        entries: dict[tuple[bytes, bytes], tuple[str, Environment]] = {}  # few, and shared by all rows
+        entries: dict[tuple[bytes, bytes], tuple[str, Environment]] = {}  # few values, shared by all rows
         for number, row in self.rows():
             if not is_sound(row):
                 damaged.append(number)
@@ -202,7 +202,7 @@ class Store(StoreFile):
         return Survey(statuses, tuple(damaged))
 
     def put_aside(self) -> int:
-        """Move damaged rows out of the way, into a table of their own, and tell how many cells there were in them."""
+        """Move damaged rows to a separate table, and return how many of them were cells."""
         unsound = [(table, n) for table in ("cells", "sweeps") for n, row in self.rows(table) if not is_sound(row)]
         if not unsound:
             return 0
@@ -214,19 +214,19 @@ class Store(StoreFile):
         return sum(table == "cells" for table, _ in unsound)
 
     def counts(self, sweep: Sweep) -> Counts:
-        """How many of the sweep's cells are done, how many failed; of a search those that it needs so far."""
+        """How many cells of the sweep are done and how many have failed; for a search, of those needed so far."""
         from dendrocap.experiments.plan import Plan
 
         return Plan([sweep], self, shard=self.shard(sweep)).counts(sweep)
 
     def shard(self, sweep: Sweep) -> str:
-        """Which part of a sweep was run into this store, such as ``2/3``; empty if it is the whole."""
+        """The part of a sweep that was run into this store, such as ``2/3``; empty if it is the whole."""
         with self._plain_errors():
             found = self._database.execute("SELECT shard FROM sweeps WHERE digest = ?", (sweep.digest,)).fetchone()
         return str(found[0]) if found else ""
 
     def records(self, sweep: Sweep | None = None) -> list[Record]:
-        """The stored cells of a sweep, in its order; by default of the sweep that was run last."""
+        """The stored cells of a sweep, in its order; by default of the sweep run last."""
         wanted = self.sweep() if sweep is None else sweep
         places = {cell.key.encode(): place for place, cell in enumerate(wanted)}
         found: dict[int, Record] = {}
@@ -235,24 +235,24 @@ class Store(StoreFile):
             if not is_sound(row):
                 damaged += 1
             elif row[0] in places:
-                with reading(self.path, "a sound store"):
+                with reading(self.path, "an intact store"):
                     found[places[row[0]]] = _record(row)
         self.refuse_damaged(damaged)
         return [found[place] for place in sorted(found)]
 
     def refuse_damaged(self, damaged: int) -> None:
-        """Refuse to go on if so many rows are damaged."""
+        """Raise if rows are damaged."""
         if damaged:
             rows = "1 row is damaged" if damaged == 1 else f"{damaged} rows are damaged"
             raise CorruptData(
-                f"{self.path}: {rows}; the next dendrocap sweep run puts them aside and runs their cells again, "
+                f"{self.path}: {rows}; the next dendrocap sweep run sets them aside and runs their cells again, "
                 f"{self._salvage}"
             )
 
     def rows(
         self, table: str = "cells", condition: str = "", arguments: tuple[Any, ...] = ()
     ) -> Iterator[tuple[int, tuple[Any, ...]]]:
-        """Number and columns of every row; texts are bytes, as they need not be text any more."""
+        """Number and columns of every row; texts are bytes, because a damaged text may not decode."""
         with self._plain_errors():
             self._database.text_factory = bytes
             try:
@@ -262,18 +262,18 @@ class Store(StoreFile):
                 self._database.text_factory = str
 
     def sweeps(self) -> list[Sweep]:
-        """Every sweep that was run into this store, the latest first."""
+        """All sweeps that were run into this store, the latest first."""
         rows = [row for _, row in self.rows("sweeps", "ORDER BY last_run DESC, digest")]
         if not all(map(is_sound, rows)):
             raise CorruptData(
-                f"{self.path}: the description of a sweep is damaged; the next dendrocap sweep run puts it aside, "
+                f"{self.path}: the description of a sweep is damaged; the next dendrocap sweep run sets it aside, "
                 f"{self._salvage}"
             )
-        with reading(self.path, "a sound store"):
+        with reading(self.path, "an intact store"):
             return [Sweep.from_definition(json.loads(definition)) for _, definition, *_ in rows]
 
     def sweep(self, digest: str | None = None) -> Sweep:
-        """The sweep with this digest (or the beginning of it); by default the one that was run last."""
+        """The sweep with this digest, or a unique prefix of it; by default the one run last."""
         sweeps = self.sweeps()
         if not sweeps:
             raise StoreError(f"{self.path} holds no sweep yet")
@@ -305,12 +305,12 @@ def _now() -> str:
 
 
 def _text(words: str) -> str:
-    """A text that a file can hold: a message may quote bytes that are none."""
+    """A text that a file can hold: a message may quote bytes that do not decode."""
     return words.encode("utf-8", "backslashreplace").decode()
 
 
 def is_sound(row: tuple[Any, ...]) -> bool:
-    """Whether a row, read as bytes, is what its checksum says."""
+    """Whether the checksum of a row, read as bytes, is correct."""
     return bool(row[-1] == checksum(row[:-1]).encode())
 
 
@@ -322,7 +322,7 @@ def _record(row: tuple[Any, ...]) -> Record:
 
 
 def decoded(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Columns with their texts as texts."""
+    """Columns with their texts decoded."""
     return tuple(value.decode() if isinstance(value, bytes) else value for value in row)
 
 

@@ -1,4 +1,4 @@
-"""Looking after stores: verify every row, save what can be saved of a damaged file, put shards together."""
+"""Maintenance of stores: verify every row, salvage a damaged file, merge shards."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ from dendrocap.files import new_file
 
 __all__ = ["Salvage", "Verdict", "merge_stores", "salvage_store", "verify_store"]
 
-# Columns of a cell's row, and where a store of schema 2 had the version of dendrocap alone.
+# Columns of a cell's row; in schema 2 the column ENVIRONMENT held only the version of dendrocap.
 STATUS, METRICS, ENVIRONMENT, FINISHED = 4, 5, 10, 11
 OLDEST_SCHEMA = 2
-# What SQLite says of a damaged file, and what becomes of names in it that are no text any more.
+# Errors that SQLite raises for a damaged file, including undecodable names in it.
 UNREADABLE = (sqlite3.Error, UnicodeDecodeError)
 
 
 @dataclass(frozen=True)
 class Verdict(Displayed):
-    """What `verify_store` found.
+    """Result of `verify_store`.
 
     Parameters
     ----------
     cells : int
-        Rows whose checksum is right.
+        Number of rows with a correct checksum.
     damaged : int
-        Rows whose checksum is wrong.
+        Number of rows with a wrong checksum.
     put_aside : int
-        Damaged rows that earlier runs have put aside.
+        Number of damaged rows that earlier runs have set aside.
 
     Examples
     --------
@@ -55,12 +55,12 @@ class Verdict(Displayed):
 
     @property
     def sound(self) -> bool:
-        """Whether every row that is in use is what was written."""
+        """Whether every row in use is intact."""
         return self.damaged == 0
 
 
 def verify_store(path: str | Path) -> Verdict:
-    """Check the structure of a store and the checksum of every row; a file that cannot be read is `CorruptData`.
+    """Check the structure of a store and the checksum of every row; an unreadable file raises `CorruptData`.
 
     Examples
     --------
@@ -81,21 +81,16 @@ def verify_store(path: str | Path) -> Verdict:
 
 @dataclass(frozen=True)
 class Salvage(Displayed):
-    """What `salvage_store` could save.
+    """Result of `salvage_store`.
 
     Parameters
     ----------
     cells, sweeps : int
-        Rows that were written to the new store.
+        Number of rows written to the new store.
     damaged : int
-        Rows that could be read, but are not what was written.
+        Number of rows that could be read but have a wrong checksum.
     unreadable : int
-        Stretches of the file in which nothing could be read.
-
-    Examples
-    --------
-    >>> Salvage(cells=1998, sweeps=1, damaged=1, unreadable=1).cells
-    1998
+        Number of stretches of the file that could not be read.
     """
 
     cells: int
@@ -105,7 +100,7 @@ class Salvage(Displayed):
 
 
 def salvage_store(path: str | Path, target: str | Path) -> Salvage:
-    """Write the sound rows of a damaged store, or of one of an older format, to a new file; the old one stays as it is.
+    """Write the intact rows of a damaged store, or of one in an older format, to a new file; the old file is unchanged.
 
     Examples
     --------
@@ -121,7 +116,7 @@ def salvage_store(path: str | Path, target: str | Path) -> Salvage:
     if not path.is_file():
         raise StoreError(f"there is no store {path}")
     if target.exists():
-        raise InvalidParameter(f"{target} exists already: give the name of a file to be made")
+        raise InvalidParameter(f"{target} exists already: give the name of a new file")
     with _raw(path) as database, _new_store(target) as store:
         schema = _schema(path, database)
         found = _Readable(database)
@@ -139,15 +134,15 @@ def salvage_store(path: str | Path, target: str | Path) -> Salvage:
                 else:
                     store.save_sweep_row(sound)
         if not any(saved.values()):
-            raise CorruptData(f"{path}: nothing in it could be read ({found.first_error or 'it is empty'})")
+            raise CorruptData(f"{path}: no row could be read ({found.first_error or 'it is empty'})")
     return Salvage(saved["cells"], saved["sweeps"], damaged, found.gaps)
 
 
 def merge_stores(paths: Sequence[str | Path], target: str | Path) -> int:
-    """Put the cells of several stores, such as the shards of a sweep, into one, and tell how many it holds.
+    """Merge the cells of several stores, such as the shards of a sweep, into one, and return the number of its cells.
 
-    A finished cell is preferred to a failed one. Merging again changes nothing, and a target that exists keeps what
-    it has. Two stores that have different results for one cell are refused, and nothing is written then.
+    A finished cell is preferred to a failed one. Merging again changes nothing, and an existing target keeps its cells.
+    If two stores have different results for the same cell, an error is raised and nothing is written.
 
     Examples
     --------
@@ -166,7 +161,7 @@ def merge_stores(paths: Sequence[str | Path], target: str | Path) -> int:
     if not sources:
         raise InvalidParameter("merge needs at least one store")
     if target.resolve() in (source.resolve() for source in sources):
-        raise InvalidParameter(f"{target} is not allowed both as a source and as the target")
+        raise InvalidParameter(f"{target} cannot be both a source and the target")
     if target.exists():
         sources.insert(0, target)
     best: dict[str, tuple[bytes, bytes, bytes, int]] = {}  # status, metrics, finished and source of the row to keep
@@ -193,7 +188,7 @@ def merge_stores(paths: Sequence[str | Path], target: str | Path) -> int:
 def _preferred(
     key: str, one: tuple[bytes, bytes, bytes, int], other: tuple[bytes, bytes, bytes, int], sources: Sequence[Path]
 ) -> tuple[bytes, bytes, bytes, int]:
-    """Which of two rows of a cell to keep: a finished one, and of two failures the later."""
+    """The row of a cell to keep: a finished one or, of two failures, the later one."""
     if one[0] == other[0] == DONE.encode():
         if one[1] != other[1]:
             raise StoreError(
@@ -207,7 +202,7 @@ def _preferred(
 
 
 class _Readable:
-    """The rows of a damaged database that can still be reached, with the gaps between them."""
+    """The rows of a damaged database that can still be read, and the number of gaps between them."""
 
     def __init__(self, database: sqlite3.Connection) -> None:
         self._database = database
@@ -215,12 +210,12 @@ class _Readable:
         self.first_error = ""
 
     def rows(self, table: str) -> Iterator[tuple[Any, ...]]:
-        """Rows by their numbers, in halves and halves of halves where reading fails."""
+        """Rows by their numbers; where reading fails, the range is halved repeatedly."""
         try:
             last = self._database.execute(f"SELECT max(rowid) FROM {table} NOT INDEXED").fetchone()[0]
         except UNREADABLE as error:
             self._note(error)
-            last = 2**20  # the last page cannot be read: as many rows as a store usually has
+            last = 2**20  # the last page cannot be read: assume the usual maximum of rows
         yield from self._between(table, 0, last or 0)
 
     def _between(self, table: str, low: int, high: int) -> Iterator[tuple[Any, ...]]:
@@ -243,7 +238,7 @@ class _Readable:
 
 
 def _raw(path: Path) -> closing[sqlite3.Connection]:
-    """A connection that changes nothing and trusts nothing; texts are bytes."""
+    """A connection that changes and assumes nothing; texts are read as bytes."""
     log = path.with_name(path.name + "-wal")
     options = "mode=ro" if log.exists() and log.stat().st_size else "immutable=1"
     database = sqlite3.connect(f"file:{quote(str(path.absolute()))}?{options}", uri=True)
@@ -252,21 +247,21 @@ def _raw(path: Path) -> closing[sqlite3.Connection]:
 
 
 def _schema(path: Path, database: sqlite3.Connection) -> int:
-    """The version of the format; a header that makes no sense is taken for a damaged one of today."""
+    """The version of the format; a meaningless header is taken for a damaged header of the current version."""
     try:
         application, schema = (
             database.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
         )
         columns = len(database.execute("PRAGMA table_info(cells)").fetchall())
     except UNREADABLE as error:
-        raise CorruptData(f"{path}: nothing in it could be read ({error})") from error
+        raise CorruptData(f"{path}: no row could be read ({error})") from error
     if application != APPLICATION and not columns:
         raise CorruptData(f"{path} is not a store of dendrocap")
     return int(schema) if schema in range(OLDEST_SCHEMA, SCHEMA_VERSION) else SCHEMA_VERSION
 
 
 def _sound_row(table: str, row: tuple[Any, ...], schema: int) -> tuple[Any, ...] | None:
-    """The columns of a row as they are written today, without the checksum; None if they are not what was written."""
+    """The columns of a row in the current format, without the checksum; None if the row is damaged."""
     if schema == SCHEMA_VERSION and row[-1] != checksum(row[:-1]).encode():
         return None
     try:
@@ -276,7 +271,7 @@ def _sound_row(table: str, row: tuple[Any, ...], schema: int) -> tuple[Any, ...]
         if table == "sweeps":
             sweep = Sweep.from_definition(json.loads(values[1]))
             return sweep.digest, json.dumps(sweep.definition), "", values[2]
-        # Schema 2 had no checksums; a key that does not follow from the row gives a damaged one away.
+        # Schema 2 had no checksums; a row whose key does not follow from its content is damaged.
         key, job, parameters, seed, status, metrics, *plain, version, finished = values
         cell = Cell(job, json.loads(parameters), seed)
         json.loads(metrics)
@@ -292,7 +287,7 @@ def _sound_row(table: str, row: tuple[Any, ...], schema: int) -> tuple[Any, ...]
 def _new_store(target: Path) -> Iterator[Store]:
     """A store that appears under its name when it is complete."""
     if not target.parent.is_dir():
-        raise StoreError(f"{target} cannot be made: the folder {target.parent} does not exist")
+        raise StoreError(f"{target} cannot be created: the folder {target.parent} does not exist")
     with new_file(target) as unfinished:
         lock = unfinished.with_name(unfinished.name + ".lock")
         try:

@@ -1,7 +1,7 @@
-"""The file of a store: made, opened, checked and closed, in ways that survive kills, full disks and bit rot.
+"""The file of a store: it is created, opened, checked and closed such that it survives kills, full disks and bit rot.
 
-Nothing here knows what a cell is beyond the columns of its row. Every row carries a checksum of its columns, so that
-a bit that flips on a disk is noticed when the row is read, whatever the database thinks of it.
+This module knows only the columns of a cell. Every row carries a checksum of its columns, so that a bit flipped on disk
+is noticed when the row is read, even if SQLite does not notice it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dendrocap.experiments.lock import FileLock
 
 __all__ = ["StoreFile", "checksum"]
 
-APPLICATION = int.from_bytes(b"dcap", "big")  # in the header of the file: this database is ours
+APPLICATION = int.from_bytes(b"dcap", "big")  # marks the database as ours, in the header of the file
 SCHEMA_VERSION = 3
 SCHEMA = """
 CREATE TABLE sweeps (
@@ -52,37 +52,37 @@ CREATE TABLE damaged (
 );
 """
 HEADER = ("application_id", "user_version")
-# By the beginning of SQLite's name of the error.
+# Keys are prefixes of SQLite's error names.
 EXPLANATIONS = {
-    "SQLITE_FULL": "cannot grow: the disk is full; what is stored is safe, so make room and run again to go on",
-    "SQLITE_IOERR": "cannot be written or read: the disk refuses; what is stored is safe, so look at the disk (is it "
-    "full?) and run again to go on",
+    "SQLITE_FULL": "cannot grow: the disk is full; stored cells are safe, so free some space and run again to resume",
+    "SQLITE_IOERR": "cannot be written or read: the disk reports an error; stored cells are safe, so check the disk "
+    "(is it full?) and run again to resume",
     "SQLITE_READONLY": "cannot be written: it is read-only",
-    "SQLITE_CANTOPEN": "cannot be opened or made",
+    "SQLITE_CANTOPEN": "cannot be opened or created",
     "SQLITE_NOTADB": "is not a store: it is not a SQLite database",
     "SQLITE_CORRUPT": "is damaged: {salvage}",
-    "SQLITE_BUSY": "is locked by another program, such as the run of a shard: wait for it",
+    "SQLITE_BUSY": "is locked by another program, such as a run of a shard: wait for it to finish",
 }
 
 
 def checksum(columns: Iterable[Any]) -> str:
-    """Sixteen letters that change with any bit of a row; texts may be given as the bytes that are stored."""
+    """Sixteen characters that change with any bit of a row; texts can be given as the stored bytes."""
     content = b"\x1f".join(value if isinstance(value, bytes) else str(value).encode() for value in columns)
     return hashlib.blake2b(content, digest_size=8).hexdigest()
 
 
 class StoreFile(Displayed):
-    """A SQLite file of ours, open to one writer or to any number of readers.
+    """A SQLite file for results, open for one writer or for any number of readers.
 
     Parameters
     ----------
     path : str or Path
-        The file; with ``write`` it is made if it does not exist.
+        The file; with ``write`` it is created if it does not exist.
     write : bool
-        Whether to write. There can be one writer, and any number of readers beside it.
+        Whether to write. There can be one writer and any number of readers at the same time.
     exclusive : bool
-        Whether readers are kept out while it is written. This needs no memory shared between processes, which
-        file systems of a cluster do not offer.
+        Whether readers are excluded while it is written. This needs no memory shared between processes, which the file
+        systems of clusters do not offer.
     """
 
     _displayed = ("path",)
@@ -94,11 +94,11 @@ class StoreFile(Displayed):
         if not write and not self.path.is_file():
             raise StoreError(f"there is no store {self.path}")
         if write and not self.path.parent.is_dir():
-            raise StoreError(f"{self.path} cannot be made: the folder {self.path.parent} does not exist")
+            raise StoreError(f"{self.path} cannot be created: the folder {self.path.parent} does not exist")
         if not self._is_new:
             self._inspect()
         elif not write:
-            raise StoreError(f"{self.path} is empty: nothing was stored in it yet")
+            raise StoreError(f"{self.path} is empty: nothing has been stored in it yet")
         if self._lock is not None:
             self._lock.acquire()
         try:
@@ -110,10 +110,10 @@ class StoreFile(Displayed):
             raise
 
     def _inspect(self) -> None:
-        """Refuse a file that is not a store that we understand, without changing a byte of it or of its folder.
+        """Raise if the file is not a store of a known version, without changing the file or its folder.
 
-        ``immutable`` keeps SQLite from making files of its own, but is right only without a log: part of the truth
-        may be there, and a full disk can leave a file that makes no sense without it.
+        ``immutable`` keeps SQLite from creating its own files, but is correct only without a log: the log may hold part
+        of the data, and after a full disk the file may make no sense without it.
         """
         with self._plain_errors(), self._connection("mode=ro" if self._has_log else "immutable=1") as database:
             application, version = (database.execute(f"PRAGMA {name}").fetchone()[0] for name in HEADER)
@@ -123,16 +123,16 @@ class StoreFile(Displayed):
             newer = version > SCHEMA_VERSION
             way_out = "use that version, or another store" if newer else self._salvage
             raise CorruptData(
-                f"{self.path} was written by {'a newer' if newer else 'an older'} dendrocap (schema {version}, known "
-                f"here is {SCHEMA_VERSION}): {way_out}"
+                f"{self.path} was written by {'a newer' if newer else 'an older'} dendrocap (schema {version}; this "
+                f"version supports {SCHEMA_VERSION}): {way_out}"
             )
 
     @property
     def _salvage(self) -> str:
-        return f"dendrocap sweep salvage {self.path} -o NEW.db writes its sound rows to a new store"
+        return f"dendrocap sweep salvage {self.path} -o NEW.db writes its intact rows to a new store"
 
     def _refuse_damage(self, database: sqlite3.Connection) -> None:
-        """Refuse a file whose pages or indices contradict one another; what rows hold is the checksums' matter."""
+        """Raise if the pages or indices of the file are inconsistent; checksums check the content of rows."""
         verdict = database.execute("PRAGMA integrity_check(1)").fetchone()[0]
         if verdict != "ok":
             raise CorruptData(f"{self.path} is damaged ({' '.join(verdict.split())}): {self._salvage}")
@@ -147,7 +147,7 @@ class StoreFile(Displayed):
             if is_new:
                 if database.execute("SELECT count(*) FROM sqlite_master").fetchone() != (0,):
                     raise CorruptData(f"{self.path} is a database, but not a store of dendrocap")
-                # One transaction in the file itself: a store exists completely or is an empty file.
+                # One transaction in the file itself: a store is either complete or an empty file.
                 database.executescript(
                     f"BEGIN IMMEDIATE; {SCHEMA} PRAGMA application_id = {APPLICATION}; "
                     f"PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;"
@@ -155,8 +155,9 @@ class StoreFile(Displayed):
             if self._exclusive:
                 database.execute("PRAGMA locking_mode = EXCLUSIVE")
             database.execute("PRAGMA journal_mode = WAL")
-            # The log is synced when it is folded into the file, not at every cell. A killed process loses nothing; a
-            # power failure can take the last cells, which a resumed sweep runs again, but cannot damage the file.
+            # The log is synchronised when it is merged into the file, not at every cell. A killed process loses
+            # nothing; a power failure can lose the last cells, which a resumed sweep runs again, but cannot damage
+            # the file.
             database.execute("PRAGMA synchronous = NORMAL")
         except BaseException:
             database.close()
@@ -164,7 +165,7 @@ class StoreFile(Displayed):
         return database
 
     def _open_to_read(self) -> sqlite3.Connection:
-        # Opened for writing where possible, though nothing is written: only so does SQLite tidy up after itself.
+        # Opened for writing if possible, although nothing is written: otherwise SQLite does not clean up its files.
         ways = ["mode=rw"] if self._has_log else ["mode=rw", "immutable=1"]
         for way in ways:
             database = sqlite3.connect(self._address(way), uri=True, isolation_level=None)
@@ -173,8 +174,8 @@ class StoreFile(Displayed):
                 self._refuse_damage(database)
             except BaseException as error:
                 database.close()
-                # A folder that cannot be written has no place for the files by which readers and writers agree;
-                # without a log there is no writer to agree with.
+                # A read-only folder has no room for the files that coordinate readers and writers; without a log there
+                # is no writer to coordinate with.
                 if isinstance(error, sqlite3.OperationalError) and way != ways[-1]:
                     continue
                 raise
@@ -183,15 +184,15 @@ class StoreFile(Displayed):
 
     @property
     def _is_new(self) -> bool:
-        """Whether there is nothing yet, or what a process leaves that was killed while it made the store.
+        """Whether there is no file yet, or only the remains of a process that was killed while it created the store.
 
-        Only the making uses a rollback journal. If there is one, SQLite will undo what was done.
+        Only the creation of a store uses a rollback journal. If there is one, SQLite will undo the creation.
         """
         return not _has_content(self.path) or _has_content(self.path.with_name(self.path.name + "-journal"))
 
     @property
     def _has_log(self) -> bool:
-        """Whether transactions wait beside the file: there is a writer, or one was killed."""
+        """Whether there is a log beside the file: a writer is active, or was killed."""
         return _has_content(self.path.with_name(self.path.name + "-wal"))
 
     def _address(self, options: str) -> str:
@@ -206,15 +207,15 @@ class StoreFile(Displayed):
             database.close()
 
     def close(self) -> None:
-        """Fold the log into the file and let others write."""
-        with suppress(sqlite3.Error):  # everything saved is saved already
+        """Merge the log into the file and release the lock."""
+        with suppress(sqlite3.Error):  # all outcomes are already saved
             self._database.close()
         if self._lock is not None:
             self._lock.release()
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """What is written in the block is in the file entirely, or not at all."""
+        """Write everything in the block to the file, or nothing."""
         with self._plain_errors():
             self._database.execute("BEGIN IMMEDIATE")
             try:
@@ -232,10 +233,10 @@ class StoreFile(Displayed):
 
     @contextmanager
     def _plain_errors(self) -> Iterator[None]:
-        """SQLite's errors, in words that say what to do."""
+        """Translate SQLite's errors into messages that say what to do."""
         try:
             yield
-        except UnicodeDecodeError as error:  # the schema itself, of which SQLite tells us names
+        except UnicodeDecodeError as error:  # damaged names in the schema itself
             raise CorruptData(f"{self.path} is damaged: {self._salvage} ({error})") from error
         except sqlite3.Error as error:
             name = getattr(error, "sqlite_errorname", "")

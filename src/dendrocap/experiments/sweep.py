@@ -1,8 +1,8 @@
-"""A sweep is data: which job, on which grid of parameters, with which seeds.
+"""A sweep is data: a job, a grid of parameters, and seeds.
 
-Nothing here runs anything. A sweep knows its cells, and a cell knows its name and its seed: both follow from
-what the cell *is*, never from when or where it is run. So any executor gives the same results, and a sweep that is
-made larger later finds the cells it already has.
+This module runs nothing. A sweep knows its cells, and a cell knows its key and its seed. Both follow from the content
+of the cell, never from when or where it is run. Therefore all executors give the same results, and a sweep that is
+extended later finds the cells that already exist.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from dendrocap.validation import choice, real_number, refuse, whole_number
 __all__ = ["Cell", "Sweep", "read_sweep"]
 
 KEYS = ("job", "name", "seeds", "timeout", "parameters", "grid")
-# What a sweep says for people and for the run; its results are the same without.
+# Keys of a sweep that do not affect its results.
 BESIDE = ("name", "timeout")
 RANGE_KEYS = ("from", "to", "points", "scale")
-# A sweep is held in memory cell by cell; beyond this it is a typing error or needs several files.
+# A sweep is held in memory cell by cell; a larger one is a typing error or should be split into several files.
 MOST_CELLS = 10_000_000
-# Up to here every whole number is a float of its own.
+# Whole numbers up to here are exact as floats.
 LARGEST_EXACT = 2**53
 
 
@@ -44,11 +44,11 @@ class Cell:
     Parameters
     ----------
     job : str
-        What is run.
+        Name of the job.
     parameters : dict
-        With which arguments, the fixed ones included.
+        Its arguments, including the fixed ones.
     seed : int
-        Which of the independent repetitions this is: the root of the cell's randomness (`dendrocap.model.seeds`).
+        Number of the independent repetition: the root of the cell's randomness (`dendrocap.model.seeds`).
 
     Examples
     --------
@@ -64,13 +64,13 @@ class Cell:
 
     @cached_property
     def key(self) -> str:
-        """Name of the result: equal cells of any two sweeps have the same."""
+        """Name of the result; equal cells of any two sweeps have the same key."""
         return _digest([self.job, self.parameters, self.seed])[:32]
 
 
 @dataclass(frozen=True, init=False)
 class Sweep(Displayed):
-    """A job on a grid of parameters, several times each.
+    """A job on a grid of parameters, repeated with several seeds.
 
     Parameters
     ----------
@@ -84,12 +84,12 @@ class Sweep(Displayed):
     parameters : mapping
         Parameters that stay fixed: numbers, strings, booleans or lists of them.
     seeds : int or iterable of int
-        How many independent repetitions of each combination, or their numbers. A number alone decides the
-        randomness of a cell: combinations with the same number meet the same random patterns.
+        Number of independent repetitions of each combination, or a list of their numbers. The number alone determines
+        the randomness of a cell: combinations with the same number see the same random patterns.
     name : str
-        For people; it does not enter the digest.
+        A label; it does not enter the digest.
     timeout : float, optional
-        Seconds after which a cell is stored as failed and its process ended; it does not enter the digest either.
+        Seconds after which a cell is stored as failed and its process terminated; it does not enter the digest.
 
     Examples
     --------
@@ -109,7 +109,7 @@ class Sweep(Displayed):
     name: str
     timeout: float | None
 
-    # Written out, because it takes more than the fields hold: a function for its name, a number of seeds, a range.
+    # Written by hand, because it accepts more than the fields hold: a function as job, a number of seeds, a range.
     def __init__(
         self,
         job: str | Callable[..., Any],
@@ -122,7 +122,7 @@ class Sweep(Displayed):
         axes = {axis: _axis(axis, values) for axis, values in _table("grid", {} if grid is None else grid)}
         searched = [axis for axis, values in axes.items() if isinstance(values, Search)]
         if len(searched) > 1:
-            raise InvalidParameter(f"grid.{searched[1]} is not allowed to be searched beside {searched[0]}")
+            raise InvalidParameter(f"grid.{searched[1]} cannot be searched together with {searched[0]}")
         fixed = {key: _plain(key, value) for key, value in _table("parameters", parameters or {})}
         for attribute, value in {
             "job": _job_name(job),
@@ -135,7 +135,7 @@ class Sweep(Displayed):
             object.__setattr__(self, attribute, value)
         twice = sorted(fixed.keys() & self.grid.keys())
         if twice:
-            raise InvalidParameter(f"{twice[0]} is not allowed both in grid and in parameters")
+            raise InvalidParameter(f"{twice[0]} is in both grid and parameters: give it once")
         if not isinstance(name, str):
             raise refuse("name", name, "a text")
         if len(self) > MOST_CELLS:
@@ -143,25 +143,25 @@ class Sweep(Displayed):
 
     @property
     def search(self) -> Search | None:
-        """The axis that is searched instead of scanned, if there is one."""
+        """The axis that is searched instead of scanned, or None."""
         return next((axis for axis in self.grid.values() if isinstance(axis, Search)), None)
 
     def __len__(self) -> int:
         return math.prod(len(values) for values in self.grid.values()) * len(self.seeds)
 
     def __iter__(self) -> Iterator[Cell]:
-        """The cells, the last axis of the grid and then the seed varying fastest; of a search all that it may need."""
+        """The cells; the seed varies fastest, then the last axis of the grid. A search yields all cells it may need."""
         for values in product(*self.grid.values()):
             yield from self.at(dict(zip(self.grid, values, strict=True)))
 
     def at(self, place: Mapping[str, Any]) -> Iterator[Cell]:
-        """The cells at a place of the grid, one for each seed."""
+        """The cells at one point of the grid, one for each seed."""
         parameters = {**self.parameters, **place}
         for seed in self.seeds:
             yield Cell(self.job, parameters, seed)
 
     def share(self, cell: Cell, shards: int) -> int:
-        """Which of so many shards runs a cell, counted from 1; all cells of one search go to the same."""
+        """The shard, counted from 1, that runs a cell; all cells of one search line belong to the same shard."""
         if self.search is not None:
             others = {name: value for name, value in cell.parameters.items() if name != self.search.axis}
             cell = Cell(cell.job, others, 0)
@@ -169,7 +169,7 @@ class Sweep(Displayed):
 
     @cached_property
     def digest(self) -> str:
-        """Eight letters that name the sweep: same sweep, same digest, same results."""
+        """Eight characters that identify the sweep: same sweep, same digest, same results."""
         return _digest({key: value for key, value in self.definition.items() if key not in BESIDE})[:8]
 
     @property
@@ -188,7 +188,7 @@ class Sweep(Displayed):
 
     @classmethod
     def from_definition(cls, definition: Mapping[str, Any]) -> Sweep:
-        """The sweep that a mapping, such as a parsed TOML file, describes."""
+        """The sweep described by a mapping, such as a parsed TOML file."""
         for key in definition:
             choice("key in the sweep", key, KEYS)
         if "job" not in definition:
@@ -197,7 +197,7 @@ class Sweep(Displayed):
 
 
 def read_sweep(path: str | Path) -> Sweep:
-    r"""The sweep in a TOML file; its name is that of the file unless it says another.
+    r"""Read a sweep from a TOML file; its name is that of the file unless the file gives another.
 
     Examples
     --------
@@ -216,7 +216,7 @@ def read_sweep(path: str | Path) -> Sweep:
         with path.open("rb") as file:
             definition = tomllib.load(file)
     except FileNotFoundError:
-        raise InvalidParameter(f"{path} does not exist: it should be a TOML file describing a sweep") from None
+        raise InvalidParameter(f"{path} does not exist: it must be a TOML file that describes a sweep") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise CorruptData(f"{path} is not a TOML file: {error}") from None
     try:
@@ -226,7 +226,7 @@ def read_sweep(path: str | Path) -> Sweep:
 
 
 def canonical(value: Any) -> str:
-    """Plain data as JSON text in one possible way only; floats are written with all their digits."""
+    """Plain data as JSON in a unique form; floats are written with all digits."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
@@ -235,7 +235,7 @@ def _digest(value: Any) -> str:
 
 
 def _numbers(value: Any) -> Any:
-    """Plain data in which 1.0 is 1: the way a number is typed does not make another cell."""
+    """Plain data in which 1.0 is replaced by 1, so that the notation of a number does not change the cell."""
     if isinstance(value, float):
         return int(value) if value.is_integer() and abs(value) <= LARGEST_EXACT else value
     if isinstance(value, dict):
@@ -250,7 +250,7 @@ def _job_name(job: str | Callable[..., Any]) -> str:
         return job
     module, name = getattr(job, "__module__", None), getattr(job, "__qualname__", "<")
     if not callable(job) or module in (None, "__main__") or "<" in name:
-        raise refuse("job", job, "a job's name, or a function that workers can import: put it in a module")
+        raise refuse("job", job, "the name of a job, or a function that workers can import: put it in a module")
     return f"{module}:{name}"
 
 
@@ -261,12 +261,12 @@ def _table(name: str, table: Any) -> Iterator[tuple[str, Any]]:
         if not isinstance(key, str) or not key.isidentifier():
             raise refuse(f"name in {name}", key, "a Python name")
         if key == "seed":
-            raise InvalidParameter(f"seed is not allowed in {name}: say seeds = 10, or list them")
+            raise InvalidParameter(f"seed is not allowed in {name}: write seeds = 10, or list them")
         yield key, value
 
 
 def _axis(name: str, values: Any) -> tuple[Any, ...] | Search:
-    """The values of one axis: a list of them, a range or a search as a table."""
+    """The values of one axis, from a list, or from the table of a range or a search."""
     if isinstance(values, Search):
         return values
     if isinstance(values, Mapping) and "find" in values:
@@ -279,7 +279,7 @@ def _axis(name: str, values: Any) -> tuple[Any, ...] | Search:
     if not axis or any(isinstance(value, list | dict) for value in axis):
         raise refuse(f"grid.{name}", list(axis), "a list of at least one number, text or boolean")
     if len({canonical(_numbers(value)) for value in axis}) < len(axis):
-        raise refuse(f"grid.{name}", list(axis), "without repetitions: seeds repeat a cell")
+        raise refuse(f"grid.{name}", list(axis), "without repetitions: use seeds to repeat a cell")
     return axis
 
 
@@ -288,23 +288,23 @@ def _range(name: str, table: Mapping[str, Any]) -> list[float]:
         choice(f"key in grid.{name}", key, RANGE_KEYS)
     for key in RANGE_KEYS[:3]:
         if key not in table:
-            raise InvalidParameter(f"grid.{name} lacks {key}: a range has from, to and points")
+            raise InvalidParameter(f"grid.{name} lacks {key}: a range needs from, to and points")
     scale = choice(f"grid.{name}.scale", table.get("scale", "linear"), ("linear", "log"))
     low = 0.0 if scale == "log" else -math.inf
     start = real_number(f"grid.{name}.from", table["from"], low, low_open=True)
     stop = real_number(f"grid.{name}.to", table["to"], low, low_open=True)
     points = whole_number(f"grid.{name}.points", table["points"], 2, MOST_CELLS)
-    # Rounded to 12 digits so that 0.1 .. 1.0 in ten steps is what one would have typed.
+    # Rounded to 12 digits, so that 0.1 .. 1.0 in ten steps equals a list typed by hand.
     spaced = np.geomspace(start, stop, points) if scale == "log" else np.linspace(start, stop, points)
     values = [float(f"{value:.12g}") for value in spaced]
-    # Between whole numbers that are typed as such, a range of whole numbers is one of integers.
+    # A range of whole numbers between integer ends consists of integers.
     whole = all(isinstance(table[key], int) for key in ("from", "to")) and all(value.is_integer() for value in values)
     return [int(value) for value in values] if whole else values
 
 
 def _plain(name: str, value: Any) -> Any:
-    """A parameter as plain data: what JSON can hold without loss."""
-    if hasattr(value, "tolist"):  # NumPy's scalars and arrays
+    """A parameter as plain data that JSON can hold without loss."""
+    if hasattr(value, "tolist"):  # NumPy scalars and arrays
         value = value.tolist()
     if isinstance(value, list | tuple):
         return [_plain(name, item) for item in value]
@@ -321,6 +321,6 @@ def _seeds(seeds: Any) -> tuple[int, ...]:
     if hasattr(seeds, "__iter__"):
         several = tuple(whole_number("seeds", seed, 0) for seed in seeds)
         if not several or len(set(several)) < len(several):
-            raise refuse("seeds", list(several), "at least one number, none of them twice")
+            raise refuse("seeds", list(several), "at least one number, without repetitions")
         return several
     return tuple(range(whole_number("seeds", seeds, 1, MOST_CELLS)))

@@ -1,4 +1,4 @@
-"""Jobs of the theory that flat parameters describe only in part."""
+"""Jobs of the theory that need more than flat parameters."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ __all__ = ["teacher_student"]
 def teacher_student(
     neuron: NeuronSpec, task: TaskSpec, alpha: float, *, teacher: Mapping[str, Any] | None = None
 ) -> TeacherStudent:
-    """Generalisation of a student, as `dendrocap.teacher_student` finds it.
+    """Generalisation of a student, computed by `dendrocap.teacher_student`.
 
-    ``teacher`` is a table of flat parameters; what it leaves open is as in the student, all of it if there is none.
+    ``teacher`` is a table of flat parameters; parameters that it does not give are those of the student.
     """
     other = None if teacher is None else neuron_from_flat(teacher, neuron)
     return student_of(neuron, task, alpha=alpha, teacher=other)  # type: ignore[arg-type]

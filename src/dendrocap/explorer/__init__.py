@@ -1,5 +1,5 @@
-"""The explorer: a local page on which a neuron's capacity moves as its dendrites are bent.
+"""The explorer: an interactive local page that shows how a neuron's capacity depends on its dendrites.
 
-`parameters`, `links`, `presets`, `uploads`, `views`, `validity`, `scripts`, `exports` and `trainer` know nothing of the
-browser; `plots` draws with Bokeh, `session` answers what one browser tab asks, `page` and `server` bring it there.
+`parameters`, `links`, `presets`, `uploads`, `views`, `words`, `exports` and `trainer` do not depend on the browser;
+`plots` draws with Bokeh, `session` handles the messages of one browser tab, `page` and `server` serve it.
 """

@@ -1,7 +1,7 @@
-"""Answers that take long, computed in a process of their own so that sliders never wait for them.
+"""Slow computations in a separate process, so that sliders never wait for them.
 
-A best estimate takes some ten seconds. Pages ask for it again and again while they show its neuron; a question that no
-page asks any more is dropped, also in the middle of its computation. One process answers all pages in turn.
+A best estimate takes about ten seconds. A page repeats its question while it shows the neuron; a question that no page
+repeats is dropped, even during its computation. One process answers all pages in turn.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from dendrocap.theory import capacity
 
 __all__ = ["Best", "Desk", "Question", "Status", "answer_to"]
 
-MOST_ANSWERS = 512  # kept
-PATIENCE = 5.0  # seconds after which a question that nobody repeats is dropped
-GLANCE = 0.2  # seconds between two looks at whether it was
+MOST_ANSWERS = 512  # number of answers kept
+PATIENCE = 5.0  # seconds after which a question that is not repeated is dropped
+GLANCE = 0.2  # seconds between checks whether it was
 CANCEL = "cancel"
 
 
 class Best(NamedTuple):
-    """A question: the best estimate of what this neuron can store."""
+    """A question: the best estimate of the capacity of this neuron."""
 
     cell: DendriticNeuron
     task: TaskSpec
@@ -43,16 +43,16 @@ Tell = Callable[[float, str], object]
 
 @dataclass(frozen=True)
 class Status:
-    """How far an answer is.
+    """Progress of an answer.
 
     Attributes
     ----------
     answer : Capacity, or pair of arrays, or None
-        The best estimate or the curve, once it is there.
+        The best estimate or the curve, once it is computed.
     share, words : float, str
-        How much of the work is done, and what is being done.
+        Fraction of the work done, and a description of the current step.
     problem : str
-        Why there is no answer, if there is none.
+        Why there is no answer, if so.
     """
 
     answer: Any = None
@@ -62,17 +62,17 @@ class Status:
 
     @property
     def done(self) -> bool:
-        """Whether nothing more will come."""
+        """Whether the answer or a problem is known."""
         return self.answer is not None or bool(self.problem)
 
 
 class Desk:
-    """Where questions are asked whose answers take long.
+    """Accepts questions whose answers take long.
 
     Parameters
     ----------
     compute : callable
-        Answers a question; called in the other process with the question and a callback for its progress.
+        Answers a question; called in the other process with the question and a progress callback.
 
     Examples
     --------
@@ -93,7 +93,7 @@ class Desk:
         self._closed = False
 
     def ask(self, question: Question) -> Status:
-        """How far the answer is; to be asked again within seconds until it is there."""
+        """Progress of the answer; ask again within seconds until it is done."""
         with self._lock:
             status = self._status.setdefault(question, Status())
             self._status.move_to_end(question)
@@ -106,7 +106,7 @@ class Desk:
             return status
 
     def known(self, question: Question) -> Status:
-        """The answer if it is there already; nothing is asked."""
+        """The answer if it is already known; asks nothing."""
         with self._lock:
             return self._status.get(question, Status())
 
@@ -118,7 +118,7 @@ class Desk:
         return status
 
     def close(self) -> None:
-        """End the process and forget what was not answered."""
+        """End the process and drop unanswered questions."""
         with self._lock:
             self._closed = True
             self._lock.notify_all()
@@ -126,7 +126,7 @@ class Desk:
             self._thread.join(10.0)
 
     def _work(self) -> None:
-        """Answer one question after the other, in a process that is started for the first and kept."""
+        """Answer questions one after the other, in a process that is started for the first one and kept."""
         worker: _Worker | None = None
         while (question := self._next()) is not None:
             if worker is None or not worker.alive:
@@ -143,7 +143,7 @@ class Desk:
             worker.end()
 
     def _next(self) -> Question | None:
-        """The question that has waited longest among those that somebody still asks; None at the end."""
+        """The oldest question that is still being asked; None at the end."""
         with self._lock:
             while not self._closed:
                 self._forget()
@@ -153,7 +153,7 @@ class Desk:
             return None
 
     def _forget(self) -> None:
-        """Drop what nobody asks for any more, and the oldest of too many answers."""
+        """Drop questions that are no longer asked, and the oldest of too many answers."""
         now = time.monotonic()
         for question in [one for one, at in self._asked.items() if now - at > PATIENCE]:
             del self._asked[question]
@@ -167,7 +167,7 @@ class Desk:
         while True:
             if worker.connection.poll(GLANCE):
                 status: Status | None = worker.connection.recv()
-                if status is None:  # it has noticed that it was cancelled
+                if status is None:  # the process has noticed the cancellation
                     return
                 self._set(question, status)
                 if status.done:
@@ -193,7 +193,7 @@ class Desk:
 
 
 class _Worker:
-    """The process and the line to it."""
+    """The process and the connection to it."""
 
     def __init__(self, compute: Callable[[Question, Tell], object]) -> None:
         context = multiprocessing.get_context("spawn")  # the server has threads, which a fork would break
@@ -213,16 +213,16 @@ class _Worker:
 
 
 class _Cancelled(Exception):
-    """Nobody asks any more."""
+    """The question is no longer asked."""
 
 
 def _serve(connection: Connection, compute: Callable[[Question, Tell], object]) -> None:
-    """Answer questions until the other side hangs up."""
+    """Answer questions until the connection closes."""
     import signal
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which ends this process
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server handles Ctrl-C and ends this process
     with suppress(OSError, AttributeError):
-        os.nice(5)  # the page's own events come first
+        os.nice(5)  # the events of the page have priority
 
     def tell(share: float, words: str) -> None:
         if connection.poll():
@@ -233,7 +233,7 @@ def _serve(connection: Connection, compute: Callable[[Question, Tell], object]) 
     with suppress(EOFError, OSError):
         while True:
             question = connection.recv()
-            if isinstance(question, str):  # it came when the answer was already on its way
+            if isinstance(question, str):  # a cancellation that arrived after the answer was sent
                 continue
             try:
                 connection.send(Status(answer=compute(question, tell), share=1.0, words="done"))
@@ -244,7 +244,7 @@ def _serve(connection: Connection, compute: Callable[[Question, Tell], object]) 
 
 
 def answer_to(question: Question, tell: Tell) -> object:
-    """What the desk computes: a best estimate, or a curve with broken symmetry."""
+    """The computation of the desk: a best estimate, or a curve with broken symmetry."""
     if isinstance(question, Along):
         return along(question, tell)
     return capacity(question.cell, question.task, callback=tell)

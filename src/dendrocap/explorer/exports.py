@@ -1,4 +1,4 @@
-"""Files to take home: the figure, the curves as a table, and short scripts that run as they stand."""
+"""Exported files: the figure, the curves as a table, and short scripts that can be run unchanged."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DRAWING = threading.Lock()  # Matplotlib's settings are global
 
 @dataclass(frozen=True)
 class Export:
-    """A file that follows from parameters; best estimates are asked for at the desk, which may take a while."""
+    """A file computed from parameters; best estimates come from the desk, which may take a while."""
 
     content_type: str
     make: Callable[[Parameters, Desk], bytes]
@@ -41,7 +41,7 @@ def best_view(parameters: Parameters, desk: Desk) -> View:
 
 
 def figure_file(parameters: Parameters, desk: Desk, suffix: str) -> bytes:
-    """The neuron as a figure in the look of the house: "png" or "svg"."""
+    """The neuron as a figure in the style of the package: "png" or "svg"."""
     from dendrocap import plot
 
     shown = best_view(parameters, desk)
@@ -59,9 +59,9 @@ def figure_file(parameters: Parameters, desk: Desk, suffix: str) -> bytes:
 
 
 def curves_table(parameters: Parameters, desk: Desk) -> bytes:
-    """All curves of the page in one table of four columns: figure, quantity, x, y.
+    """All curves of the page in one table with four columns: figure, quantity, x, y.
 
-    Lines that begin with ``#`` hold the link, the answer and its validity. Points without an answer are left out.
+    Lines that begin with ``#`` hold the link, the answer and its validity. Points without a solution are left out.
     """
     shown = best_view(parameters, desk)
     answer = shown.answer
@@ -82,7 +82,7 @@ def curves_table(parameters: Parameters, desk: Desk) -> bytes:
 
 
 def _curves(shown: View) -> list[tuple[str, str, np.ndarray, np.ndarray]]:
-    """Every line of the page; those of the paper's estimate say so in their name."""
+    """All lines of the page; those of the paper's estimate are named as such."""
     curve, answer = shown.curve, shown.answer
     assert answer is not None
     here = np.array([getattr(shown.parameters, curve.axis)])
@@ -124,7 +124,7 @@ def neuron_script(parameters: Parameters) -> str:
 units = dc.Units(cell.n_inputs, cell.n_branches, scale_mv={units.scale_mv!r})
 
 {_best_line(parameters)}
-print(best)  # the answer, every step from the paper's number to it, and how far to trust it
+print(best)  # the answer, all estimates from the paper's to the best, and their validity
 print(f"dendritic threshold {{units.theta_d_mv({parameters.theta_d!r}):,.4g}} mV, "
       f"somatic threshold {{units.theta_s_mv(neuron.theta_s):,.4g}} mV, "
       f"mean weight {{units.weight_mv(best.W_bar):,.4g}} mV, all at the soma")
@@ -135,15 +135,15 @@ for branches in best.populations:  # their .weights and .preactivation are distr
 
 
 def _best_line(parameters: Parameters) -> str:
-    """The line that asks for the capacity: a quick look where inputs are correlated and g is bounded: all there is."""
+    """The line that computes the capacity; for correlated inputs and bounded g only the quick look exists."""
     bounded = all(np.isfinite(g.range).all() for g in parameters.kinds)
     if parameters.branch_correlation and bounded:
-        return 'best = dc.capacity(cell, task, accuracy="fast")  # with correlated inputs a quick look is all there is'
-    return 'best = dc.capacity(cell, task)  # takes some ten seconds; accuracy="fast" is a quick look'
+        return 'best = dc.capacity(cell, task, accuracy="fast")  # for correlated inputs only the quick look exists'
+    return 'best = dc.capacity(cell, task)  # takes about ten seconds; accuracy="fast" takes milliseconds'
 
 
 def _curve_lines(parameters: Parameters) -> str:
-    """The lines of a script that compute the curve of the page; one for each of its axes."""
+    """The lines of a script that compute the curves of the page along its axis."""
     axis = parameters.axis
     x = curve_axis(parameters, 2)
     grid = f"np.{'linspace' if axis == 'theta_s' else 'geomspace'}({x[0]!r}, {x[1]!r}, 24)"
@@ -192,7 +192,7 @@ print(f"{{statistics.near_zeros:.1%}} of the weights are below a thousandth of t
 
 
 def _head(parameters: Parameters) -> str:
-    """The lines that make neuron and task."""
+    """The lines that define neuron and task."""
     neuron = f"dc.NeuronSpec(dc.{parameters.g!r}, theta_d={parameters.theta_d!r}, theta_s={parameters.theta_s!r})"
     if parameters.populations == "2":
         basal, apical = parameters.neuron.populations

@@ -1,7 +1,7 @@
-"""Parameters as the query of a web address, and back.
+"""Conversion of parameters to the query of a web address, and back.
 
-A link holds every parameter, those of an uploaded curve included. Numbers are written with all their digits, so that a
-shared page shows the same values. Where two neurons are compared, the second follows with ``b.`` before each name.
+A link holds every parameter, including an uploaded curve. Numbers are written with all digits, so that a shared page
+shows the same values. If two neurons are compared, the names of the second have the prefix ``b.``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["from_arguments", "from_query", "pair_from_arguments", "pair_query", 
 
 LONGEST = 16_000  # characters; a link with two of the longest curves needs most of it
 SECOND_NEURON = "b."
-# Parameters that are checked against each other.
+# Parameters that must be checked together.
 TOGETHER = (
     ("curve", "curve_unit", "nonlinearity", "nonlinearity_2"),
     ("n_inputs", "n_branches"),
@@ -41,7 +41,7 @@ def to_query(parameters: Parameters) -> str:
 
 
 def pair_query(first: Parameters, second: Parameters | None) -> str:
-    """The query of a link to two neurons; of the second, what differs."""
+    """The query of a link to two neurons; for the second only the differences."""
     if second is None:
         return to_query(first)
     one, other = (dict(parse_qsl(to_query(neuron), keep_blank_values=True)) for neuron in (first, second))
@@ -51,7 +51,7 @@ def pair_query(first: Parameters, second: Parameters | None) -> str:
 
 
 def pair_from_arguments(arguments: Mapping[str, Sequence[bytes]]) -> tuple[Parameters, Parameters | None, list[str]]:
-    """The two neurons of a link, the second if there is one, and what was wrong with it.
+    """The one or two neurons of a link, and the problems found in it.
 
     Examples
     --------
@@ -69,18 +69,18 @@ def pair_from_arguments(arguments: Mapping[str, Sequence[bytes]]) -> tuple[Param
 
 
 def from_query(query: str) -> tuple[Parameters, list[str]]:
-    """What `from_arguments` makes of a query as one string."""
+    """Like `from_arguments`, for a query given as one string."""
     arguments = parse_qs(query, keep_blank_values=True)
     return from_arguments({name: [value.encode() for value in values] for name, values in arguments.items()})
 
 
 def from_arguments(arguments: Mapping[str, Sequence[bytes]]) -> tuple[Parameters, list[str]]:
-    """The parameters of a link, and what was wrong with it; what is wrong keeps its default.
+    """The parameters of a link, and the problems found in it; bad parameters keep their defaults.
 
     Parameters
     ----------
     arguments : mapping from str to list of bytes
-        As a web server hands them over.
+        The arguments as a web server provides them.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def from_arguments(arguments: Mapping[str, Sequence[bytes]]) -> tuple[Parameters
     parameters, problems, values = Parameters(), [], {}
     for name, given in arguments.items():
         if name.startswith("bokeh-"):
-            continue  # the server's own
+            continue  # a parameter of the server itself
         try:
             values[name] = _value(name, given)
         except DendrocapError as error:
@@ -105,7 +105,7 @@ def from_arguments(arguments: Mapping[str, Sequence[bytes]]) -> tuple[Parameters
             parameters = parameters.changed(found)
         except DendrocapError as error:
             problems.append(str(error))
-            for name, value in found.items():  # one bad value must not cost the other
+            for name, value in found.items():  # one bad value must not discard the other
                 with suppress(DendrocapError):
                     parameters = parameters.changed({name: value})
     return parameters, problems
@@ -141,5 +141,5 @@ def _points(text: str) -> tuple[tuple[float, ...], ...]:
 
 
 def _short(text: str) -> str:
-    """At most 40 letters of a text from outside, for a message."""
+    """At most 40 characters of a text from outside, for a message."""
     return text if len(text) <= 40 else text[:40] + "…"

@@ -1,4 +1,4 @@
-"""The page around a session: its template, and the bridge over which the two talk."""
+"""The page of a session: its template, and the bridge for messages between browser and session."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ APICAL = ("x_min_2", "gamma_2", "theta_d_2", "fraction_2", "length_2")
 SOMA = ("theta_s",)
 TASK = ("f_in", "f_out", "kappa", "branch_correlation")
 SIZE = ("n_inputs", "n_branches")
-# Numbers in large type, with the paper's beneath, and small ones: label and one line for those who ask.
+# Numbers in large type, with the paper's below, and small ones: label and help line.
 NUMBERS = {
     "capacity": ("capacity α<sub>c</sub>", "Patterns per synapse that the neuron can store: the best estimate."),
-    "patterns": ("patterns stored", "Patterns that all synapses store together: capacity times N."),
+    "patterns": ("patterns stored", "Number of patterns that all synapses store together: capacity times N."),
     "silent": ("silent synapses", "Share of synapses whose weight is exactly zero at capacity."),
-    "theta_d_mv": ("θ<sub>d</sub>", "Dendritic threshold as it arrives at the soma."),
+    "theta_d_mv": ("θ<sub>d</sub>", "Dendritic threshold, measured at the soma."),
     "theta_s_mv": ("θ<sub>s</sub>", "Somatic threshold."),
-    "W_bar_mv": ("mean EPSP", "Mean weight of a synapse at capacity, silent ones included, as seen at the soma."),
+    "W_bar_mv": ("mean EPSP", "Mean weight of a synapse at capacity, including silent ones, measured at the soma."),
     "bits_per_synapse": ("bits per synapse", "Information in the labels that the neuron stores."),
-    "gain": ("over linear", "Capacity over that of the same neuron without dendritic non-linearity, which is exact."),
+    "gain": ("over linear", "Capacity divided by that of the linear neuron, which is exact."),
     "flip_error_rs": (
         "wrong at 1 % flips",
-        "At load ½ and the largest margin, when 1 % of the inputs flip; replica symmetric, equal branches.",
+        "At load ½ and the largest margin, if 1 % of the inputs flip; replica symmetric, equal branches.",
     ),
 }
 TRAINING = ("load", "train_inputs", "train_branches", "rate", "decay", "pace", "seed")
 
 
 class Bridge(JSComponent):
-    """Carries messages between the page's controls and its session; shows nothing itself."""
+    """Carries messages between the controls of the page and its session; it is not visible."""
 
     _esm = FOLDER / "page.js"
 
@@ -54,7 +54,7 @@ class Bridge(JSComponent):
         self._session = session
 
     def _handle_msg(self, data: Any) -> None:
-        # One patch for all figures, and only then the reply, so that numbers and figures change together.
+        # One patch for all figures, followed by the reply, so that numbers and figures change together.
         with pn.io.hold():
             reply = self._session.handle(data)
         serial = data.get("serial") if isinstance(data, Mapping) else None
@@ -62,7 +62,7 @@ class Bridge(JSComponent):
 
 
 def page(arguments: Mapping[str, Sequence[bytes]] | None = None) -> pn.Template:
-    """A new session and its page; ``arguments`` are those of the link, by default of the present request."""
+    """A new session and its page; ``arguments`` are those of the link, by default of the current request."""
     if arguments is None:
         arguments = pn.state.session_args
     session = Session(*pair_from_arguments(arguments))
@@ -76,9 +76,9 @@ def page(arguments: Mapping[str, Sequence[bytes]] | None = None) -> pn.Template:
 
 
 def _template(titles: Mapping[str, Mapping[str, str]]) -> jinja2.Template:
-    """The page as a template of Panel's: our own variables are filled in here, Panel's later.
+    """The page as a Panel template: our variables are filled in here, Panel's later.
 
-    All that is filled in are constants of the package; what users type reaches the page as text, through the bridge.
+    Only constants of the package are filled in; user input reaches the page as text, through the bridge.
     """
     html = (FOLDER / "page.html").read_text(encoding="utf-8")
     environment = jinja2.Environment(

@@ -1,4 +1,4 @@
-"""What can be set on the page: the parameters, their ranges, and the neuron and task that they describe."""
+"""The parameters of the page, their ranges, and the neuron and task that they describe."""
 
 from __future__ import annotations
 
@@ -47,28 +47,28 @@ AXES = {
 SLOPES = {"true": "the slope g'", "surrogate": "a surrogate slope"}
 POPULATIONS = {"1": "all branches alike", "2": "two kinds of branches"}
 UNITS = {"": "model units", "mV": "millivolts"}
-# The time of a solution grows with the number of points of an uploaded curve, and a link holds them all.
+# The time of a solution grows with the number of points of an uploaded curve, and a link must hold all of them.
 MOST_POINTS = 64
-LARGEST_VALUE = 1000.0  # of a curve in model units; millivolts taken for them are caught before they overflow
-SMALLEST_GAP = 1e-6  # between two points of it; closer ones are jumps, which have no capacity
+LARGEST_VALUE = 1000.0  # of a curve in model units; catches millivolts given as model units before they overflow
+SMALLEST_GAP = 1e-6  # between two points; closer ones are jumps, for which there is no capacity
 
 Point = tuple[float, ...]  # x, y and, if known, the standard error of y
 
 
 @dataclass(frozen=True)
 class Slider:
-    """A number with its range, which holds for the slider, for typed values and for links.
+    """A number with its range, which applies to the slider, to typed values and to links.
 
     Parameters
     ----------
     symbol, meaning, help : str
-        As on the page; ``symbol`` may hold <sub>, ``help`` is one line for those who ask.
+        Texts of the page; ``symbol`` may contain <sub>, ``help`` is one line of explanation.
     low, high, step : float
-        Range and resolution of the slider; typed numbers may lie anywhere between.
+        Range and resolution of the slider; typed numbers can have any value in the range.
     log : bool
-        Whether the slider moves in the logarithm; ``step`` is then a factor minus one.
+        Whether the slider is logarithmic; ``step`` is then a factor minus one.
     whole : bool
-        Whether only whole numbers make sense.
+        Whether only whole numbers are allowed.
     """
 
     symbol: str
@@ -85,14 +85,14 @@ class Slider:
         if not self.whole:
             return real_number(name, value, self.low, self.high)
         if isinstance(value, float) and value.is_integer():
-            value = int(value)  # browsers know one kind of number
+            value = int(value)  # browsers send all numbers as floats
         return whole_number(name, value, int(self.low), int(self.high))
 
 
 SHAPE_HELP = {
-    "x_min": "Input at which the dendritic spike sets in; 1 is where the branch saturates.",
-    "gamma": "How steeply the spike rises; 15 is near the recordings, 200 nearly a step.",
-    "theta_d": "Inhibition onto each branch. It sets the mean weight: the larger, the stronger the synapses.",
+    "x_min": "Input at which the dendritic spike starts; at 1 the branch saturates.",
+    "gamma": "Steepness of the spike; recordings are near 15, 200 is nearly a step.",
+    "theta_d": "Inhibition of each branch. It sets the mean weight: the larger, the stronger the synapses.",
 }
 SLIDERS = {
     "x_min": Slider("x<sub>min</sub>", "onset of the spike", 0.0, 1.0, 0.01, help=SHAPE_HELP["x_min"]),
@@ -106,25 +106,25 @@ SLIDERS = {
         "θ<sub>d</sub>", "threshold, apical", 0.001, 10.0, 0.02, log=True, help=SHAPE_HELP["theta_d"]
     ),
     "fraction_2": Slider(
-        "share", "of apical branches", 0.05, 0.95, 0.01, help="Apical branches among all branches of the neuron."
+        "share", "of apical branches", 0.05, 0.95, 0.01, help="Share of apical branches among all branches."
     ),
     "length_2": Slider(
-        "length", "apical, relative", 0.1, 10.0, 0.05, log=True, help="Synapses of an apical branch over a basal one's."
+        "length", "apical, relative", 0.1, 10.0, 0.05, log=True, help="Synapses per apical branch, relative to basal."
     ),
     "theta_s": Slider(
         "θ<sub>s</sub>", "somatic threshold", 0.001, 2.0, 0.005,
-        help="Inhibition onto the soma: the mean output that all branches must have together.",
+        help="Inhibition of the soma: the mean output that the branches must have together.",
     ),
     "f_in": Slider("f<sub>in</sub>", "active inputs", 0.01, 0.99, 0.01, help="Share of inputs active in a pattern."),
     "f_out": Slider(
         "f<sub>out</sub>", "active labels", 0.01, 0.99, 0.01, help="Share of patterns for which the neuron must fire."
     ),
     "kappa": Slider(
-        "κ", "margin", 0.0, 5.0, 0.05, help="How far from its threshold the soma must stay; makes answers robust."
+        "κ", "margin", 0.0, 5.0, 0.05, help="Required distance of the soma from its threshold; makes answers robust."
     ),
     "branch_correlation": Slider(
         "c<sub>0</sub>", "correlation in branches", 0.0, 10.0, 0.1,
-        help="Two inputs of one branch have the correlation c0 K / N; 0 is independent.",
+        help="Two inputs of one branch have correlation c0 K / N; 0 means independent.",
     ),
     "n_inputs": Slider("N", "synapses", 10, 100_000, 0.05, log=True, whole=True, help="Synapses of the whole neuron."),
     "n_branches": Slider(
@@ -132,48 +132,48 @@ SLIDERS = {
     ),
     "load": Slider("α", "load P / N", 0.05, 5.0, 0.05, help="Patterns to learn per synapse."),
     "train_inputs": Slider(
-        "N", "synapses", 20, 2000, 0.02, log=True, whole=True, help="Synapses of the neuron that is trained."
+        "N", "synapses", 20, 2000, 0.02, log=True, whole=True, help="Synapses of the trained neuron."
     ),
     "train_branches": Slider(
-        "K", "branches", 1, 200, 0.05, log=True, whole=True, help="Branches of the neuron that is trained."
+        "K", "branches", 1, 200, 0.05, log=True, whole=True, help="Branches of the trained neuron."
     ),
-    "rate": Slider("ζ", "first learning rate", 0.001, 10.0, 0.05, log=True, help="Step of gradient descent."),
+    "rate": Slider("ζ", "first learning rate", 0.001, 10.0, 0.05, log=True, help="Step size of gradient descent."),
     "decay": Slider("dζ", "its decay per epoch", 0.0, 0.1, 0.001, help="The rate shrinks by this share per epoch."),
     "pace": Slider(
-        "pace", "epochs per second, at most", 1, 1000, 0.05, log=True, whole=True, help="How fast the run may go."
+        "pace", "epochs per second, at most", 1, 1000, 0.05, log=True, whole=True, help="Maximum speed of the run."
     ),
-    "seed": Slider("seed", "of patterns and run", 0, 9999, 1, whole=True, help="Another seed, other patterns."),
+    "seed": Slider("seed", "of patterns and run", 0, 9999, 1, whole=True, help="Another seed gives other patterns."),
 }  # fmt: skip
 SECOND = ("nonlinearity_2", "x_min_2", "gamma_2", "theta_d_2", "fraction_2", "length_2")
 
 
 @dataclass(frozen=True)
 class Parameters:
-    """All that the page shows follows from these; every combination that passes the checks has a link.
+    """All parameters of the page; every valid combination has a link.
 
     Parameters
     ----------
     nonlinearity : str
         One of `NONLINEARITIES`.
     x_min, gamma : float
-        Of Polsky's function.
+        Parameters of Polsky's function.
     theta_d, theta_s, f_in, f_out, kappa, branch_correlation : float
-        Thresholds, coding levels, margin, and how strongly inputs of one branch are correlated.
+        Thresholds, coding levels, margin, and the correlation of inputs on one branch.
     n_inputs, n_branches : int
         N and K.
     populations : {"1", "2"}
         Whether there are apical branches that differ from the basal ones.
     nonlinearity_2, x_min_2, gamma_2, theta_d_2, fraction_2, length_2
-        Of the apical branches: g, threshold, share of all branches, and synapses per branch relative to basal ones.
+        Apical branches: g, threshold, share of all branches, and synapses per branch relative to basal ones.
     axis : {"theta_d", "theta_s", "n_branches"}
-        What the capacity is drawn against.
+        The parameter on the horizontal axis of the capacity plot.
     curve : tuple of (x, y) or (x, y, standard error)
         The points of an uploaded curve.
     curve_unit : {"", "mV"}
-        Their unit; points without one are in the model's, where a branch saturates at 1.
+        Their unit; points without one are in model units, where a branch saturates at 1.
     load, train_inputs, train_branches, rate, decay, slope, pace, seed
-        Of the training run: alpha, N, K, learning rate and its decay, what stands for g' in learning, most epochs per
-        second, and the seed of patterns and run.
+        Training run: alpha, N, K, learning rate and its decay, replacement for g' in learning, maximum number of
+        epochs per second, and the seed of patterns and run.
 
     Examples
     --------
@@ -233,24 +233,24 @@ class Parameters:
         if not 2 <= len(self.curve) <= MOST_POINTS:
             raise InvalidParameter(f"a curve of {len(self.curve)} points is not allowed: 2 to {MOST_POINTS} are")
         if {len(point) for point in self.curve} not in ({2}, {3}):
-            raise InvalidParameter("a curve is not allowed in which only some points have an error: give all or none")
+            raise InvalidParameter("only some points of the curve have a standard error: give all or none")
         x, y, *errors = zip(*self.curve, strict=True)
         largest = max(map(abs, (*x, *y)))
         if largest > LARGEST_VALUE and not self.curve_unit:
-            raise refuse("curve", largest, f"numbers up to {LARGEST_VALUE:g}: what the model calls 1 is a saturation")
+            raise refuse("curve", largest, f"numbers up to {LARGEST_VALUE:g}: in model units the saturation is 1")
         gap = min(after - before for before, after in pairwise(x))
         if 0.0 < gap < SMALLEST_GAP:
-            raise InvalidParameter(f"points at a distance of {gap:g} in x are not allowed: at least {SMALLEST_GAP:g}")
+            raise InvalidParameter(f"points must be at least {SMALLEST_GAP:g} apart in x; two are {gap:g} apart")
         if errors and not all(0.0 < error < float("inf") for error in errors[0]):
             raise refuse("curve", min(errors[0]), "a positive and finite standard error for each point")
         fitted_curve(self.curve, self.curve_unit, "tabulated")
         if max(y) - min(y) < SMALLEST_GAP or max(y) <= 0.0:
-            raise InvalidParameter("a curve that is flat or never positive is not allowed: no neuron can learn with it")
+            raise InvalidParameter("the curve is flat or never positive: no neuron can learn with it")
         for kind in {self.nonlinearity, self.nonlinearity_2} & set(OF_CURVE):
             fitted_curve(self.curve, self.curve_unit, kind)
 
     def changed(self, changes: Mapping[str, Any]) -> Parameters:
-        """These parameters with some of them replaced; unknown names are refused."""
+        """These parameters with some of them replaced; raises for unknown names."""
         known = {parameter.name for parameter in fields(self)}
         for name in changes:
             if name not in known:
@@ -281,14 +281,14 @@ class Parameters:
 
     @property
     def reach(self) -> tuple[float, float]:
-        """Between which values theta_s can lie: what the branches can put out."""
+        """The allowed range of theta_s: the range of the output of the branches."""
         slider = SLIDERS["theta_s"]
         low, high = max(g.range[0] for g in self.kinds), min(g.range[1] for g in self.kinds)
         return max(low, slider.low), min(high, slider.high)
 
     @property
     def neuron(self) -> NeuronSpec:
-        """The neuron of the theory."""
+        """The neuron for the theory."""
         if self.populations == "1":
             return NeuronSpec(self.g, self.theta_d, self.theta_s)
         basal = Branches(self.g, self.theta_d, fraction=1.0 - self.fraction_2)
@@ -297,7 +297,7 @@ class Parameters:
 
     @property
     def cell(self) -> DendriticNeuron:
-        """The neuron with its size, whose capacity is asked for."""
+        """The neuron with its size, for its capacity."""
         return DendriticNeuron(self.neuron, self.n_inputs, self.n_branches)
 
     @property
@@ -307,12 +307,12 @@ class Parameters:
 
     @property
     def task(self) -> TaskSpec:
-        """What it is asked to store."""
+        """The task for the theory."""
         return TaskSpec(self.f_in, self.f_out, self.kappa, self.branch_correlation)
 
     @property
     def units(self) -> Units:
-        """Conversion to millivolts; a curve in millivolts brings the depolarisation at which it saturates."""
+        """Conversion to millivolts; a curve in millivolts determines the scale."""
         kind = self.nonlinearity
         if kind in OF_CURVE and self.curve_unit:
             return Units(self.n_inputs, self.n_branches, scale_mv=fitted_curve(self.curve, self.curve_unit, kind).scale)
@@ -320,14 +320,14 @@ class Parameters:
 
     @property
     def warning(self) -> str:
-        """What is to be said about the curve as it is used."""
+        """A warning about the curve, if there is one."""
         if self.nonlinearity not in OF_CURVE:
             return ""
         return fitted_curve(self.curve, self.curve_unit, self.nonlinearity).warning
 
     @property
     def finite_neuron(self) -> DendriticNeuron:
-        """The neuron that is trained."""
+        """The neuron to train."""
         if self.populations != "1":
             raise InvalidParameter(
                 "two kinds of branches cannot be trained here: choose all branches alike, or use dendrocap.train"
@@ -338,12 +338,12 @@ class Parameters:
 
     @property
     def uses_surrogate(self) -> bool:
-        """Whether something stands for g' in learning; a linear neuron has no need of it."""
+        """Whether a surrogate replaces g' in learning; a linear neuron needs none."""
         return self.slope == "surrogate" and self.nonlinearity != "linear"
 
 
 class FittedCurve(NamedTuple):
-    """A measured curve as a non-linearity, what the model calls 1 in the unit of the data, and a word of warning."""
+    """A measured curve as a non-linearity, the value that equals 1 in the model, and a warning."""
 
     nonlinearity: Nonlinearity
     scale: float
@@ -352,7 +352,7 @@ class FittedCurve(NamedTuple):
 
 @lru_cache(maxsize=64)
 def fitted_curve(curve: tuple[Point, ...], unit: str, kind: str) -> FittedCurve:
-    """A measured curve as points, smoothed, or fitted by Polsky's function.
+    """A measured curve as interpolated points, smoothed, or fitted with Polsky's function.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The figures of the first tab, in Bokeh: made once per session, then fed with new data."""
+"""The Bokeh figures of the first tab: created once per session, then updated with new data."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
-BINS = 40  # of a histogram of weights
+BINS = 40  # bins of a histogram of weights
 
 FONT = "DejaVu Sans, Verdana, sans-serif"
 AXIS_TITLES = {
@@ -39,10 +39,10 @@ AXIS_TITLES = {
 
 
 class Plot:
-    """A figure in the look of the house: no frame, no grid, and the colours of the theme."""
+    """A figure in the style of the page: no frame, no grid, and the colours of the theme."""
 
     def __init__(self, x_title: str, y_title: str, *, right_title: str = "", description: str, **options: Any) -> None:
-        # The page writes the titles of the axes itself, in HTML, which has real subscripts.
+        # The page itself writes the titles of the axes in HTML, which has real subscripts.
         self.titles = {"x": x_title, "y": y_title, "right": right_title}
         self.figure = figure(
             height=248,
@@ -53,7 +53,7 @@ class Plot:
             name=description,
             **options,
         )
-        # Scrolling scrolls the page.
+        # The mouse wheel scrolls the page, not the plot.
         self.figure.toolbar.update(logo=None, autohide=True, active_scroll=None, active_drag=None)
         self.figure.update(toolbar_inner=True, outline_line_color=None, min_border_right=12)
         self.figure.grid.visible = False
@@ -64,7 +64,7 @@ class Plot:
         """Repaint in the colours of a theme."""
         self.theme = theme
         plot = self.figure
-        plot.background_fill_color = plot.border_fill_color = None  # the page shows through
+        plot.background_fill_color = plot.border_fill_color = None  # transparent
         for axis in plot.axis:
             axis.axis_line_color = axis.major_tick_line_color = axis.minor_tick_line_color = theme.text
             axis.major_label_text_color = axis.axis_label_text_color = theme.text
@@ -83,13 +83,13 @@ class Plot:
                 setattr(thing, attribute, getattr(theme, name, None) or theme.curves[name])
 
     def coloured(self, thing: Any, **colours: str) -> Any:
-        """Remember which colours of the theme a glyph or label takes."""
+        """Register the theme colours of a glyph or label."""
         self._coloured.append((thing, colours))
         return thing
 
 
 class DendritePlot(Plot):
-    """g(x) of each kind of branches, with the density of branch inputs behind and measured points in front."""
+    """g(x) of each kind of branch, the density of branch inputs behind it and measured points in front."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -129,7 +129,7 @@ class DendritePlot(Plot):
         self.set_theme(LIGHT)
 
     def show(self, view: View, other: View | None = None) -> None:
-        """Draw this neuron, and the one it is compared with."""
+        """Draw this neuron and, if given, the one it is compared with."""
         x, y = view.dendrite_x, view.dendrite_y
         kinds = view.parameters.kinds
         self.line.line_color = self.theme.curves[kinds[0].name]
@@ -153,7 +153,7 @@ class DendritePlot(Plot):
 
 
 def _measured(parameters: Parameters) -> Floats:
-    """The uploaded points in the model's units where they are in use: x, y and both ends of the error bar."""
+    """The uploaded points in model units, if in use: x, y and both ends of the error bar."""
     if parameters.nonlinearity not in OF_CURVE:
         return np.empty((0, 4))
     scale = parameters.units.scale_mv if parameters.curve_unit else 1.0
@@ -203,7 +203,7 @@ class CapacityPlot(Plot):
         self.marker = plot.scatter("x", "alpha_c", source=self.point, size=12, line_width=2, legend_label="here").glyph
         plot.legend.update(location="top_left", orientation="horizontal", ncols=2)
         plot.yaxis.formatter = NumeralTickFormatter(format="0.[00]a")
-        # Kept and given new ticks: with new tickers Bokeh would walk through the whole document at every move.
+        # Tickers are kept and given new ticks: new tickers make Bokeh traverse the whole document at every change.
         self.x_ticks, self.y_ticks = FixedTicker(), FixedTicker()
         plot.yaxis.ticker = self.y_ticks
         if axis != "theta_s":
@@ -216,14 +216,14 @@ class CapacityPlot(Plot):
         self.set_theme(LIGHT)
 
     def show(self, view: View, other: View | None = None, best: Sequence[tuple[float, Capacity]] = ()) -> None:
-        """Draw the curves through this neuron, the one it is compared with, and best estimates along the axis."""
+        """Draw the curves of this neuron, the neuron it is compared with, and best estimates along the axis."""
         curve, parameters, answer = view.curve, view.parameters, view.answer
         colour = self.theme.curves[parameters.g.name]
         self.paper_line.line_color = self.broken_line.line_color = self.marker.fill_color = colour
         self.paper.data = {"x": curve.paper_x, "alpha_c": curve.paper}
         if curve.broken_x.size:
             self.broken.data = {"x": curve.broken_x, "alpha_c": curve.broken}
-        # The curve of a moment ago stays, but fades, until the new one is there.
+        # The previous curve stays, faded, until the new one is computed.
         self.broken_line.line_alpha = 1.0 if curve.broken_x.size else 0.3
         self.linear.data = {"x": curve.linear_x, "alpha_c": curve.linear}
         compared = other is not None and other.curve.axis == curve.axis
@@ -241,7 +241,7 @@ class CapacityPlot(Plot):
         )  # fmt: skip
         known = known[np.isfinite(known) & (known > 0.0)]
         low, high = 0.8 * float(known.min()), 1.25 * float(known.max())
-        # Room for the legend above.
+        # Leave room for the legend above.
         self.figure.y_range.update(start=low, end=high * (high / low) ** 0.4)
         self.figure.x_range.update(start=float(curve.paper_x[0]), end=float(curve.paper_x[-1]))
         self.y_ticks.ticks = plain(low, 2.0 * high)
@@ -250,7 +250,7 @@ class CapacityPlot(Plot):
 
 
 def _points(at: Sequence[tuple[float, Capacity]]) -> dict[str, list[float]]:
-    """Estimates with their error bars; a quick look has none."""
+    """Estimates with their error bars; a quick look has no error bar."""
     errors = [0.0 if math.isnan(answer.error) else answer.error for _, answer in at]
     values = [answer.alpha_c for _, answer in at]
     return {
@@ -262,7 +262,7 @@ def _points(at: Sequence[tuple[float, Capacity]]) -> dict[str, list[float]]:
 
 
 class WeightPlot(Plot):
-    """Density of the weights at capacity, with the silent ones as bars at zero, and measured EPSPs behind."""
+    """Density of the weights at capacity, with silent synapses as bars at zero and measured EPSPs behind."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -304,7 +304,7 @@ class WeightPlot(Plot):
         self.set_theme(LIGHT)
 
     def show(self, view: View, other: View | None = None, amplitudes_mv: Floats | None = None) -> None:
-        """Draw the weights of this neuron, of the one it is compared with, and measured ones."""
+        """Draw the weights of this neuron, of the one it is compared with, and measured amplitudes."""
         answer = view.answer
         self.line.line_color = self.area.fill_color = self.theme.curves[view.parameters.g.name]
         self.density.data = {"x": view.weight_mv, "density": view.weight_density}
@@ -321,7 +321,7 @@ class WeightPlot(Plot):
         far = float(view.weight_mv[-1])
         top = float(view.weight_density.max())
         if amplitudes_mv is not None:
-            # Only connections that exist have an amplitude; the rest of the mass is in the silent ones.
+            # Only existing connections have an amplitude; the remaining probability is that of silent ones.
             heights, edges = np.histogram(amplitudes_mv, bins=BINS, range=(0.0, far))
             heights = heights / (amplitudes_mv.size * (edges[1] - edges[0])) * (1.0 - answer.silent_fraction)
             self.measured.data = {"left": edges[:-1], "right": edges[1:], "top": heights}
@@ -334,7 +334,7 @@ class WeightPlot(Plot):
 
 
 def plain(low: float, high: float) -> list[float]:
-    """1, 2, 5, 10, 20, ... between two numbers; where that is too many, 1, 10, 100, ...
+    """1, 2, 5, 10, 20, ... between two numbers; if that is too many, 1, 10, 100, ...
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Named neurons to start from, each with the source of its numbers."""
+"""Named neurons as starting points, each with the source of its numbers."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ __all__ = ["PRESETS", "Preset", "preset"]
 
 @dataclass(frozen=True)
 class Preset:
-    """A neuron worth looking at.
+    """A named neuron.
 
     Parameters
     ----------
     label, source : str
-        What it is called on the page, and where its numbers come from.
+        Its label on the page, and the source of its numbers.
     changes : callable
-        Gives the parameters that it sets.
+        Returns the parameters that it sets.
     """
 
     label: str
@@ -42,7 +42,7 @@ def preset(name: str) -> dict[str, Any]:
 
 @lru_cache(maxsize=1)
 def _song2005() -> dict[str, Any]:
-    """Fitted when first asked for, not copied: the numbers are those that ``dendrocap fit song2005`` prints."""
+    """Fitted on first use, not copied: the numbers are those printed by ``dendrocap fit song2005``."""
     from dendrocap.experiments.song2005_fit import PRINTED, compare_with_paper
 
     fit = compare_with_paper(n_bootstrap=0).paper_way
@@ -61,7 +61,7 @@ def _song2005() -> dict[str, Any]:
 
 
 def _neuron(nonlinearity: str, **values: Any) -> dict[str, Any]:
-    """A full set of the neuron's parameters, so that nothing of an earlier neuron stays behind."""
+    """All parameters of the neuron, so that none of an earlier neuron remains."""
     usual = {"x_min": 0.33, "gamma": 15.0, "theta_d": 0.5, "theta_s": 0.5, "f_in": 0.5, "f_out": 0.5, "kappa": 0.0}
     usual |= {"branch_correlation": 0.0, "n_inputs": 10_000, "n_branches": 100}
     return {"nonlinearity": nonlinearity} | usual | values

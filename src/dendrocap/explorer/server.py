@@ -1,4 +1,4 @@
-"""The local server: pages, exports, the address that it listens on, and its run until it is interrupted."""
+"""The local server: its pages, exports and address, and its run until it is interrupted."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ from dendrocap.explorer.views import along_question, view
 
 __all__ = ["listening_server", "make_server", "run", "usable_port"]
 
-# Most of them wait for a best estimate from the other process.
+# Most of these threads wait for a best estimate from the other process.
 SLOW = ThreadPoolExecutor(max_workers=4, thread_name_prefix="slow")
 ATTEMPTS = 5
-LARGEST_MESSAGE = 1_000_000  # bytes; an upload at its limit has a seventh of it
+LARGEST_MESSAGE = 1_000_000  # bytes; an upload of the largest allowed size takes a seventh of it
 
 
 class FromLink(RequestHandler):
-    """Answers that follow from the parameters of a link alone."""
+    """Base of handlers whose answer depends only on the parameters of a link."""
 
     async def answer(self, make: Callable[[Parameters], Any]) -> Any:
-        """What ``make`` gives for the link of this request; a bad link or no solution is a sentence, code 400."""
+        """The result of ``make`` for the link of this request; a bad link or no solution gives code 400."""
         parameters, problems = from_arguments(self.request.query_arguments)
         try:
             if problems:
@@ -48,7 +48,7 @@ class FromLink(RequestHandler):
             raise HTTPError(400, reason="no answer", log_message=str(error)) from error
 
     def write_error(self, status_code: int, **details: Any) -> None:
-        """One line of text in place of a traceback."""
+        """Answer with one line of text instead of a traceback."""
         _, error, _ = details.get("exc_info", (None, None, None))
         text = getattr(error, "log_message", None) if status_code < 500 else None
         self.set_header("Content-Type", "text/plain; charset=utf-8")
@@ -56,10 +56,10 @@ class FromLink(RequestHandler):
 
 
 class ExportHandler(FromLink):
-    """Files: /export/neuron.png?theta_d=0.5 and its kin."""
+    """Exported files, such as /export/neuron.png?theta_d=0.5."""
 
     async def get(self, name: str) -> None:
-        """The file of this name."""
+        """Send the file with this name."""
         if name not in EXPORTS:
             raise HTTPError(404)
         content = await self.answer(lambda parameters: EXPORTS[name].make(parameters, DESK))
@@ -89,20 +89,20 @@ def usable_port(port: int, address: str, *, fixed: bool) -> int:
 
 
 def listening_server(port: int, address: str, *, fixed: bool) -> tuple[Any, int]:
-    """A server and the port that it listens on: the one given, or a free one if it is taken and not ``fixed``.
+    """A server and its port: the given one, or a free one if it is taken and not ``fixed``.
 
-    Somebody else may take a port between the look at it and its use; then there is another look.
+    Another program may take a port between the check and its use; then another port is tried.
     """
-    _load_compiled_code()  # takes seconds, in which a port found before could be lost
+    _load_compiled_code()  # takes seconds, during which a port found before could be taken
     for _ in range(ATTEMPTS):
         chosen = usable_port(port, address, fixed=fixed)
         with suppress(OSError):
             return make_server(address, chosen), chosen
-    raise InvalidParameter(f"cannot listen on {address}, port {port}: it was taken again and again")
+    raise InvalidParameter(f"cannot listen on {address}, port {port}: every port found was taken by another program")
 
 
 def make_server(address: str = "127.0.0.1", port: int = 0) -> Any:
-    """A server that is ready to be started; scripts and styles come from the installed packages alone."""
+    """A server that is ready to start; scripts and styles come only from the installed packages."""
     settings.resources = "server"
     origins = ["*"] if address in ("0.0.0.0", "::") else [f"{address}:{port}", f"localhost:{port}"]
     return pn.io.server.get_server(
@@ -122,7 +122,7 @@ def make_server(address: str = "127.0.0.1", port: int = 0) -> Any:
 
 
 def _load_compiled_code() -> None:
-    """The first solution loads compiled code, which takes seconds when it must be compiled: better now than later."""
+    """Load compiled code with a first solution: if it must be compiled, this takes seconds."""
     view(Parameters())
 
 
@@ -145,7 +145,7 @@ def run(server: Any, open_page: str | None = None) -> None:
 
     before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
     server.start()
-    # The other process loads its own compiled code while the browser opens.
+    # The other process loads its compiled code while the browser opens.
     DESK.ask(along_question(Parameters()))
     if open_page is not None:
         loop.add_callback(webbrowser.open, open_page)
@@ -161,6 +161,6 @@ def run(server: Any, open_page: str | None = None) -> None:
 
 
 def _quiet_about_closed_pages(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """A page that is closed while an answer is on its way is no error; everything else is logged as usual."""
+    """Ignore pages that were closed before their answer was sent; everything else is logged as usual."""
     if not isinstance(context.get("exception"), WebSocketClosedError):
         loop.default_exception_handler(context)

@@ -1,8 +1,8 @@
-"""What one browser tab asks, and what it is answered: messages in, figures and messages out.
+"""The session of one browser tab: it receives messages, and returns figures and messages.
 
 The page sends one message at a time and waits for the reply before it sends the next, so that a slider that moves
-faster than the equations are solved never leaves a queue behind. While it moves, quick looks answer; when it rests, the
-page asks for the best estimate and the full curves, again and again until they are there.
+faster than the equations are solved never builds up a queue. While a slider moves, quick looks are shown; when it
+rests, the page asks for the best estimate and the full curves repeatedly until they are computed.
 """
 
 from __future__ import annotations
@@ -38,29 +38,29 @@ __all__ = ["DESK", "Session"]
 
 LOG = logging.getLogger(__name__)
 Message = dict[str, Any]
-DESK = Desk()  # one for all pages
-# Where so many tabs move their sliders within so many seconds, curves are only sketched until they rest.
+DESK = Desk()  # shared by all pages
+# If this many tabs move their sliders within this many seconds, curves are only sketched until the sliders rest.
 CROWD, MOMENT = 3, 2.0
 OF_TRAINING = ("load", "train_inputs", "train_branches", "rate", "decay", "slope", "pace", "seed")
-# Numbers of branches whose best estimates are compared: odd ones, since with an even number and theta_s = 1/2 saturated
-# branches can leave the soma on its threshold.
+# Numbers of branches whose best estimates are compared. They are odd, because with an even number and theta_s = 1/2
+# saturated branches can leave the soma exactly at its threshold.
 BRANCHES = (5, 11, 21, 51, 101, 201)
 SHORTEST = 10  # synapses per branch in that comparison
 N_BOOTSTRAP = 200
 NO_BEST = (
-    "With correlated inputs no best estimate is known for this size: the quick look, for equal branches and one step "
-    "of symmetry breaking, is all there is."
+    "For correlated inputs no best estimate is known at this size; the number shown is the quick look, for equal "
+    "branches and one step of symmetry breaking."
 )
 
 
 class Traffic:
-    """Which sessions asked for curves a moment ago; one server answers them all in turn."""
+    """Counts the sessions that recently asked for curves; one server answers them all in turn."""
 
     def __init__(self) -> None:
         self._last: dict[int, float] = {}
 
     def crowded(self, session: int) -> bool:
-        """Take note of a session; True if it is one of many."""
+        """Register a session; True if it is one of many."""
         now = time.monotonic()
         self._last = {one: at for one, at in self._last.items() if now - at < MOMENT} | {session: now}
         return len(self._last) >= CROWD
@@ -70,7 +70,7 @@ TRAFFIC = Traffic()
 
 
 class Known(NamedTuple):
-    """What is known of the neurons of a page: curves, best estimates, and those for several numbers of branches."""
+    """Answers for the neurons of a page: curves, best estimates, and those for several numbers of branches."""
 
     along: dict[str, Status]
     best: dict[str, Status]
@@ -78,12 +78,12 @@ class Known(NamedTuple):
 
     @property
     def statuses(self) -> list[Status]:
-        """Of all that is waited for."""
+        """Progress of all answers."""
         return [*self.along.values(), *self.best.values(), *(status for _, status in self.by_number)]
 
     @property
     def answered(self) -> tuple[bool, ...]:
-        """What of it is there."""
+        """Which answers are known."""
         return tuple(status.done for status in self.statuses)
 
 
@@ -95,9 +95,9 @@ class Session:
     first, second : Parameters, Parameters or None
         The neurons of the link: A, and B if two are compared.
     problems : sequence of str
-        What was wrong with the link, to be shown on the page.
+        Problems of the link, to be shown on the page.
     desk : Desk, optional
-        Where best estimates are asked for; by default the one that all pages share.
+        Computes best estimates; by default the one shared by all pages.
     """
 
     def __init__(
@@ -110,20 +110,20 @@ class Session:
         self.neurons: dict[str, Parameters] = {"a": first} | ({} if second is None else {"b": second})
         self.active = "a"
         self.amplitudes_mv: dict[str, NDArray[np.float64]] = {}
-        self.counting = False  # whether best estimates for several numbers of branches were asked for
+        self.counting = False  # whether best estimates for several numbers of branches were requested
         self.problems = list(problems or ())
         self.desk = DESK if desk is None else desk
         self.dendrite, self.weights = DendritePlot(), WeightPlot()
         self.capacity = {axis: CapacityPlot(axis) for axis in AXES}
         self.error, self.learned = ErrorPlot(), LearnedWeightPlot()
         self.trainer = Trainer()
-        self.trained = first  # what the run on the second tab was started with
+        self.trained = first  # the parameters of the run on the second tab
         self._theory_of: tuple[Parameters, WeightTheory] | None = None
-        self._drawn: object = None  # which answers to which neurons the figures show, if all that were known then
+        self._drawn: object = None  # the neurons and answers that the figures show
 
     @property
     def parameters(self) -> Parameters:
-        """Those of the neuron that the sliders move."""
+        """Parameters of the neuron that the sliders control."""
         return self.neurons[self.active]
 
     @parameters.setter
@@ -137,7 +137,7 @@ class Session:
 
     @property
     def plots(self) -> dict[str, Any]:
-        """All figures by the names that the page knows them by."""
+        """All figures by their names on the page."""
         return {
             "dendrite": self.dendrite,
             **{f"capacity_{axis}": plot for axis, plot in self.capacity.items()},
@@ -147,22 +147,22 @@ class Session:
         }
 
     def close(self) -> None:
-        """End whatever runs for this tab."""
+        """End all computations of this tab."""
         self.trainer.close()
 
     def handle(self, message: Any) -> Message:
-        """The reply to a message; whatever goes wrong becomes a sentence for the page."""
+        """The reply to a message; every error becomes a sentence for the page."""
         reply: Message = {}
         try:
             if not isinstance(message, Mapping):
-                raise InvalidParameter("the page sent something that is not a message")
+                raise InvalidParameter("malformed message from the page")
             kind = choice("message", str(message.get("kind")), tuple(self._answers))
             reply = self._answers[kind](self, message)
         except DendrocapError as error:
             reply = {"problem": str(error)} | self._settings()
-        except Exception:  # the page must never show a traceback, and the log must
+        except Exception:  # shown as a sentence on the page, with the traceback in the log
             LOG.exception("a message from the page could not be answered")
-            reply = {"problem": "something went wrong; the server's log says what"} | self._settings()
+            reply = {"problem": "an unexpected error occurred; see the log of the server"} | self._settings()
         return reply
 
     # Messages ---------------------------------------------------------------------------------------------------------
@@ -194,12 +194,12 @@ class Session:
 
     def _rest(self, message: Mapping[str, Any]) -> Message:
         known = self._known(self.desk.ask)
-        if self._drawn == (dict(self.neurons), self.active, known.answered):  # nothing to draw again
+        if self._drawn == (dict(self.neurons), self.active, known.answered):  # nothing has changed
             return {"pending": pending(known.statuses)}
         return self._shown(message, known=known)
 
     def _compare(self, message: Mapping[str, Any]) -> Message:
-        """Show one neuron or two, and choose the one that the sliders move."""
+        """Show one neuron or two, and choose the one that the sliders control."""
         wanted = choice("neuron", str(message.get("neuron")), ("a", "b"))
         if message.get("alone"):
             self.neurons, self.active = {"a": self.parameters}, "a"
@@ -209,7 +209,7 @@ class Session:
         return self._shown(message)
 
     def _count(self, message: Mapping[str, Any]) -> Message:
-        """Ask for the best estimates of several numbers of branches."""
+        """Request best estimates for several numbers of branches."""
         self.parameters = self.parameters.changed({"axis": "n_branches"})
         self.counting = True
         return self._shown(message, known=self._known(self.desk.ask))
@@ -227,7 +227,7 @@ class Session:
         try:
             content = base64.b64decode(text, validate=True)
         except binascii.Error:
-            raise InvalidParameter("the file did not arrive whole: choose it again") from None
+            raise InvalidParameter("the file did not arrive completely: choose it again") from None
         if choice("holds", str(message.get("holds")), ("curve", "amplitudes")) == "curve":
             curve = read_curve(content, name)
             self.parameters = self.parameters.changed(curve.changes)
@@ -236,15 +236,15 @@ class Session:
         return self._fit(read_amplitudes(content, name), None if tested is None else whole_number("tested", tested, 1))
 
     def _fit(self, amplitudes_mv: NDArray[np.float64], n_tested: int | None) -> Message:
-        """Set the thresholds with which a neuron at capacity has the measured weights."""
+        """Set the thresholds at which a neuron at capacity has the measured weights."""
         parameters = self.parameters
         if parameters.populations != "1":
-            raise InvalidParameter("EPSPs are fitted with all branches alike: choose that first")
+            raise InvalidParameter("EPSPs can only be fitted with one kind of branches: remove the apical ones first")
         fit = fit_weights(
             amplitudes_mv, n_tested, p0="free" if n_tested is None else "tested", nonlinearity=parameters.g,
             task=parameters.task, units=parameters.units, n_bootstrap=N_BOOTSTRAP, rng=0,
         )  # fmt: skip
-        # The mean weight gives theta_d in any case, the silent fraction gives theta_s if any theta_s has it.
+        # The mean weight always determines theta_d; the silent fraction determines theta_s if it can be reached.
         found_s = {"theta_s": fit.dendrites.theta_s} if fit.dendrites.reachable else {}
         self.parameters = parameters.changed({"theta_d": fit.dendrites.theta_d, **found_s})
         self.amplitudes_mv[self.active] = amplitudes_mv
@@ -254,7 +254,7 @@ class Session:
         threshold = f"θ_d = {fit.theta_d_mv.value:.3g} [{fit.theta_d_mv.low:.3g}, {fit.theta_d_mv.high:.3g}] mV"
         theta_s = f"θ_s = {fit.theta_s_mv.value:.3g} mV"
         if not fit.dendrites.reachable:
-            theta_s = "no θ_s reaches that silent fraction, it stays as it was"
+            theta_s = "no θ_s reaches that silent fraction, so θ_s is unchanged"
         fitted = f"{amplitudes_mv.size} EPSPs fitted (the paper's replica-symmetric weights)"
         return self._shown({}) | {"said": f"{fitted}: {found}, {threshold}; {theta_s}"}
 
@@ -273,7 +273,7 @@ class Session:
     # Replies ----------------------------------------------------------------------------------------------------------
 
     def _settings(self) -> Message:
-        """What the controls should stand at, and the links to it: to the page, and to what is exported."""
+        """The state of the controls, and the links to the page and to its exports."""
         parameters = self.parameters
         settings = asdict(parameters)
         settings["curve"] = len(parameters.curve)
@@ -289,7 +289,7 @@ class Session:
         }
 
     def _shown(self, message: Mapping[str, Any], *, detail: str = "full", known: Known | None = None) -> Message:
-        """Draw the first tab, and the second if it is open, and give all that is written there."""
+        """Draw the first tab, and the second if it is open, and return their texts."""
         at_rest = known is not None
         known = known or self._known(self.desk.known)
         self._drawn = (dict(self.neurons), self.active, known.answered) if at_rest else None
@@ -313,7 +313,7 @@ class Session:
             "branches": branches_in_words(known.by_number, parameters.n_inputs),
             "described": described(shown),
         }
-        if not at_rest:  # what was said of the last change stays
+        if not at_rest:  # the message about the last change stays
             said["said"] = parameters.warning
         elif shown.answer is not None and known.best[self.active].problem:
             said["said"] = NO_BEST if parameters.branch_correlation else known.best[self.active].problem
@@ -322,11 +322,11 @@ class Session:
         return said | (self._run_state() if message.get("tab") == "train" else {})
 
     def _known(self, ask: Callable[[Any], Status]) -> Known:
-        """What the desk knows of the neurons, or is asked to find out; curves first, which take less long."""
+        """Known or requested answers for the neurons; curves first, because they take less time."""
         along = {name: ask(along_question(parameters)) for name, parameters in self.neurons.items()}
         best = {}
         for name, parameters in self.neurons.items():
-            _, problem = quick_look(parameters)  # then there is nothing to wait for
+            _, problem = quick_look(parameters)  # with a problem there is nothing to wait for
             best[name] = Status(problem=problem) if problem else ask(Best(parameters.cell, parameters.task))
         of = self.parameters
         numbers = [k for k in BRANCHES if self.counting and of.n_inputs >= SHORTEST * k]
@@ -344,7 +344,7 @@ class Session:
         return {name: {key: numbers.get(key, NOTHING) for key in names} for name, numbers in rows.items()}
 
     def _run_state(self) -> Message:
-        """Draw the second tab, and tell how the run stands."""
+        """Draw the second tab, and return the state of the run."""
         progress = self.trainer.progress()
         of_run = self.parameters if progress.state == IDLE else self.trained
         mean = of_run.theta_d / of_run.f_in

@@ -11,12 +11,12 @@ __all__ = ["DARK", "LIGHT", "Theme"]
 
 @dataclass(frozen=True)
 class Theme:
-    """What a plot needs to know of the page around it.
+    """The colours that a plot needs.
 
     Parameters
     ----------
     background, text, faint : str
-        Of the page, of axes and labels, and of guide lines.
+        Colours of the page, of axes and labels, and of guide lines.
     curves : dict
         Colour of each non-linearity, and of the branch inputs ("inputs") and silent synapses ("silent").
     """
@@ -29,8 +29,8 @@ class Theme:
 
 _SHARED = {"inputs": PALETTE["tabulated"], "silent": PALETTE["step"], "learned": PALETTE["custom"]}
 LIGHT = Theme("#ffffff", "#1b1b1b", "#767676", PALETTE | _SHARED)
-# Black would vanish on a dark page, the blue of ReLU and the wine of a measured curve nearly so: lighter colours of the
-# same palette stand in.
+# Black, the blue of ReLU and the wine of a measured curve are hardly visible on a dark page: lighter colours of the
+# same palette replace them.
 DARK = Theme(
     "#15181c", "#e8e6e3", "#9a9a9a", PALETTE | _SHARED | {"linear": "#e8e6e3", "relu": "#56B4E9", "smooth": "#F0E442"}
 )

@@ -1,4 +1,4 @@
-"""A training run in the background, for one session: start, pause, go on, stop, and look at it at any time."""
+"""A training run in the background, for one session: it can be started, paused, resumed, stopped and inspected."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ __all__ = ["MOST_EPOCHS", "Progress", "Trainer", "WeightTheory", "recipe", "weig
 Floats = NDArray[np.float64]
 
 MOST_EPOCHS = 20_000
-POINTS_SHOWN = 600  # of the error history; a screen has no more
+POINTS_SHOWN = 600  # points of the error history; a screen cannot resolve more
 BETWEEN_COPIES = 0.15  # seconds between two copies of the weights
 IDLE, RUNNING, PAUSED, ENDED = "idle", "running", "paused", "ended"
 
 
 @dataclass(frozen=True, eq=False)
 class Progress:
-    """How a run stands.
+    """State of a run.
 
     Attributes
     ----------
     state : {"idle", "running", "paused", "ended"}
-        What it is doing.
+        What the run is doing.
     epoch, n_patterns, errors, best_errors : int
-        Epochs done, patterns, and how many are wrong now and were at best.
+        Epochs done, number of patterns, and number of errors, now and at best.
     epochs, error : array
-        Fraction of patterns wrong after these epochs, thinned out for drawing.
+        Epochs and the fraction of patterns wrong after them, thinned out for drawing.
     weights : array
-        In the order of the inputs; empty before the start.
+        Weights in the order of the inputs; empty before the start.
     text : str
-        Why it ended, or what went wrong.
+        Why the run ended or failed.
     """
 
     state: str
@@ -55,7 +55,7 @@ class Progress:
 
 
 class Trainer:
-    """One run at a time, in a thread of its own that ends with the run or with `close`.
+    """One run at a time, in a separate thread that ends with the run or with `close`.
 
     Examples
     --------
@@ -78,7 +78,7 @@ class Trainer:
         self._best = 0
 
     def start(self, parameters: Parameters) -> None:
-        """Begin a new run; one that is under way ends."""
+        """Start a new run; a current one is stopped."""
         self.stop()
         neuron, seed = parameters.finite_neuron, parameters.seed
         patterns = patterns_at_load(neuron, parameters.load, seed, parameters.task)
@@ -95,21 +95,21 @@ class Trainer:
         self._thread.start()
 
     def pause(self) -> None:
-        """Wait after the present epoch."""
+        """Pause after the current epoch."""
         with self._lock:
             if self._state == RUNNING:
                 self._state = PAUSED
                 self._go.clear()
 
     def resume(self) -> None:
-        """Go on after a pause."""
+        """Resume after a pause."""
         with self._lock:
             if self._state == PAUSED:
                 self._state = RUNNING
                 self._go.set()
 
     def stop(self) -> None:
-        """End the run after the present epoch, and wait for that."""
+        """Stop the run after the current epoch, and wait for it to end."""
         self._end.set()
         self._go.set()
         self.wait()
@@ -117,17 +117,17 @@ class Trainer:
     close = stop
 
     def wait(self, timeout: float | None = None) -> None:
-        """Until the run has ended."""
+        """Wait until the run has ended."""
         if self._thread is not None:
             self._thread.join(timeout)
 
     @property
     def alive(self) -> bool:
-        """Whether a thread is at work, or paused."""
+        """Whether the thread is running or paused."""
         return self._thread is not None and self._thread.is_alive()
 
     def progress(self) -> Progress:
-        """How the run stands now."""
+        """The current state of the run."""
         with self._lock:
             errors = np.array(self._errors, dtype=np.int64)
             state, text, weights = self._state, self._text, self._weights
@@ -160,7 +160,7 @@ class Trainer:
                 if now - copied > BETWEEN_COPIES:
                     self._copy_weights(run)
                     copied = now
-                # Epochs are due at a steady pace; one that is late is not made up for.
+                # Epochs are due at a steady pace; delays are not made up for.
                 due = max(due + pause, now)
                 if end.wait(due - now):
                     run.stop()
@@ -170,7 +170,7 @@ class Trainer:
         except TrainingFailed as failure:
             text = str(failure)
         except DendrocapError as error:
-            text = f"the run broke off: {error}"
+            text = f"the run failed: {error}"
         self._copy_weights(run)
         with self._lock:
             self._state, self._text = ENDED, text or str(run.stopped)
@@ -182,14 +182,14 @@ class Trainer:
 
 
 def recipe(parameters: Parameters) -> Recipe:
-    """How the page asks to train."""
+    """The training recipe of the page."""
     rule = SGD(parameters.rate, surrogate=Lorentzian() if parameters.uses_surrogate else None)
     return Recipe(rule, ExponentialAnnealing(parameters.decay), MOST_EPOCHS)
 
 
 @dataclass(frozen=True)
 class WeightTheory:
-    """Distributions that learned weights are drawn next to; None where there is none.
+    """Theoretical distributions for comparison with learned weights; None if there is none.
 
     Attributes
     ----------
@@ -198,9 +198,9 @@ class WeightTheory:
     at_capacity : CapacityWeights or BrokenWeights or None
         Weights at capacity, with broken symmetry.
     answer : Capacity or None
-        The quick look at what the neuron can store.
+        The quick look at the capacity of the neuron.
     problem : str
-        Why the theory has no answer at this load.
+        Why there is no theory at this load.
     """
 
     at_load: Any
@@ -210,7 +210,7 @@ class WeightTheory:
 
 
 def weight_theory(parameters: Parameters) -> WeightTheory:
-    """What the theory says about the weights of the run: without a margin, since training has none.
+    """Theoretical distributions of the weights of the run, without a margin, because training has none.
 
     Examples
     --------

@@ -36,7 +36,7 @@ class ErrorPlot(Plot):
         self.set_theme(LIGHT)
 
     def show(self, progress: Progress, name: str) -> None:
-        """Draw the run up to now."""
+        """Draw the run so far."""
         for line in self.lines:
             line.line_color = self.theme.curves[name]
         best = np.minimum.accumulate(progress.error) if progress.error.size else progress.error
@@ -47,13 +47,13 @@ class ErrorPlot(Plot):
 
 
 class LearnedWeightPlot(Plot):
-    """Histogram of the weights, with what the theory expects in each bin."""
+    """Histogram of the weights, with the theoretical expectation in each bin."""
 
     def __init__(self) -> None:
         super().__init__(
             "synaptic weight W / mean",
             "density",
-            description="Histogram of the learned weights next to the theory",
+            description="Histogram of the learned weights and theory",
             x_range=Range1d(-0.05, 5.0),
             y_range=Range1d(0.0, 2.0),
         )
@@ -82,19 +82,19 @@ class LearnedWeightPlot(Plot):
         self.set_theme(LIGHT)
 
     def show_theory(self, theory: WeightTheory, mean: float) -> None:
-        """Draw what the theory expects, bin by bin: silent synapses fall into the first one."""
+        """Draw the theoretical expectation in each bin; silent synapses fall into the first bin."""
         edges = bin_edges(mean)
         for source, distribution in ((self.at_load, theory.at_load), (self.at_capacity, theory.at_capacity)):
             if distribution is None:
                 source.data = {"x": [], "y": []}
                 continue
             cumulative = np.asarray(distribution.cdf(edges))
-            cumulative[0] = 0.0  # the silent ones, all at zero, belong to the first bin
+            cumulative[0] = 0.0  # silent synapses, all at zero, belong to the first bin
             source.data = _outline(edges / mean, np.diff(cumulative) / np.diff(edges / mean))
         self._fit_range()
 
     def show(self, weights: Floats, mean: float) -> None:
-        """Draw the weights as they are now."""
+        """Draw the current weights."""
         edges = bin_edges(mean)
         counts, _ = np.histogram(weights, edges)
         width = np.diff(edges) / mean
@@ -103,14 +103,14 @@ class LearnedWeightPlot(Plot):
         self._fit_range()
 
     def _fit_range(self) -> None:
-        # The silent synapses at capacity may leave the picture at the top: their number stands above it.
+        # The bar of silent synapses at capacity may exceed the range: the page shows its number above.
         columns: list[Any] = [self.learned.data["top"], self.at_load.data["y"], self.at_capacity.data["y"][2:], [1.0]]
         highest = max(float(np.max(column)) for column in columns if len(column))
         self.figure.y_range.update(start=0.0, end=1.1 * highest)
 
 
 def _outline(edges: Floats, heights: Floats) -> dict[str, Floats]:
-    """The steps of a histogram as one line."""
+    """The outline of a histogram as one line."""
     x = np.repeat(edges, 2)[1:-1]
     return {"x": x, "y": np.repeat(heights, 2)}
 

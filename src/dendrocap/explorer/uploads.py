@@ -1,4 +1,4 @@
-"""Measurements from uploaded files: checked, limited in size, never executed or unpickled."""
+"""Measurements in uploaded files: checked, limited in size, never executed or unpickled."""
 
 from __future__ import annotations
 
@@ -15,35 +15,35 @@ from dendrocap.explorer.parameters import MOST_POINTS, Parameters
 __all__ = ["LARGEST_FILE", "UploadedCurve", "read_amplitudes", "read_curve"]
 
 LARGEST_FILE = 100_000  # bytes
-DIGITS = 6  # of the points that are kept, so that links stay short and show what the page shows
-AMPLITUDES = ("epsp", "amplitude", "mv")  # in the header of the column that is meant
-SMOOTHABLE = 6  # points from which a smooth curve is drawn through them
+DIGITS = 6  # digits kept of each point, so that links stay short and agree with the page
+AMPLITUDES = ("epsp", "amplitude", "mv")  # hints in the header of the right column
+SMOOTHABLE = 6  # minimum number of points for a smooth curve
 
 
 class UploadedCurve(NamedTuple):
-    """A measured curve: parameters that it sets, and a sentence about it."""
+    """A measured curve: the parameters that it sets, and a message about it."""
 
     changes: dict[str, object]
     said: str
 
 
 def read_curve(content: bytes, name: str) -> UploadedCurve:
-    r"""A curve in a text file: branch input, branch output and, if there is one, a column of standard errors.
+    r"""Read a curve from a text file: branch input, branch output and, optionally, standard errors.
 
-    A unit in the header (mV, uV, V) makes them millivolts; without one they are in the model's units, where a branch
-    saturates at 1.
+    With a unit in the header (mV, uV, V) values are converted to millivolts; without one they are in model units, where
+    a branch saturates at 1.
 
     Parameters
     ----------
     content : bytes
-        The file.
+        Content of the file.
     name : str
         Its name, for messages.
 
     Raises
     ------
     CorruptData
-        If it is too large, is not text, does not hold a curve, or x does not increase.
+        If it is too large, is not text, does not contain a curve, or x does not increase.
 
     Examples
     --------
@@ -61,25 +61,25 @@ def read_curve(content: bytes, name: str) -> UploadedCurve:
         unit = "mV" if measured.unit else ""
         changes: dict[str, object] = {"curve": points, "curve_unit": unit, "nonlinearity": "tabulated"}
         Parameters().changed(changes)
-        if len(points) >= SMOOTHABLE:  # interpolated noise looks like capacity
+        if len(points) >= SMOOTHABLE:  # interpolated noise would increase the capacity
             changes["nonlinearity"] = "smooth"
             Parameters().changed(changes)
     except InvalidParameter as error:
         raise CorruptData(f"{name}: {str(error).removeprefix(f'{name}: ')}") from None
     errors = ", with standard errors" if measured.sem is not None else ""
     if measured.sd is not None:
-        errors = "; its standard deviations are no standard errors without a column n, and are left out"
+        errors = "; standard deviations without a column n of trial numbers are ignored"
     said = f"{len(points)} points read from {name} in {measured.unit or 'model units'}{errors}"
     return UploadedCurve(changes, said)
 
 
 def read_amplitudes(content: bytes, name: str) -> NDArray[np.float64]:
-    r"""EPSP amplitudes in millivolts from a text file, one per connection.
+    r"""Read EPSP amplitudes in millivolts from a text file, one per connection.
 
     Raises
     ------
     CorruptData
-        If the file is too large, is not text, or holds no such column.
+        If the file is too large, is not text, or contains no such column.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def read_amplitudes(content: bytes, name: str) -> NDArray[np.float64]:
 
 
 def _table(content: bytes, name: str) -> tuple[str, Table]:
-    """The name without its folders, and the cells of the file."""
+    """The file name without folders, and the cells of the file."""
     name = PurePath(name.replace("\\", "/")).name[:60] or "the file"
     if len(content) > LARGEST_FILE:
         raise CorruptData(f"{name} has {len(content):,} bytes; at most {LARGEST_FILE:,} are allowed")

@@ -1,4 +1,4 @@
-"""What the page shows of a neuron, computed: numbers, curves and densities. Nothing here knows of a browser."""
+"""The numbers, curves and densities that the page shows for a neuron, independent of the browser."""
 
 from __future__ import annotations
 
@@ -37,23 +37,23 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 
-# Points of the paper's curve: at rest, while a slider moves, and while many pages move theirs at once.
+# Points of the paper's curve: at rest, while a slider moves, and while many pages move sliders at once.
 DETAILS = {"full": 120, "draft": 60, "sketch": 12}
 BROKEN_POINTS = 24
-# An uploaded curve has a knot at every point, and the time of a solution grows with their number; so it does with the
+# An uploaded curve has a knot at every point, and the time of a solution grows with the number of knots and with the
 # number of kinds of branches.
 KNOTS_AT_FULL_RESOLUTION, FEWEST_POINTS, OF_TWO_KINDS = 10, 6, 2
-LINEAR_POINTS = 40  # its dependence on the threshold is smooth and weak
+LINEAR_POINTS = 40  # enough, because the dependence on the threshold is smooth and weak
 USUAL_THETA_D = (0.01, 2.0)
-SHORTEST = 4.0  # synapses per branch at the end of the axis of branches; shorter ones have no theory
+SHORTEST = 4.0  # synapses per branch at the end of the axis of branches; there is no theory for shorter ones
 NOTHING = "–"
 
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """Capacity against a parameter: the paper's estimate, with broken symmetry, and of a neuron without dendrites.
+    """Capacity against a parameter: the paper's estimate, the one with broken symmetry, and that without dendrites.
 
-    Points without an answer are NaN; the curve with broken symmetry is empty until it is computed.
+    Points without a solution are NaN; the curve with broken symmetry is empty until it is computed.
     """
 
     axis: str
@@ -69,20 +69,21 @@ class Curve:
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """Everything that is drawn of one neuron.
+    """The content of all figures for one neuron.
 
     Attributes
     ----------
     answer : Capacity or None
-        The best estimate if it is known, else the quick look; None where there is none, and ``problem`` says why.
+        The best estimate if it is known, otherwise the quick look; None if there is none, with the reason in
+        ``problem``.
     curve : Curve
-        Of the capacity.
+        The curve of the capacity.
     dendrite_x : array
-        Branch inputs, for the densities and for ``dendrite_y``, the output of each kind of branches.
+        Branch inputs for the densities and for ``dendrite_y``, the output of each kind of branch.
     density, paper_density : array
-        Density of branch inputs at capacity, in the answer and in the paper's estimate; empty without a solution.
+        Density of branch inputs at capacity, for the answer and for the paper's estimate; empty without a solution.
     weight_mv, weight_density, paper_weight_density : array
-        Density of the positive weights, in millivolts at the soma; likewise.
+        Density of the positive weights, in millivolts at the soma; also empty without a solution.
     """
 
     parameters: Parameters
@@ -99,7 +100,7 @@ class View:
 
 
 class State(NamedTuple):
-    """One kind of branches at capacity: shares of branches and of synapses, inputs and weights."""
+    """One kind of branch at capacity: shares of branches and of synapses, inputs and weights."""
 
     fraction: float
     share: float
@@ -127,16 +128,16 @@ def view(
     best: Capacity | None = None,
     broken: tuple[Floats, Floats] | None = None,
 ) -> View:
-    """What there is to see of a neuron with these parameters.
+    """Compute the content of all figures for a neuron with these parameters.
 
     Parameters
     ----------
     detail : {"full", "draft", "sketch"}
-        How many points the paper's curve has.
+        Determines the number of points of the paper's curve.
     best : Capacity, optional
-        The best estimate, if it is known already; a quick look stands in for it.
+        The best estimate, if it is known; otherwise a quick look replaces it.
     broken : pair of arrays, optional
-        The answer to `along_question`, if it is known already.
+        The answer to `along_question`, if it is known.
 
     Examples
     --------
@@ -153,7 +154,7 @@ def view(
     empty = np.empty(0)
     w_mv, w_density, w_paper = empty, empty, empty
     if states:
-        # Beyond this nothing is left to see.
+        # Beyond this the density is invisible.
         far = max(float(one.weights.ppf(0.998)) for one in states)
         w = np.linspace(1e-9, 1.0, 160) * far
         per_mv = parameters.units.mv_per_weight
@@ -174,7 +175,7 @@ def view(
 
 
 def key_numbers(shown: View) -> dict[str, str]:
-    """The numbers in large type, as they are printed on the page."""
+    """The numbers in large type, as text."""
     parameters, answer = shown.parameters, shown.answer
     units = parameters.units
     numbers = {
@@ -197,7 +198,7 @@ def key_numbers(shown: View) -> dict[str, str]:
 
 @lru_cache(maxsize=256)
 def _flip_error(neuron: NeuronSpec, task: TaskSpec) -> str:
-    """Patterns wrong at load 1/2 and the largest margin when 1 % of the inputs flip; a dash where that is not known."""
+    """Patterns wrong at load 1/2 and the largest margin if 1 % of the inputs flip; a dash if that is unknown."""
     try:
         state = maximal_margin(neuron, task, alpha=0.5, criterion="relative")
         return f"{100.0 * noise_error(state, flips=0.01):.2g} %"
@@ -206,7 +207,7 @@ def _flip_error(neuron: NeuronSpec, task: TaskSpec) -> str:
 
 
 def difference(one: Capacity, other: Capacity) -> dict[str, str]:
-    """By how much the second answer differs from the first, with the error of the difference.
+    """The difference of the second answer from the first, with its error.
 
     Examples
     --------
@@ -234,7 +235,7 @@ def difference(one: Capacity, other: Capacity) -> dict[str, str]:
 
 
 def _millivolts(value: float) -> str:
-    """Three digits, and no powers of ten where a number has four."""
+    """A number with three digits, never in scientific notation."""
     return f"{value:.3g} mV" if value < 999.5 else f"{value:,.0f} mV"
 
 
@@ -274,10 +275,10 @@ def _of_population(one: Any) -> State:
 
 
 def curve_axis(parameters: Parameters, points: int) -> Floats:
-    """The values of the parameter that the capacity is drawn against."""
+    """The values of the parameter on the axis of the capacity plot."""
     if parameters.axis == "theta_d":
         low, high = USUAL_THETA_D
-        # The range jumps by decades, so that the curve stays the same while a slider moves.
+        # The range changes in decades, so that the curve stays the same while a slider moves.
         while parameters.theta_d < low:
             low /= 10.0
         return np.geomspace(low, high if parameters.theta_d <= high else 10.0, points)
@@ -292,7 +293,7 @@ def curve_axis(parameters: Parameters, points: int) -> Floats:
 def _curve(parameters: Parameters, detail: str, broken: tuple[Floats, Floats] | None) -> Curve:
     axis, task = parameters.axis, parameters.task
     x = linear_x = curve_axis(parameters, 2)
-    if axis != "n_branches":  # the paper's limit has infinitely many branches: its line is flat
+    if axis != "n_branches":  # the paper's limit has infinitely many branches, so its line is flat
         x = curve_axis(parameters, _fewer(parameters, DETAILS[detail]))
     paper = _paper_along(_at(parameters.neuron, axis, 0.5), task, axis, tuple(x.tolist()))
     if axis == "theta_d" and task.kappa > 0.0:
@@ -306,7 +307,7 @@ def _curve(parameters: Parameters, detail: str, broken: tuple[Floats, Floats] | 
 
 
 def along_question(parameters: Parameters) -> Along:
-    """What to ask for the curve with broken symmetry; the same wherever on its axis the neuron is."""
+    """The question for the curve with broken symmetry; the same for every position of the neuron on the axis."""
     axis = parameters.axis
     x = curve_axis(parameters, _fewer(parameters, BROKEN_POINTS))
     size = float(parameters.n_inputs) if axis == "n_branches" else parameters.branch_size
@@ -323,7 +324,7 @@ def along(question: Along, tell: Callable[[float, str], object] = lambda share, 
     """Capacity and silent fraction with one step of symmetry breaking, point by point along an axis."""
     found: Any = None
     alpha, silent = np.full(len(question.x), math.nan), np.full(len(question.x), math.nan)
-    rsb = 0 if all(isinstance(g, Linear) for g in _kinds(question.neuron)) else 1  # where solutions are convex
+    rsb = 0 if all(isinstance(g, Linear) for g in _kinds(question.neuron)) else 1  # linear g: convex, symmetric
     for place, value in enumerate(question.x):
         tell(place / len(question.x), "the curve with broken symmetry")
         length = question.size / value if question.axis == "n_branches" else question.size
@@ -341,7 +342,7 @@ def _kinds(neuron: NeuronSpec) -> list[Nonlinearity]:
     return [one.nonlinearity for one in neuron.populations] or [neuron.nonlinearity]
 
 
-# Shared by all sessions: a class that looks at the same preset solves it once.
+# Shared by all sessions: a preset that a whole class looks at is solved once.
 @lru_cache(maxsize=256)
 def _paper_along(neuron: NeuronSpec, task: TaskSpec, axis: str, x: tuple[float, ...]) -> tuple[Floats, Floats]:
     """Capacity and silent fraction in the paper's estimate along an axis."""
@@ -354,7 +355,7 @@ def _paper_along(neuron: NeuronSpec, task: TaskSpec, axis: str, x: tuple[float, 
 
 
 def _at(neuron: NeuronSpec, axis: str, value: float) -> NeuronSpec:
-    """The neuron with another value of the parameter on the axis; of the basal branches, if there are two kinds."""
+    """The neuron with another value of the parameter on the axis, for the basal branches if there are two kinds."""
     if axis == "n_branches":
         return neuron
     if axis == "theta_d" and neuron.populations:
@@ -369,12 +370,12 @@ def _linear_capacity(task: TaskSpec, theta_d: float) -> float:
 
 
 def linear_capacity(task: TaskSpec, theta_d: float) -> float:
-    """Capacity of the neuron without dendrites, which is exact; without a margin the threshold does not matter."""
+    """Exact capacity of the neuron without dendrites; without a margin it does not depend on the threshold."""
     return _linear_capacity(task, 0.5 if task.kappa == 0.0 else theta_d)
 
 
 def _dendrite_axis(kinds: Iterable[Nonlinearity], states: list[State]) -> Floats:
-    """Branch inputs that show both the shape of g and the density of inputs."""
+    """Branch inputs that cover both the shape of g and the density of inputs."""
     knots = [knot for g in kinds for knot in g.knots]
     low, high = min((-0.3, *knots)), max((1.3, *knots))
     for one in states:

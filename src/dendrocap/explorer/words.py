@@ -1,4 +1,4 @@
-"""What the page says in words: ladder and lights of an answer, what it waits for, and figures for screen readers."""
+"""Texts of the page: estimates and lights of an answer, pending computations, and figures for screen readers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Message = dict[str, Any]
 
 
 def written(answer: Capacity | None) -> Message | None:
-    """Ladder, lights and remarks of an answer."""
+    """Estimates, lights and remarks of an answer."""
     if answer is None:
         return None
     last = list(answer.estimates)[-1]
@@ -42,7 +42,7 @@ def _greek(words: str) -> str:
 
 
 def pending(statuses: list[Status]) -> Message | None:
-    """What the page waits for; None when all is there."""
+    """The computations that the page waits for; None when all are done."""
     waiting = [status for status in statuses if not status.done]
     if not waiting:
         return None
@@ -51,12 +51,12 @@ def pending(statuses: list[Status]) -> Message | None:
 
 
 def branches_in_words(by_number: list[tuple[int, Status]], n_inputs: int) -> str:
-    """Which number of branches is best, of those that are computed."""
+    """The best number of branches among those computed."""
     known = [(k, status.answer) for k, status in by_number if status.answer is not None]
     if not by_number:
         return ""
     if len(known) < 2:
-        return f"Best estimates for {', '.join(str(k) for k, _ in by_number)} branches are on their way."
+        return f"Best estimates for {', '.join(str(k) for k, _ in by_number)} branches are being computed."
     best_k, best = max(known, key=lambda pair: pair[1].alpha_c)
     enough, least = next((k, found) for k, found in known if found.alpha_c + found.error >= best.alpha_c - best.error)
     text = f"Of {', '.join(str(k) for k, _ in known)} branches, {best_k} store most: {best.answer}."
@@ -66,7 +66,7 @@ def branches_in_words(by_number: list[tuple[int, Status]], n_inputs: int) -> str
 
 
 def described(shown: View) -> dict[str, str]:
-    """The figures in words, for those who do not see them."""
+    """Descriptions of the figures for screen readers."""
     curve, answer, axis = shown.curve, shown.answer, AXES[shown.parameters.axis]
     if answer is None:
         return {"dendrite": "no solution", "capacity": "no solution", "weights": "no solution"}
@@ -75,7 +75,7 @@ def described(shown: View) -> dict[str, str]:
     known = np.isfinite(curve.broken)
     if known.any():
         x, y = curve.broken_x[known], curve.broken[known]
-        ends = f" With broken symmetry it goes from {y[0]:.2g} at {x[0]:.2g} to {y[-1]:.2g} at {x[-1]:.2g}."
+        ends = f" With broken symmetry it changes from {y[0]:.2g} at {x[0]:.2g} to {y[-1]:.2g} at {x[-1]:.2g}."
     outputs = ", ".join(f"{kind.fraction:.0%} of branches at a mean output of {kind.mean_output:.2g}" for kind in
                         answer.populations)  # fmt: skip
     return {

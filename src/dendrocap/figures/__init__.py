@@ -1,1 +1,1 @@
-"""Plots and what they share. Modules here draw what they are given; they compute nothing."""
+"""Plots and their shared helpers. Modules here only draw their arguments; they compute nothing."""

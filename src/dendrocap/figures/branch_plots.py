@@ -1,4 +1,4 @@
-"""What the branches of a trained classifier listen to."""
+"""Plots of the branches of a trained classifier."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ __all__ = ["branch_weights", "receptive_fields"]
 
 
 def receptive_fields(fields: Any, *, title: str = "", columns: int = 8, figure: Figure | None = None) -> Figure:
-    """The receptive field of every branch as a picture, all on one scale.
+    """The receptive field of every branch as an image, all on the same scale.
 
     Parameters
     ----------
     fields : array, shape (n_branches, height, width)
         Weight of every pixel minus that of its complement, such as ``classifier.receptive_fields((28, 28))[0]``.
     title : str
-        Above all pictures.
+        Title of the figure.
     columns : int
-        Pictures side by side.
+        Number of images per row.
     figure : Figure, optional
-        Where to draw; by default a new one.
+        Figure to draw into; by default a new one.
 
     Examples
     --------
     >>> import numpy as np
     >>> from dendrocap import plot
-    >>> len(plot.receptive_fields(np.ones((3, 4, 4))).axes)  # three pictures and their scale
+    >>> len(plot.receptive_fields(np.ones((3, 4, 4))).axes)  # three images and their scale
     4
     """
     pictures = np.asarray(fields, dtype=np.float64)
     columns = min(whole_number("columns", columns, 1), len(pictures))
     rows = -(-len(pictures) // columns)
-    # A few strong pixels would leave all others pale.
+    # Clipped, because a few strong pixels would make all others pale.
     top = float(np.quantile(np.abs(pictures), 0.995)) or float(np.abs(pictures).max()) or 1.0
     with drawing(columns / 4.0, 0.3 + 1.05 * rows, figure) as figure:
         panels = np.atleast_1d(figure.subplots(rows, columns, squeeze=False)).ravel()
@@ -63,18 +63,18 @@ def receptive_fields(fields: Any, *, title: str = "", columns: int = 8, figure: 
 def branch_weights(
     synapses: pd.DataFrame, *, title: str = "", n_features: int = 15, figure: Figure | None = None
 ) -> Figure:
-    """Weight that each branch gives to the features with most weight: for being above minus for not being above.
+    """Weight of the strongest features on each branch: for being above the threshold minus for not being above it.
 
     Parameters
     ----------
     synapses : DataFrame
-        Those of one neuron, from ``classifier.synapses_``: ``branch``, ``feature``, ``complement``, ``weight``.
+        Synapses of one neuron, from ``classifier.synapses_``: ``branch``, ``feature``, ``complement``, ``weight``.
     title : str
-        Above the table.
+        Title of the table.
     n_features : int
-        How many features.
+        Number of features.
     figure : Figure, optional
-        Where to draw; by default a new one.
+        Figure to draw into; by default a new one.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Plots of the theory: results along a parameter, broken symmetry, and what solvers reach."""
+"""Plots of the theory: results along a parameter, broken symmetry, and loads reached by solvers."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ __all__ = ["SOLVER_LOOKS", "breaking", "curve_key", "curves", "lines_of", "solve
 Rows = Sequence[Mapping[str, Any]]
 
 BEST = ("best estimate", "quick estimate")
-ERRORS = {"alpha_c": "error", "silent_fraction": "silent_error"}  # the columns that hold errors of others
-# The line of each column of a table of loads.
+ERRORS = {"alpha_c": "error", "silent_fraction": "silent_error"}  # columns that hold the errors of other columns
+# The line style of each column of a table of loads.
 LOAD_LINES = {"alpha_rs": SYMMETRIC, "alpha_1": ONE_STEP, "alpha_full": MANY_STEPS, "alpha_at": UNSTABLE}
 # Label, colour and marker per solver, in the order of the legend; Okabe and Ito's colours.
 SOLVER_LOOKS = {
@@ -64,22 +64,22 @@ def curves(
     Parameters
     ----------
     rows : sequence of mappings, or DataFrame
-        With ``nonlinearity``, the two columns, and what they are: the name of the estimate in ``estimate``, or the
-        steps of replica symmetry breaking in ``rsb``; replica symmetric if neither is there. Rows of best estimates, as
-        `Capacity.as_row` gives them, are drawn with their errors and with the paper's estimate beside them. Points
-        without an answer, None, are left out.
+        Rows with ``nonlinearity``, the two columns, and the name of the estimate in ``estimate`` or the steps of
+        replica symmetry breaking in ``rsb``; without either they are taken as replica symmetric. Rows of best
+        estimates, as returned by `Capacity.as_row`, are drawn with their errors and with the paper's estimate. Points
+        without a solution, None, are left out.
     x, y : str
-        The columns to draw: a parameter, and a result.
+        The columns to draw: a parameter and a result.
     y_label : str, optional
-        In place of the usual name of ``y``.
+        Label of the y axis, instead of the usual name of ``y``.
     log : bool
-        Whether the parameter has a logarithmic axis.
+        Whether the axis of the parameter is logarithmic.
     legend : bool
-        Whether the lines are named. The estimate is named above the axes if they are not.
+        Whether to draw a legend. Without one, the estimate is named above the axes.
     family : sequence of str
-        Further parameters, each combination of which has a line of its own.
+        Further parameters; each combination of their values gets its own line.
     ax : Axes, optional
-        Where to draw; by default in a new figure, which has the validity lights of best estimates as its footer.
+        Axes to draw into; by default a new figure, with the validity lights of best estimates as its footer.
 
     Examples
     --------
@@ -111,7 +111,7 @@ def curves(
             axes.legend(handles=curve_key(lines, family))
         heights = [abs(row[line.column]) for line in lines for row in line.rows]
         if len(names) > 1 and y == "alpha_c" and max(heights) > 4.0 * min(heights) > 0.0:
-            axes.set_yscale("log")  # so that the paper's numbers do not flatten the better ones
+            axes.set_yscale("log")  # so that the paper's large numbers do not flatten the best estimates
             plain_ticks(axes.yaxis)
         lights = [_flags(row["validity"]) for row in listed if row.get("validity")]
         if lights and ax is None:
@@ -120,13 +120,13 @@ def curves(
 
 
 class _Line(NamedTuple):
-    """One line of a plot: whose it is, which column it shows, and its points."""
+    """One line of a plot: its non-linearity and estimate, the column it shows, and its points."""
 
     nonlinearity: str
     estimate: str
     member: tuple[Any, ...]
     column: str
-    error: str  # the column with its errors; empty if there is none
+    error: str  # column with its errors; empty if there is none
     rows: list[Mapping[str, Any]]
 
 
@@ -143,7 +143,7 @@ def lines_of(rows: Rows, x: str, y: str, family: Sequence[str] = ()) -> list[_Li
             found.append(_Line(g, estimate, member, y, "", shown))
             continue
         found.append(_Line(g, PAPER_LABEL, member, paper, "", _with(own, x, paper)))
-        if any(row["error"] != 0.0 or row[paper] != row[y] for row in shown):  # the paper's may be exact
+        if any(row["error"] != 0.0 or row[paper] != row[y] for row in shown):  # otherwise the paper's is exact
             found.append(_Line(g, estimate, member, y, ERRORS.get(y, ""), shown))
     return [line for line in found if line.rows]
 
@@ -154,7 +154,7 @@ def _with(rows: Rows, x: str, y: str) -> list[Mapping[str, Any]]:
 
 
 def _estimate(row: Mapping[str, Any]) -> str:
-    """The estimate that a row holds, in the words of a legend."""
+    """The name of a row's estimate for a legend."""
     if "accuracy" in row:
         return BEST[1] if row["accuracy"] == "fast" else BEST[0]
     from dendrocap.theory.estimates import SYMMETRIC as PAPERS
@@ -171,7 +171,7 @@ def _dashes(estimate: str) -> Any:
 
 
 def _shade(members: Sequence[tuple[Any, ...]], member: tuple[Any, ...]) -> dict[str, Any]:
-    """A family is drawn in shades of one colour and in widths of its own; marks would say that it was learned."""
+    """Members of a family differ in shade and width; markers are reserved for learned results."""
     if len(members) == 1:
         return {}
     place = members.index(member)
@@ -184,7 +184,7 @@ def _draw_line(
 ) -> None:
     words = [LABELS[line.nonlinearity], line.estimate if named else "", member_name(family, line.member)]
     look = _shade(members, line.member) | {"color": PALETTE[line.nonlinearity], "ls": _dashes(line.estimate)}
-    if named and line.estimate == PAPER_LABEL:  # the paper's beside better ones
+    if named and line.estimate == PAPER_LABEL:  # the paper's estimate beside better ones
         look["lw"] = 0.6 * look.get("lw", 1.5)
     look["label"] = ", ".join(filter(None, words))
     axes.plot([row[x] for row in line.rows], [row[line.column] for row in line.rows], **look)
@@ -207,7 +207,7 @@ def curve_key(lines: Sequence[_Line], family: Sequence[str] = ()) -> list[Any]:
     entries = [Line2D([], [], color=PALETTE[g], label=LABELS[g]) for g in gs]
     entries += [
         Line2D([], [], color="0.3", ls=_dashes(name), lw=0.9 if name == PAPER_LABEL else 1.5, label=name)
-        for name in sorted(names, key=lambda name: name not in BEST)  # the best first
+        for name in sorted(names, key=lambda name: name not in BEST)  # best estimates first
     ]
     if len(members) > 1:
         entries += [
@@ -218,24 +218,24 @@ def curve_key(lines: Sequence[_Line], family: Sequence[str] = ()) -> list[Any]:
 
 
 def _flags(validity: Mapping[str, Any]) -> dict[str, Flag]:
-    """The flags of a row, in which they are plain words."""
+    """The flags of a row, which holds them as plain strings."""
     from dendrocap.theory import Flag
 
     return {name: Flag(**words) for name, words in validity.items()}
 
 
 def breaking(rows: Rows, learned: Rows = (), *, figure: Figure | None = None) -> Figure:
-    """What replica symmetry breaking makes of the capacity, one panel per non-linearity, with the AT load.
+    """Effect of replica symmetry breaking on the capacity, one panel per non-linearity, with the AT load.
 
     Parameters
     ----------
     rows : sequence of mappings
-        With ``nonlinearity``, ``theta_d`` and the columns alpha_rs, alpha_1, alpha_full and alpha_at; numbers may be
-        text, as they come from a CSV file. An infinite AT load is left out.
+        Rows with ``nonlinearity``, ``theta_d`` and the columns alpha_rs, alpha_1, alpha_full and alpha_at; numbers can
+        be strings, as read from a CSV file. An infinite AT load is left out.
     learned : sequence of mappings
-        What a learning rule reached: ``nonlinearity``, ``theta_d``, ``alpha``; drawn as dots.
+        Loads reached by a learning rule: ``nonlinearity``, ``theta_d``, ``alpha``; drawn as dots.
     figure : Figure, optional
-        Where to draw; by default a new one.
+        Figure to draw into; by default a new one.
 
     Examples
     --------
@@ -268,17 +268,17 @@ def breaking(rows: Rows, learned: Rows = (), *, figure: Figure | None = None) ->
 
 
 def solvers(reached: Rows, theory: Rows, *, ax: Axes | None = None) -> Figure:
-    """Loads reached against the dendritic threshold, one line per solver, with the capacities of theory.
+    """Loads reached against the dendritic threshold, one line per solver, with the theoretical capacities.
 
     Parameters
     ----------
     reached : sequence of mappings
-        With ``solver``, ``theta_d`` and ``alpha``, the largest load solved, all within the same budget of time; 0 where
+        Rows with ``solver``, ``theta_d`` and ``alpha``, the largest load solved, all within the same time limit; 0 if
         nothing was solved.
     theory : sequence of mappings
-        With ``theta_d``, ``alpha_rs``, ``alpha_full`` and ``alpha_at`` of one non-linearity; numbers may be text.
+        Rows with ``theta_d``, ``alpha_rs``, ``alpha_full`` and ``alpha_at`` for one non-linearity; numbers can be text.
     ax : Axes, optional
-        Where to draw; by default in a new figure.
+        Axes to draw into; by default a new figure.
 
     Examples
     --------

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["cell"]
 
-# Okabe and Ito's colours again; here they stand for parts of a tree.
+# Colours by Okabe and Ito; here they denote parts of a tree.
 COLOURS = {"basal": "#0072B2", "apical trunk": "#000000", "apical oblique": "#009E73", "apical tuft": "#D55E00"}
 BAR_UM = (20.0, 50.0, 100.0, 200.0, 500.0)
 
@@ -26,18 +26,18 @@ BAR_UM = (20.0, 50.0, 100.0, 200.0, 500.0)
 def cell(
     neuron: ReconstructedNeuron, whole: Capacity, shares: Sequence[GroupShare] = (), *, figure: Figure | None = None
 ) -> Figure:
-    """A reconstructed neuron with its branches coloured by group, beside what they hold and add.
+    """A reconstructed neuron with its branches coloured by group, and a table of the contributions of the groups.
 
     Parameters
     ----------
     neuron : ReconstructedNeuron
-        As `cell_from_morphology` gives it.
+        As returned by `cell_from_morphology`.
     whole : Capacity
-        Of the cell, for the title.
+        Capacity of the cell, for the title.
     shares : sequence of GroupShare
-        As `group_shares` gives them.
+        As returned by `group_shares`.
     figure : Figure, optional
-        Where to draw; by default a new one.
+        Figure to draw into; by default a new one.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A report of measurements one can print: one HTML page without anything from elsewhere, or a PDF."""
+"""A printable report of measurements: one self-contained HTML page, or a PDF."""
 
 from __future__ import annotations
 
@@ -43,13 +43,7 @@ pre { font-size: .75rem; overflow-x: auto; background: #f6f6f6; padding: .7rem }
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a report: words, tables and a figure, each if there is any.
-
-    Examples
-    --------
-    >>> Section("Synapses", "931 amplitudes").heading
-    'Synapses'
-    """
+    """A part of a report, with optional text, tables and figure."""
 
     heading: str
     text: str = ""
@@ -59,22 +53,22 @@ class Section:
 
 @dataclass(frozen=True)
 class LabReport:
-    """What was measured, what follows, and how far it can be trusted.
+    """A report of measurements, the results that follow from them, and their validity.
 
     Parameters
     ----------
     title, answer : str
-        The heading, and the answer in a sentence.
+        The heading, and the answer in one sentence.
     sections : sequence of Section
         Inputs, fits and cells.
     lights : mapping of str to Flag
-        What the answer takes for granted.
+        Validity of the assumptions behind the answer.
     methods : str
-        A paragraph to take over into a paper.
+        A paragraph that can be copied into a paper.
     numbers : mapping
-        All numbers, as JSON.
+        All numbers, written as JSON.
     program : str
-        What made it, with its version.
+        Name and version of the program.
 
     Examples
     --------
@@ -96,11 +90,11 @@ class LabReport:
     program: str = "dendrocap"
 
     def write(self, path: Path) -> None:
-        """Write the report as HTML or PDF, by the ending of the name."""
+        """Write the report as HTML or PDF, according to the suffix of the file."""
         write_file(path, self.pdf() if path.suffix.lower() == ".pdf" else self.html())
 
     def html(self) -> str:
-        """The report as one page that needs nothing else."""
+        """The report as one self-contained page."""
         parts = [f"<h1>{escape(self.title)}</h1>", f'<p class="answer">{escape(self.answer)}</p>']
         for section in self.sections:
             parts.append(f"<h2>{escape(section.heading)}</h2>")
@@ -115,7 +109,7 @@ class LabReport:
                 f"<td>{escape(name)}</td><td>{escape(flag.words)}</td></tr>"
                 for name, flag in self.lights.items()
             )
-            parts.append(f"<h2>How far it can be trusted</h2><table>{rows}</table>")
+            parts.append(f"<h2>Validity</h2><table>{rows}</table>")
         parts.append(f"<h2>Methods</h2><p>{escape(self.methods)}</p><p>{escape(self.program)}; {escape(CITATION)}</p>")
         numbers = json.dumps(self.numbers, indent=1, ensure_ascii=False)
         parts.append(f"<details><summary>All numbers as JSON</summary><pre>{escape(numbers)}</pre></details>")
@@ -124,7 +118,7 @@ class LabReport:
         return f'<!DOCTYPE html>\n<html lang="en">\n<head>{head}</head>\n<body>\n{body}\n</body>\n</html>\n'
 
     def pdf(self) -> bytes:
-        """The report as pages: words and tables in type, then the figures; the numbers travel as its keywords."""
+        """The report as PDF pages: text and tables, then the figures; the numbers are stored as keywords."""
         from matplotlib.backends.backend_pdf import PdfPages
 
         content = io.BytesIO()
@@ -138,7 +132,7 @@ class LabReport:
         return content.getvalue()
 
     def _lines(self) -> list[tuple[str, bool]]:
-        """The report in lines of type, with headings marked."""
+        """The report as lines of text, with headings marked."""
         lines = [(self.title, True), *_wrapped(self.answer)]
         for section in self.sections:
             lines += [("", False), (section.heading, True)]
@@ -146,7 +140,7 @@ class LabReport:
                 lines += _wrapped(line)
             lines += [(line, False) for line in _columns(section.rows)]
         if self.lights:
-            lines += [("", False), ("How far it can be trusted", True)]
+            lines += [("", False), ("Validity", True)]
             for name, flag in self.lights.items():
                 lines += _wrapped(f"[{flag.light}] {name}: {flag.words}")
         lines += [
@@ -164,7 +158,7 @@ def _wrapped(text: str) -> list[tuple[str, bool]]:
 
 
 def _columns(rows: Sequence[Mapping[str, str]]) -> list[str]:
-    """Rows as lines of fixed type."""
+    """Rows as lines of fixed-width text."""
     if not rows:
         return []
     names = list(rows[0])
@@ -175,7 +169,7 @@ def _columns(rows: Sequence[Mapping[str, str]]) -> list[str]:
 
 
 def _pages(lines: Sequence[tuple[str, bool]]) -> list[Figure]:
-    """Lines of type on pages of A4."""
+    """Lines of text on A4 pages."""
     from matplotlib.figure import Figure
 
     per_page, pages = 72, []

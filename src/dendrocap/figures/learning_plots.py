@@ -28,9 +28,9 @@ def training(result: TrainingResult, *, figure: Figure | None = None) -> Figure:
     Parameters
     ----------
     result : TrainingResult
-        As `train` gives it.
+        As returned by `train`.
     figure : Figure, optional
-        Where to draw; by default a new one.
+        Figure to draw into; by default a new one.
 
     Examples
     --------
@@ -68,11 +68,11 @@ def error_curve(
     Parameters
     ----------
     points : sequence of LoadPoint
-        The ``points`` that `training_error_curve` and `algorithmic_capacity` give.
+        The ``points`` returned by `training_error_curve` and `algorithmic_capacity`.
     nonlinearity : str
-        Name of the neuron's g, for its colour.
+        Name of the neuron's g, which determines the colour.
     figure : Figure, optional
-        Where to draw; by default a new one.
+        Figure to draw into; by default a new one.
 
     Examples
     --------
@@ -107,11 +107,11 @@ def robustness(outcome: NoiseRobustness, nonlinearity: str = Polsky.name, *, fig
     Parameters
     ----------
     outcome : NoiseRobustness
-        As `noise_robustness` gives it.
+        As returned by `noise_robustness`.
     nonlinearity : str
-        Name of the neuron's g, for its colour.
+        Name of the neuron's g, which determines the colour.
     figure : Figure, optional
-        Where to draw; by default a new one.
+        Figure to draw into; by default a new one.
 
     Examples
     --------
@@ -144,9 +144,9 @@ def perturbations(found: Sequence[Perturbation], *, ax: Axes | None = None) -> F
     Parameters
     ----------
     found : sequence of Perturbation
-        As `perturb` gives them.
+        As returned by `perturb`.
     ax : Axes, optional
-        Where to draw; by default a new figure.
+        Axes to draw into; by default a new figure.
 
     Examples
     --------
@@ -170,17 +170,17 @@ def perturbations(found: Sequence[Perturbation], *, ax: Axes | None = None) -> F
 
 
 def generalisation(rows: Sequence[Mapping[str, Any]], title: str = "", *, ax: Axes | None = None) -> Figure:
-    """Training and test error along the epochs, one colour per neuron, with standard errors.
+    """Training and test error against the epoch, one colour per neuron, with standard errors.
 
     Parameters
     ----------
     rows : sequence of mappings
-        As printed by ``dendrocap generalise``: ``neuron``, ``epoch``, ``test_error`` and ``train_error``, and the
-        standard errors of both with ``_se`` behind their names.
+        Rows printed by ``dendrocap generalise``: ``neuron``, ``epoch``, ``test_error`` and ``train_error``, and the
+        standard errors of both with the suffix ``_se``.
     title : str
-        Above the axes.
+        Title of the axes.
     ax : Axes, optional
-        Where to draw; by default in a new figure.
+        Axes to draw into; by default a new figure.
 
     Examples
     --------
@@ -198,7 +198,7 @@ def generalisation(rows: Sequence[Mapping[str, Any]], title: str = "", *, ax: Ax
             epochs = [row["epoch"] for row in mine]
             for key, style, what in (("test_error", "-", "test"), ("train_error", ":", "training")):
                 mean = 100.0 * np.array([row[key] for row in mine])
-                error = 100.0 * np.nan_to_num([row[f"{key}_se"] for row in mine])  # a single seed has no error
+                error = 100.0 * np.nan_to_num([row[f"{key}_se"] for row in mine])  # a single seed has no standard error
                 axes.plot(epochs, mean, style, color=colour, label=f"{neuron}, {what}")
                 axes.fill_between(epochs, mean - error, mean + error, color=colour, alpha=0.15, lw=0)
         axes.set(xlabel="epoch", ylabel="error (%)", title=title)
@@ -215,15 +215,15 @@ def averages(
     Parameters
     ----------
     points : sequence of Average
-        As ``dendrocap.experiments.averages`` gives them.
+        As returned by ``dendrocap.experiments.averages``.
     x, y : str
         Names of the axis and of the metric.
     by : str, optional
-        The axis that tells lines apart; non-linearities have the colours of all figures.
+        The axis that distinguishes lines; non-linearities have the same colours in all figures.
     title : str
-        Above the axes: of a capacity, which estimate it is.
+        Title of the axes; for a capacity, the name of its estimate.
     ax : Axes, optional
-        Where to draw; by default in a new figure.
+        Axes to draw into; by default a new figure.
 
     Examples
     --------

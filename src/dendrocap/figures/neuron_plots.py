@@ -1,4 +1,4 @@
-"""One neuron at capacity: its dendrites, what it can store, and its weights."""
+"""Plot of one neuron at capacity: its dendrites, its capacity and its weights."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["neuron_at_capacity"]
 
 Curve = tuple[ArrayLike, ArrayLike]
-POPULATION_COLOURS = ("#56B4E9", "#009E73", "#CC79A7", "#E69F00")  # those that no dendrite of this figure has
+POPULATION_COLOURS = ("#56B4E9", "#009E73", "#CC79A7", "#E69F00")  # not used for dendrites in this figure
 POPULATION_HATCHES = ("", "////", "....", "xxxx")
 
 
@@ -48,17 +48,17 @@ def neuron_at_capacity(
     Parameters
     ----------
     answer : Capacity
-        What the neuron can store. Its best estimate is drawn as a point with its error, its populations of branches
-        one by one, its validity lights below.
+        The capacity of the neuron. Its best estimate is drawn as a point with its error, its populations of branches
+        separately, its validity lights below.
     curve : mapping of str to (array, array)
         Thresholds and capacities by the name of the estimate, as in ``answer.estimates``: "replica symmetric" is drawn
-        solid, every other one dashed. "linear" is the neuron without dendrites. NaN leaves a gap.
+        solid, every other estimate dashed. "linear" is the neuron without dendrites. NaN leaves a gap.
     axis : {"theta_d", "theta_s", "n_branches"}
-        What the second panel's capacity is drawn against; ``n_branches`` for an answer with a size.
+        The horizontal axis of the second panel; ``n_branches`` requires an answer with a size.
     units : Units
-        Millivolts of a weight.
+        Conversion of weights to millivolts.
     figure : Figure, optional
-        Where to draw; by default a new one.
+        Figure to draw into; by default a new one.
 
     Examples
     --------
@@ -92,7 +92,7 @@ def _spec(answer: Capacity) -> NeuronSpec:
 
 
 def _nonlinearities(answer: Capacity) -> list[Nonlinearity]:
-    """g of each population; populations that were found, not given, share one."""
+    """g of each population; populations that were found, not given, have the same g."""
     spec = _spec(answer)
     if spec.populations:
         return [kind.nonlinearity for kind in spec.populations]
@@ -104,7 +104,7 @@ def _colour(answer: Capacity) -> str:
 
 
 def _names(answer: Capacity) -> list[str]:
-    """What each population of branches is called: by what distinguishes it."""
+    """The names of the populations of branches, from their differences."""
     kinds = answer.populations
     if len(kinds) == 1:
         return [""]

@@ -1,4 +1,4 @@
-"""Plots of a dendrite's response: a function, and a function fitted to a measured curve."""
+"""Plots of dendritic responses: a function, and a function fitted to a measured curve."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def nonlinearity(g: Nonlinearity, start: float = -0.5, stop: float = 1.5, *, fig
     Parameters
     ----------
     g : Nonlinearity
-        What to draw; a jump is a gap in the line.
+        The function to draw; a jump is a gap in the line.
     start, stop : float
-        From where to where, in units of 15 mV.
+        Range of inputs, in units of 15 mV.
     figure : Figure, optional
-        Where to draw; by default a new one.
+        Figure to draw into; by default a new one.
 
     Examples
     --------
@@ -63,16 +63,16 @@ def nonlinearity(g: Nonlinearity, start: float = -0.5, stop: float = 1.5, *, fig
 
 
 def nonlinearity_fit(fit: NonlinearityFit, unit: str = "mV", *, figure: Figure | None = None) -> Figure:
-    r"""A measured dendritic curve, the function fitted to it, and the residuals below.
+    r"""A measured dendritic curve with the fitted function, and the residuals below.
 
     Parameters
     ----------
     fit : NonlinearityFit
-        As `fit_nonlinearity` gives it.
+        As returned by `fit_nonlinearity`.
     unit : str
-        In which the curve was measured.
+        Unit of the measured curve.
     figure : Figure, optional
-        Where to draw; by default a new one.
+        Figure to draw into; by default a new one.
 
     Examples
     --------

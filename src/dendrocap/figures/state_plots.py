@@ -16,7 +16,7 @@ __all__ = ["states"]
 
 Rows = Sequence[Mapping[str, Any]]
 
-# Colour and dash of the first, second, ... state; Okabe and Ito's colours. None has broken symmetry, so none is dashed.
+# Colour and dash of each state; colours by Okabe and Ito. None has broken symmetry, so none is dashed.
 LOOKS = (("#0072B2", "-"), ("#009E73", "-"), ("#D55E00", "-"), ("#000000", ":"))
 
 
@@ -30,25 +30,25 @@ def states(
     family: Sequence[str] = (),
     figure: Figure | None = None,
 ) -> Figure:
-    """Several quantities against one parameter, a panel for each non-linearity.
+    """Several quantities against one parameter, one panel per non-linearity.
 
     Parameters
     ----------
     rows : sequence of mappings, or DataFrame
-        With ``nonlinearity``, ``estimate`` (exact, or replica symmetric), the parameter and the columns. Points
-        without an answer, None or NaN, are left out.
+        Rows with ``nonlinearity``, ``estimate`` (exact, or replica symmetric), the parameter and the columns. Points
+        without a solution, None or NaN, are left out.
     x : str
         The parameter.
     columns : mapping from str to str
-        The columns to draw, with their names in the legend; a single one needs none.
+        The columns to draw, with their names in the legend; a single column has no legend.
     y_label : str
-        What all of them are.
+        Label of the y axis, common to all columns.
     log : bool
-        Whether the parameter has a logarithmic axis.
+        Whether the axis of the parameter is logarithmic.
     family : sequence of str
-        Further parameters, each combination of which has a shade of its own.
+        Further parameters; each combination of their values gets its own shade.
     figure : Figure, optional
-        Where to draw; by default a new one.
+        Figure to draw into; by default a new one.
 
     Examples
     --------

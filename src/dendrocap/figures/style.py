@@ -1,4 +1,4 @@
-"""One look for all figures: palette, words, line code, sizes, and how figures begin and are saved."""
+"""The common style of all figures: palette, labels, line code, sizes, and how figures are created and saved."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ __all__ = [
     "validity_footer",
 ]
 
-# Okabe and Ito's colours, distinguishable with any colour vision; one per non-linearity, the same in all figures. What
-# is added to them must pass tests/figures/test_palette.py.
+# Colours by Okabe and Ito, distinguishable with any colour vision; one per non-linearity, the same in all figures.
+# Additional colours must pass tests/figures/test_palette.py.
 PALETTE = {
     Polsky.name: "#D55E00",
     ReLU.name: "#0072B2",
@@ -51,7 +51,7 @@ PALETTE = {
     Step.name: "#CC79A7",
     Linear.name: "#000000",
     Tabulated.name: "#009E73",
-    Smooth.name: "#882255",  # of Tol, distinguishable from the others
+    Smooth.name: "#882255",  # by Tol, distinguishable from the others
     Custom.name: "#56B4E9",
 }
 
@@ -97,30 +97,30 @@ AXIS_LABELS = {
 }
 SYMBOLS = {name: label[label.index("$") :] for name, label in AXIS_LABELS.items() if "$" in label}
 
-# The line code of the theory: solid is replica symmetric, dashed has broken symmetry, dash-dot is where the former
-# becomes unstable; what was learned has markers. More steps have shorter dashes.
+# The line code of the theory: solid is replica symmetric, dashed has broken symmetry, dash-dot marks where replica
+# symmetry becomes unstable; learned results have markers. More steps of breaking have shorter dashes.
 SYMMETRIC: dict[str, Any] = {"ls": "-", "label": "replica symmetric"}
 ONE_STEP: dict[str, Any] = {"ls": "--", "label": "broken symmetry k = 1"}
 MANY_STEPS: dict[str, Any] = {"ls": (0.0, (2.0, 1.0)), "label": "broken symmetry full"}
 UNSTABLE: dict[str, Any] = {"ls": "-.", "label": "replica symmetry becomes unstable"}
 PAPER_LABEL = "replica symmetric (the paper's estimate)"
 
-# Marks of the validity lights: colours that any colour vision tells apart, and shapes that differ as well.
+# Marks of the validity lights: colours distinguishable with any colour vision, and different shapes.
 LIGHT_MARKS = {"good": ("o", "#009E73"), "caution": ("^", "#E69F00"), "bad": ("X", "#D55E00")}
-FONT_SIZE = 8.0  # points, of everything that is written: legible at the width of one column
-LETTER = 0.063  # inches, the mean width of a letter of that size
+FONT_SIZE = 8.0  # points, for all text: legible at the width of one column
+LETTER = 0.063  # inches, the mean width of a letter of this size
 
 COLUMN_WIDTH = 3.4  # inches, one column of a two-column page
 
 
 def member_name(family: Sequence[str], member: Sequence[Any]) -> str:
-    """A member of a family of lines, by the values of its parameters."""
+    """The name of a member of a family of lines, from the values of its parameters."""
     return ", ".join(f"{SYMBOLS[key]} = {value:g}" for key, value in zip(family, member, strict=True))
 
 
 @contextmanager
 def house_style() -> Iterator[None]:
-    """Matplotlib settings that hold while a figure is built."""
+    """Matplotlib settings in force while a figure is drawn."""
     import matplotlib as mpl
 
     settings: dict[Any, Any] = {
@@ -132,7 +132,7 @@ def house_style() -> Iterator[None]:
         "legend.frameon": False,
         "legend.fontsize": FONT_SIZE,
         "lines.linewidth": 1.5,
-        "pdf.fonttype": 42,  # text stays text in PDF and SVG
+        "pdf.fonttype": 42,  # text remains text in PDF and SVG
         "svg.fonttype": "none",
         "figure.labelsize": FONT_SIZE,
         "figure.titlesize": FONT_SIZE,
@@ -145,7 +145,7 @@ def house_style() -> Iterator[None]:
 
 @contextmanager
 def drawing(columns: float, height: float, given: Figure | None = None) -> Iterator[Figure]:
-    """The figure given, or a new one of that many columns and inches, to be filled in the style of the house."""
+    """The given figure, or a new one of this width in columns and height in inches, drawn in the common style."""
     from matplotlib.figure import Figure
 
     with house_style():
@@ -154,13 +154,13 @@ def drawing(columns: float, height: float, given: Figure | None = None) -> Itera
 
 @contextmanager
 def drawing_axes(columns: float, height: float, given: Axes | None = None) -> Iterator[tuple[Figure, Any]]:
-    """The same with one pair of axes: a figure and its axes."""
+    """As `drawing`, with one pair of axes: a figure and its axes."""
     with drawing(columns, height, None if given is None else cast("Figure", given.figure)) as figure:
         yield figure, figure.subplots() if given is None else given
 
 
 def behind(axes: Axes, x: Any, density: Any, colour: str, label: str) -> None:
-    """A density behind a curve on axes of its own, with one legend for both; the curve stays in sight."""
+    """Draw a density behind a curve, on its own axes and with a common legend."""
     drive = axes.twinx()
     drive.fill_between(x, density, color=colour, alpha=0.3, lw=0.0, label=label)
     drive.set(ylim=(0.0, 1.6 * float(density.max())), yticks=[])
@@ -172,7 +172,7 @@ def behind(axes: Axes, x: Any, density: Any, colour: str, label: str) -> None:
 
 
 def plain_ticks(axis: Any) -> None:
-    """1, 2, 5, 10, ... along a logarithmic axis instead of powers of ten."""
+    """Label a logarithmic axis with 1, 2, 5, 10, ... instead of powers of ten."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
@@ -181,13 +181,13 @@ def plain_ticks(axis: Any) -> None:
 
 
 def footnote(figure: Figure, text: str) -> None:
-    """Small print below a figure that is not drawn yet: what it assumes, or how large its simulations were."""
+    """Add small text below a figure that is not drawn yet: its assumptions, or the size of its simulations."""
     lines = textwrap.wrap(text, int(figure.get_figwidth() / LETTER) - 2)
     figure.supxlabel("\n".join(lines), fontsize=FONT_SIZE, x=0.01, ha="left", color="0.35")
 
 
 def validity_footer(figure: Figure, validities: Sequence[Mapping[str, Flag]]) -> None:
-    """The validity lights below a figure: of one answer, or the worst of several, each with its mark and its word.
+    """Add validity lights below a figure: those of one answer, or the worst of several, with mark and word.
 
     Examples
     --------
@@ -210,7 +210,7 @@ def validity_footer(figure: Figure, validities: Sequence[Mapping[str, Flag]]) ->
         marks.append(Line2D([], [], marker=shape, color=colour, ls="none", ms=5.0, label=label))
     sizes = [0.22 + LETTER * len(str(mark.get_label())) for mark in marks]
 
-    def width(columns: int) -> float:  # a legend is filled column by column
+    def width(columns: int) -> float:  # legends are filled column by column
         rows = math.ceil(len(sizes) / columns)
         return sum(max(sizes[at : at + rows]) for at in range(0, len(sizes), rows))
 
@@ -220,7 +220,7 @@ def validity_footer(figure: Figure, validities: Sequence[Mapping[str, Flag]]) ->
 
 
 def save(figure: Figure, target: Path | IO[bytes], suffix: str | None = None) -> None:
-    """Write a figure at 150 dpi, in the format that its name, or for a stream the ``suffix``, asks for.
+    """Write a figure at 150 dpi, in the format given by the suffix of the file or, for a stream, by ``suffix``.
 
     Examples
     --------
@@ -232,7 +232,7 @@ def save(figure: Figure, target: Path | IO[bytes], suffix: str | None = None) ->
     ...     Path(folder, "relu.svg").stat().st_size > 1000
     True
     """
-    # Fonts embedded in a PDF file carry dates that their own library complains about.
+    # Fonts embedded in a PDF file have dates that trigger a warning of their own library.
     logging.getLogger("fontTools").setLevel(logging.ERROR)
     content = io.BytesIO()
     with house_style():

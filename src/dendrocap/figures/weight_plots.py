@@ -1,4 +1,4 @@
-"""Plots of synaptic weights: measured strengths with the neuron that would have them, and what solvers find."""
+"""Plots of synaptic weights: measured strengths with the fitted neuron, and weights found by solvers."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ def weight_fit(
     caption: str = "",
     figure: Figure | None = None,
 ) -> Figure:
-    """Silent fraction as a bar at zero, histogram and fitted density with its band, and the drive of the branches.
+    """Silent fraction as a bar at zero, histogram and fitted density with its band, and the input of the branches.
 
-    The title gives the best estimate of the capacity with its interval, and the paper's under its name.
+    The title gives the best estimate of the capacity with its interval, and the paper's estimate.
 
     Parameters
     ----------
     fit : WeightFit
-        Drawn with the confidence band of its bootstrap.
+        The fit, drawn with the confidence band of its bootstrap.
     report : CapacityReport
-        Of the same fit, for the distribution of branch inputs over g.
+        Report of the same fit, for the distribution of branch inputs and g.
     others : sequence of (label, CapacityWeights)
         Further distributions in millivolts, drawn as dashed lines.
     caption : str
-        Printed below the figure.
+        Text below the figure.
     figure : Figure, optional
-        Where to draw; by default a new one.
+        Figure to draw into; by default a new one.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def _draw_silent(axes: Any, fit: WeightFit) -> None:
 def _draw_density(axes: Any, fit: WeightFit, others: Sequence[tuple[str, CapacityWeights]]) -> None:
     edges, heights = fit.histogram
     axes.stairs(heights, edges, fill=True, color=DATA, label=f"{fit.amplitudes_mv.size} EPSPs, area as fitted")
-    # The tail of a few outliers would squeeze everything else to the left.
+    # Cut the axis, because the tail of a few outliers would compress everything else.
     far = float(np.quantile(fit.amplitudes_mv, 0.99)) * 1.1
     w = np.linspace(1e-6 + fit.detection_threshold_mv, far, 400)
     low, high = fit.density_band(w)
@@ -114,20 +114,20 @@ def _draw_branches(axes: Any, report: CapacityReport) -> None:
     axes.plot(x, scale * report.nonlinearity(x / scale), color=FIT, label="g")
     axes.set(ylabel="branch output g (local mV)", xlabel="summed branch input (local mV)")
     top = scale * float(np.max(report.nonlinearity(x / scale)))
-    axes.set_ylim(0.0, 1.4 * top)  # leaves room for the legend
+    axes.set_ylim(0.0, 1.4 * top)  # room for the legend
     axes.set_xlim(x[0], x[-1])
     behind(axes, x, inputs.pdf(x), BRANCHES, "branch inputs")
 
 
 def solver_weights(rows: Sequence[Mapping[str, Any]], *, figure: Figure | None = None) -> Figure:
-    """Histograms of the weights that solvers found, in units of the mean weight, one panel per solver.
+    """Histograms of the weights found by solvers, in units of the mean weight, one panel per solver.
 
     Parameters
     ----------
     rows : sequence of mappings
-        With ``solver``, and ``left``, ``right`` and ``density`` of a bin; numbers may be text.
+        Rows with ``solver``, and ``left``, ``right`` and ``density`` of a bin; numbers can be strings.
     figure : Figure, optional
-        Where to draw; by default a new one.
+        Figure to draw into; by default a new one.
 
     Examples
     --------

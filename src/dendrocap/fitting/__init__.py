@@ -1,6 +1,6 @@
-"""Fits of the model to measurements: dendritic curves, synaptic strengths, and what follows from them.
+"""Fits of the model to measurements: dendritic curves, synaptic strengths, and the resulting capacity.
 
-The layer stands above the theory, which it inverts, and below the experiments, which feed it data.
+This layer inverts the theory below it, and receives data from the experiments above it.
 """
 
 from dendrocap.fitting.amplitudes import WeightFit, fit_weights

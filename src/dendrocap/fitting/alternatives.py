@@ -1,4 +1,4 @@
-"""Other distributions of synaptic strength, compared with the model's by likelihood and Akaike's criterion."""
+"""Other distributions of synaptic strength, compared with the model by likelihood and Akaike's criterion."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LOG_ROOT_2PI = 0.5 * math.log(2.0 * math.pi)
 
 @dataclass(frozen=True)
 class Candidate(Displayed):
-    """A distribution of the visible amplitudes and how well it describes them.
+    """A distribution of the visible amplitudes and its quality of fit.
 
     Attributes
     ----------
@@ -29,11 +29,11 @@ class Candidate(Displayed):
     parameters : tuple of (str, float)
         Estimates, in millivolts where they have a dimension.
     n_parameters : int
-        How many of them the amplitudes had to determine.
+        Number of parameters estimated from the amplitudes.
     log_likelihood, aic : float
-        Of the amplitudes, given that they are above the detection threshold; per mV.
+        Log likelihood of the amplitudes above the detection threshold, per mV, and Akaike's criterion.
     delta_aic : float
-        Difference to the best of all candidates.
+        Difference from the best of all candidates.
     """
 
     _displayed = ("name", "delta_aic", "aic", "log_likelihood", "n_parameters")
@@ -47,17 +47,17 @@ class Candidate(Displayed):
 
 
 def log_density(amplitudes: Floats, shape: Shape, threshold: float) -> Floats:
-    """Log density of amplitudes above the threshold, given that they are above it."""
+    """Log density of amplitudes, conditional on being above the threshold."""
     z = amplitudes / shape.W_star + shape.B
     seen = log_ndtr(-(shape.B + threshold / shape.W_star))
     return np.asarray(-0.5 * z * z - _LOG_ROOT_2PI - math.log(shape.W_star) - seen)
 
 
 def candidates(amplitudes: Floats, shape: Shape, threshold: float, n_fitted: int) -> tuple[Candidate, ...]:
-    """The fit and its rivals, the best first.
+    """The fit and the other distributions, the best first.
 
-    The silent fraction plays no part: each rival could have any. ``n_fitted`` counts what the fit took from the
-    amplitudes.
+    The silent fraction plays no part, because the other distributions are compatible with any. ``n_fitted`` is the
+    number of parameters that the fit takes from the amplitudes.
     """
     free = from_amplitudes(Sample.of(amplitudes - threshold), threshold)
     mean_excess = float(np.mean(amplitudes)) - threshold
@@ -82,7 +82,7 @@ def _named(shape: Shape) -> tuple[tuple[str, float], ...]:
 
 
 def _lognormal(amplitudes: Floats, threshold: float) -> tuple[float, float, float]:
-    """mu, sigma and log likelihood of the lognormal distribution, cut at the threshold."""
+    """mu, sigma and log likelihood of the lognormal distribution, truncated at the threshold."""
     logs = np.log(amplitudes)
     mu, sigma = float(logs.mean()), float(logs.std())
 
@@ -94,7 +94,7 @@ def _lognormal(amplitudes: Floats, threshold: float) -> tuple[float, float, floa
     if threshold > 0.0:
         from scipy.optimize import minimize
 
-        # Cut below the threshold, the logarithms have no closed-form estimate.
+        # With truncation at the threshold, the estimate has no closed form.
         start = np.array([mu, math.log(sigma)])
         outcome = minimize(
             lambda p: -likelihood(p[0], math.exp(p[1])),

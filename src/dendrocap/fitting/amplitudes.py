@@ -1,4 +1,4 @@
-"""Fit of measured synaptic strengths by the distribution of weights at capacity."""
+"""Fit of measured synaptic strengths with the distribution of weights at capacity."""
 
 from __future__ import annotations
 
@@ -34,32 +34,32 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class WeightFit(Displayed):
-    """Synaptic strengths described by P(W) = p0 delta(W) + truncated Gaussian, and the neurons that would have them.
+    """Synaptic strengths described by P(W) = p0 delta(W) + truncated Gaussian, and the neurons that explain them.
 
     Attributes
     ----------
     silent_fraction, W_star_mv, theta_d_mv, theta_s_mv : Interval
-        Estimates with bootstrap percentile intervals; millivolts are those at the soma.
+        Estimates with bootstrap percentile intervals; millivolts are measured at the soma.
     theta_s_sets, theta_s_sets_mv : tuple of (float, float)
-        All intervals of somatic thresholds that the data do not contradict. The one nearest to the estimate is that of
-        ``theta_s_mv``, whose ends are NaN if there is none.
+        All intervals of somatic thresholds that are compatible with the data. The interval of ``theta_s_mv`` is the one
+        nearest to the estimate; its ends are NaN if there is none.
     p_value : float
-        How often a neuron within reach of these dendrites would give data as far from all thresholds as these; NaN
-        without a bootstrap.
+        Probability that a neuron with reachable parameters gives data as far from all thresholds as these; NaN without
+        a bootstrap.
     B : float
-        Shape: the silent fraction is H(-B).
+        Shape parameter: the silent fraction is H(-B).
     detected_fraction : float
-        Fraction of tested pairs in which the fit expects a visible connection.
+        Fraction of tested pairs in which a visible connection is expected from the fit.
     observed_fraction : float
-        The fraction in which one was seen; NaN if the number of tested pairs is unknown.
+        Fraction in which a connection was found; NaN if the number of tested pairs is unknown.
     comparison : tuple of Candidate
-        The fit and its rivals, the best first.
+        The fit and the other distributions, the best first.
     dendrites : DendriticExplanation
-        Thresholds of a neuron with dendrites, in the model's units.
+        Thresholds of a neuron with dendrites, in model units.
     linear : LinearExplanation
         The alternative: a linear neuron with a margin.
     amplitudes_mv : array
-        The visible amplitudes; ``n_hidden`` more were below the detection threshold.
+        The visible amplitudes; another ``n_hidden`` were below the detection threshold.
 
     Examples
     --------
@@ -103,44 +103,44 @@ class WeightFit(Displayed):
 
     @property
     def compatible(self) -> bool:
-        """Whether a neuron with these dendrites may have the data: its silent fraction is reached, or nearly so."""
+        """Whether the data are compatible with these dendrites: the silent fraction is reached, or nearly so."""
         return self.dendrites.reachable or bool(self.theta_s_sets)
 
     @property
     def verdict(self) -> str:
-        """In words, whether dendrites of this kind can have these synapses, in the replica-symmetric estimate."""
+        """A sentence on whether such dendrites can have these synapses, in the replica-symmetric estimate."""
         wanted, reach = self.silent_fraction, self.dendrites.reach
         spread = f" [{wanted.low:.3f}, {wanted.high:.3f}]" if wanted.low < wanted.high else ""
         found = (
             f"silent fraction {wanted.value:.3f}{spread}; somatic thresholds reach {reach.low:.3f} to {reach.high:.3f}"
         )
-        rarest = self.p_value <= 2.0 / (len(self.replicates_mv) + 1)  # of which no smaller one can be told
+        rarest = self.p_value <= 2.0 / (len(self.replicates_mv) + 1)  # smaller values cannot be resolved
         chance = "" if math.isnan(self.p_value) else f" (p {'<' if rarest else '='} {self.p_value:.2g})"
         if self.dendrites.reachable:
             return f"within reach: {found}"
         if self.compatible:
-            return f"compatible{chance}: {found}, and the data may come from within"
-        unknown = "; a bootstrap would tell whether that is chance" if math.isnan(self.p_value) else ""
+            return f"compatible{chance}: {found}, which the data do not exclude"
+        unknown = "; run a bootstrap to see whether that is chance" if math.isnan(self.p_value) else ""
         return f"out of reach{chance}: {found}{unknown}"
 
     @property
     def W_star(self) -> float:
-        """Scale of the weights in the model's units."""
+        """Scale of the weights in model units."""
         return float(self.units.weight(self.W_star_mv.value))
 
     @property
     def weights_mv(self) -> CapacityWeights:
-        """The fitted distribution, in millivolts."""
+        """The fitted distribution in millivolts."""
         return CapacityWeights(self.B, self.W_star_mv.value)
 
     @property
     def weights(self) -> CapacityWeights:
-        """The fitted distribution, in the model's units."""
+        """The fitted distribution in model units."""
         return CapacityWeights(self.B, self.W_star)
 
     @property
     def histogram(self) -> Histogram:
-        """The visible amplitudes in bins, as a density that integrates to the fraction that the fit expects to see."""
+        """Histogram of the visible amplitudes, as a density that integrates to the fraction expected from the fit."""
         bins = Histogram.of(self.amplitudes_mv, self.detection_threshold_mv, self.bin_width_mv)
         return Histogram(bins.edges, bins.density * self.detected_fraction)
 
@@ -169,50 +169,50 @@ def fit_weights(
     rng: np.random.Generator | int | None = 0,
     callback: Callable[[], None] | None = None,
 ) -> WeightFit:
-    """Fit of measured amplitudes by the distribution of weights at capacity, and the neurons that explain it.
+    """Fit measured amplitudes with the distribution of weights at capacity, and find the neurons that explain it.
 
     Parameters
     ----------
     amplitudes_mv : sequence of float
-        One positive amplitude per connection found, in millivolts.
+        One positive amplitude per connection, in millivolts.
     n_tested : int, optional
-        Pairs tested, connected or not.
+        Number of pairs tested, connected or not.
     p0 : float or {"tested", "free"}
-        The silent fraction: a number; from the tested pairs; or free, so that the likelihood of all that is given
-        (amplitudes, and tested pairs if known) decides. A number overrules the tested pairs.
+        The silent fraction: a number; "tested", from the tested pairs; or "free", from the likelihood of all data
+        (amplitudes, and tested pairs if known). A number overrides the tested pairs.
     method : {"likelihood", "histogram"}
-        Maximum likelihood, or the paper's least squares on a histogram, for which p0 cannot be free.
+        Maximum likelihood, or the paper's least squares on a histogram, which does not allow a free p0.
     detection_threshold_mv : float
-        A connection weaker than this looks silent. Smaller amplitudes in the data are counted as silent.
+        Detection limit: weaker connections look silent. Smaller amplitudes in the data are counted as silent.
     bin_width_mv : float
-        Of the histogram.
+        Bin width of the histogram.
     nonlinearity : Nonlinearity, optional
-        Polsky() if not given.
+        Dendritic non-linearity; by default Polsky().
     task : TaskSpec, optional
-        Coding levels and margin; f_in = f_out = 0.05 and no margin if not given, as in the paper's fit.
+        Coding levels and margin; by default f_in = f_out = 0.05 and no margin, as in the paper's fit.
     units : Units, optional
         N, K and the scale in mV.
     n_bootstrap : int
-        Replicates for the confidence intervals, 0 for none.
+        Number of replicates for the confidence intervals; 0 for none.
     level : float
         Confidence level.
     rng : numpy Generator or seed
-        Source of the resampling.
+        Source of randomness of the resampling.
     callback : callable, optional
         Called after each replicate.
 
     Raises
     ------
     InvalidParameter
-        If an amplitude is not a positive number, or all are the same.
+        If an amplitude is not a positive number, or all are equal.
     NoSolution
-        If the amplitudes alone must give the silent fraction and are wider than any truncated Gaussian.
+        If only the amplitudes determine the silent fraction, and they are wider than any truncated Gaussian.
 
     Notes
     -----
-    Intervals are bias-corrected percentiles over data sets resampled with replacement, in which the number of
-    connections found varies too if the pairs tested are known. They assume nothing about the distribution, which
-    matters where the model does not hold.
+    Intervals are bias-corrected percentiles over data sets resampled with replacement; if the number of tested pairs is
+    known, the number of connections also varies. The intervals assume nothing about the distribution, which matters if
+    the model does not hold.
 
     Examples
     --------
@@ -281,7 +281,7 @@ def fit_weights(
 
 
 def _visible(amplitudes_mv: Any, threshold: float) -> tuple[Floats, int]:
-    """The amplitudes above the threshold, and the number of those below, after checking them all."""
+    """The amplitudes above the threshold, and the number of those below; all are checked."""
     try:
         amplitudes = np.asarray(amplitudes_mv, dtype=np.float64)
     except (TypeError, ValueError):
@@ -299,7 +299,7 @@ def _visible(amplitudes_mv: Any, threshold: float) -> tuple[Floats, int]:
     visible = amplitudes[amplitudes > threshold]
     if visible.size < 2 or visible.min() == visible.max():
         raise InvalidParameter(
-            f"{visible.size} amplitudes above {threshold:g} mV are not allowed: at least two different ones are needed"
+            f"{visible.size} amplitudes above {threshold:g} mV are too few: at least two different ones are needed"
         )
     return visible, amplitudes.size - visible.size
 
@@ -314,10 +314,10 @@ def _undetermined(excess: Floats) -> str:
 
 
 def _nearest(value: float, sets: tuple[tuple[float, float], ...]) -> Interval:
-    """The estimate with the interval that holds it or, if none does, comes nearest."""
+    """The estimate with the interval that contains it or, if none does, the nearest one."""
     low, high = min(sets, key=lambda ends: max(ends[0] - value, value - ends[1]), default=(math.nan, math.nan))
     return Interval(value, low, high)
 
 
 def _nothing() -> None:
-    """Nobody wants to know."""
+    """The default callback, which does nothing."""

@@ -19,7 +19,7 @@ Floats = NDArray[np.float64]
 
 
 class Interval(NamedTuple):
-    """An estimate and its confidence interval; NaN ends where none was asked for.
+    """An estimate and its confidence interval; the ends are NaN if none was requested.
 
     Examples
     --------
@@ -33,15 +33,15 @@ class Interval(NamedTuple):
     high: float
 
     def covers(self, value: float) -> bool:
-        """Whether a value lies in the interval."""
+        """Whether a value lies inside the interval."""
         return self.low <= value <= self.high
 
     def times(self, factor: float) -> Interval:
-        """The interval of a multiple of the quantity; the factor is positive."""
+        """The interval of a multiple of the quantity, for a positive factor."""
         return Interval(self.value * factor, self.low * factor, self.high * factor)
 
     def __str__(self) -> str:
-        """The numbers with as many digits as the width of the interval allows.
+        """The numbers with as many digits as the width of the interval justifies.
 
         Examples
         --------
@@ -49,10 +49,10 @@ class Interval(NamedTuple):
         ('16 [10, 24]', '0.760 [0.743, 0.771]')
         """
         width = 0.5 * (self.high - self.low)
-        if not width > 0.0 or not math.isfinite(width):  # NaN ends, or none
+        if not width > 0.0 or not math.isfinite(width):  # NaN ends, or no width
             return with_digits(self.value, 3) if math.isfinite(self.value) else "unknown"
         decimals = -math.floor(math.log10(width))
-        decimals += width * 10.0**decimals < 2.0  # a leading 1 deserves a second digit
+        decimals += width * 10.0**decimals < 2.0  # a leading digit 1 gets a second digit
         value, low, high = (f"{round(end, decimals):,.{max(decimals, 0)}f}" for end in self)
         return f"{value} [{low}, {high}]"
 
@@ -60,13 +60,13 @@ class Interval(NamedTuple):
 def bootstrap(
     rule: Rule, visible: Floats, n_bootstrap: int, generator: np.random.Generator, callback: Callable[[], None]
 ) -> list[Shape]:
-    """The fit repeated on resampled data; ``callback`` is called after each."""
+    """Repeat the fit on resampled data; ``callback`` is called after each replicate."""
     shapes = []
     for _ in range(n_bootstrap):
         n = visible.size
         if rule.n_tested is not None:
-            # How many connections are found is chance too. Fewer than two would leave nothing to fit, and without a
-            # silent pair there would be no silent fraction.
+            # The number of connections found is random too. At least two are needed for a fit, and at least one silent
+            # pair for a silent fraction.
             found = int(generator.binomial(rule.n_tested, n / rule.n_tested))
             n = min(max(found, 2), rule.n_tested - 1)
         shapes.append(rule.fit(_resampled(visible, n, generator)))
@@ -77,8 +77,8 @@ def bootstrap(
 def interval(value: float, repeated: ArrayLike, level: float) -> Interval:
     """An estimate with the bias-corrected percentile interval of its replicates [bootstrap].
 
-    Where more than half of the replicates lie on one side of the estimate, the estimator is skewed, and the quantiles
-    move by as much, on the normal scale, towards the other side. Replicates without a value are left out.
+    If more than half of the replicates lie on one side of the estimate, the estimator is skewed, and the quantiles are
+    shifted by the same amount, on the normal scale, to the other side. Replicates without a value are left out.
     """
     sample = np.asarray(repeated, dtype=np.float64)
     sample = sample[np.isfinite(sample)]
@@ -96,7 +96,7 @@ def tails(level: float) -> tuple[float, float]:
 
 
 def _resampled(visible: Floats, n: int, generator: np.random.Generator) -> Floats:
-    """``n`` amplitudes drawn with replacement, not all the same."""
+    """``n`` amplitudes drawn with replacement, not all equal."""
     while True:
         drawn = visible[generator.integers(0, visible.size, n)]
         if drawn.min() < drawn.max():
@@ -104,11 +104,11 @@ def _resampled(visible: Floats, n: int, generator: np.random.Generator) -> Float
 
 
 def interval_of_logs(value: float, repeated: ArrayLike, level: float, others: ArrayLike = ()) -> Interval:
-    """A positive estimate with the normal interval of the logarithms of its replicates, scatter and bias together.
+    """A positive estimate with the normal interval of the logarithms of its replicates, including scatter and bias.
 
-    For estimators that smooth, such as curves: forty replicates give a standard deviation, but no quantile of 2.5 %,
-    and what smoothing takes away from a curve that is smooth already is less than what it took away from the data.
-    ``others`` are estimates that the data allow as well: as far as they lie below and above, the interval grows, in
+    This is meant for estimators that smooth, such as curves: forty replicates give a standard deviation, but not a
+    quantile of 2.5 %, and smoothing changes a curve that is already smooth less than it changed the data. ``others``
+    are estimates that are also compatible with the data: their distances below and above are added to the interval in
     squares [curve-interval].
     """
     logs, far = (np.log(np.asarray(values, dtype=np.float64)) - math.log(value) for values in (repeated, others))

@@ -1,4 +1,4 @@
-"""What a neuron with the fitted synapses can store, and how well that is known."""
+"""Capacity of a neuron with the fitted synapses, with its uncertainty."""
 
 from __future__ import annotations
 
@@ -23,51 +23,51 @@ from dendrocap.validation import choice
 
 __all__ = ["CapacityReport", "capacity_report"]
 
-N_THRESHOLDS = 7  # somatic thresholds looked at in each interval that the data allow
-N_ON_THE_WAY = 9  # thresholds to look at if there is no capacity at the estimated one
-N_CURVES = 40  # redrawn measurements of the curve
+N_THRESHOLDS = 7  # somatic thresholds evaluated in each interval that the data allow
+N_ON_THE_WAY = 9  # thresholds to try if there is no capacity at the estimated one
+N_CURVES = 40  # resampled measurements of the curve
 ESTIMATE, THRESHOLDS, CURVE = "the estimate itself", "synapses and thresholds", "the dendritic curve"
 
 
 @dataclass(frozen=True)
 class CapacityReport(Displayed):
-    """Storage of the neuron that the fit describes, with intervals, in biological units where there are any.
+    """Storage of the fitted neuron, with intervals, in biological units where possible.
 
     Attributes
     ----------
     alpha_c, n_patterns, bits_per_synapse : Interval
-        Random associations per synapse at capacity, those that all synapses store together, and their information:
-        the best estimate, with an interval that holds the error of the estimate, the bootstrap of the synapses, every
-        somatic threshold that the data allow, and the errors of the measured curve if there is one.
+        Random associations per synapse at capacity, their number in the whole neuron, and their information: the best
+        estimate. The interval includes the error of the estimate, the bootstrap of the synapses, all somatic thresholds
+        compatible with the data, and the errors of the measured curve, if there is one.
     silent_fraction : Interval
-        Silent synapses of that neuron at capacity, in the best estimate. The fit itself uses the replica-symmetric
+        Silent fraction of that neuron at capacity, in the best estimate. The fit itself uses the replica-symmetric
         one, ``paper_silent_fraction``.
     sources : dict
-        By which factors each source of uncertainty may change the capacity, down and up.
+        Factors by which each source of uncertainty may change the capacity, downwards and upwards.
     capacity : Capacity or None
-        The best estimate at the estimated thresholds, with all that it assumes. Where there is none, that at the
-        nearest somatic threshold that has one, and ``reason`` says so; None, and NaN in the intervals, if none has.
+        The best estimate at the estimated thresholds, with its assumptions. If there is none, the estimate at the
+        nearest somatic threshold that has one, which ``reason`` states; None, with NaN in the intervals, if none has.
     paper_alpha_c, paper_silent_fraction : float
         The paper's replica-symmetric estimates at the same thresholds.
     verdict : str
-        Whether dendrites of this kind can have the fitted synapses at all.
+        Whether such dendrites can have the fitted synapses.
     theta_d_mv, theta_s_mv : Interval
         Thresholds at the soma.
     local_theta_d_mv : float
-        The dendritic threshold in its branch.
+        The dendritic threshold, measured in the branch.
     preactivation_mv : Preactivation
-        Distribution of a branch's summed input in local millivolts, the axis along which g was measured; replica
+        Distribution of the summed input of a branch in local millivolts, the axis along which g was measured; replica
         symmetric.
     inactive_branches : float
         Fraction of branches whose input is below zero.
     mean_output_mv : float
         Mean output of a branch in local millivolts.
     nonlinearity : Nonlinearity
-        g, in the model's units; ``scale_mv`` maps it to millivolts.
+        g in model units; ``scale_mv`` converts it to millivolts.
     linear_alpha_c, linear_kappa_mv : float
-        The same weights without dendrites: capacity, and the margin needed; NaN if there is none.
+        Capacity and margin of a neuron with the same weights and no dendrites; NaN if there is none.
     reachable, compatible : bool
-        Whether a somatic threshold gives the fitted silent fraction, and whether the data contradict that.
+        Whether a somatic threshold gives the fitted silent fraction, and whether the data allow one.
 
     Examples
     --------
@@ -108,24 +108,24 @@ class CapacityReport(Displayed):
 
     @property
     def theta_s(self) -> float:
-        """The somatic threshold, in the model's units, at which the capacity was computed."""
+        """The somatic threshold, in model units, at which the capacity was computed."""
         if self.capacity is None or not isinstance(self.capacity.neuron, DendriticNeuron):
             return self.symmetric.neuron.theta_s
         return self.capacity.neuron.spec.theta_s
 
     @property
     def answer(self) -> str:
-        """The capacity in words, with digits that follow its interval."""
+        """The capacity as text, with as many digits as its interval justifies."""
         return f"{self.alpha_c} patterns per synapse"
 
     @property
     def patterns(self) -> str:
-        """Patterns stored by the whole neuron."""
+        """Number of patterns stored by the whole neuron."""
         return str(self.n_patterns)
 
     @property
     def in_words(self) -> str:
-        """The answer in one line: the best estimate with its interval, and the paper's beside it."""
+        """The answer in one line: the best estimate with its interval, and the paper's estimate."""
         also = f"; {self.reason}" if self.reason else ""
         if self.capacity is None:
             return f"no best estimate: {self.reason} ({PAPER}: {self.paper_alpha_c:.3g})"
@@ -140,7 +140,7 @@ class CapacityReport(Displayed):
         return rf"$\alpha_c$ = {self.alpha_c} (replica symmetric, as in the paper: {self.paper_alpha_c:.3g})"
 
     def as_row(self) -> dict[str, Any]:
-        """All numbers, flat, for JSON."""
+        """All numbers as a flat mapping for JSON."""
         row: dict[str, Any] = {}
         for name in ("alpha_c", "n_patterns", "bits_per_synapse", "silent_fraction_at_capacity"):
             found = getattr(self, name.removesuffix("_at_capacity"))
@@ -168,26 +168,26 @@ def capacity_report(
     rng: np.random.Generator | int | None = 0,
     callback: Callable[[float, str], object] | None = None,
 ) -> CapacityReport:
-    """What the neuron of a fit can store, with intervals, and how its branches are driven.
+    """Capacity of a fitted neuron, with intervals, and the input of its branches.
 
     Parameters
     ----------
     fit : WeightFit
-        Without a bootstrap the intervals hold the error of the estimate alone.
+        The fit. Without a bootstrap the intervals include only the error of the estimate.
     curve : NonlinearityFit, optional
-        The fit that g and the scale are from, if they were measured: its errors then count too.
+        The fit of g and its scale, if they were measured: its errors are then included.
     accuracy : {"best", "fast"}
-        As for `capacity`: half a minute, or a quick look of a second.
+        As for `capacity`: half a minute, or one second.
     rng : numpy Generator or seed
-        Of the redrawn curves.
+        Source of randomness of the resampled curves.
     callback : callable, optional
-        Called now and then with the share of the work done and a word about it.
+        Called repeatedly with the fraction of the work done and a description.
 
     Notes
     -----
-    How the capacity changes with thresholds is taken from its one-step estimate for branches of the real length, and
-    how with the curve from the replica-symmetric one, which feels slopes more. The sources are taken as independent,
-    and their logarithms added in squares [capacity-interval].
+    The dependence of the capacity on thresholds is taken from its one-step estimate for branches of the real length;
+    the dependence on the curve is taken from the replica-symmetric one, which is more sensitive to slopes. The
+    sources are treated as independent, and their logarithms are added in squares [capacity-interval].
 
     Examples
     --------
@@ -212,7 +212,7 @@ def capacity_report(
         if theta_s != spec.theta_s:
             reason = (
                 f"with broken symmetry there is no capacity at theta_s = {spec.theta_s:.3g}; "
-                f"theta_s = {theta_s:.3g} is the nearest that was tried and has one"
+                f"theta_s = {theta_s:.3g} is the nearest value tried that has one"
             )
         cell = DendriticNeuron(replace(spec, theta_s=theta_s), units.n_inputs, units.n_branches)
         found = capacity(cell, fit.task, accuracy=accuracy, callback=lambda share, words: tell(0.6 * share, words))
@@ -230,7 +230,7 @@ def capacity_report(
         alpha = _combined(found.alpha_c, sources)
         silent = _silent(found, [silent - here[1] for _, silent in around])
     tell(1.0, "done")
-    paper = None  # that of the fit, unless another somatic threshold had to be taken
+    paper = None  # the estimate of the fit, unless another somatic threshold had to be used
     if found is not None and reason and found.paper_alpha_c is not None and found.paper_silent_fraction is not None:
         paper = found.paper_alpha_c, found.paper_silent_fraction
     return CapacityReport(
@@ -264,7 +264,7 @@ def capacity_report(
 
 
 class _OneStep:
-    """Capacity and silent fraction in the one-step estimate: quick enough to be asked a hundred times."""
+    """Capacity and silent fraction in the one-step estimate, fast enough for a hundred evaluations."""
 
     def __init__(self, fit: WeightFit) -> None:
         self.task, self.branch_size = fit.task, fit.units.n_inputs / fit.units.n_branches
@@ -275,7 +275,7 @@ class _OneStep:
         return found.alpha_c, found.silent_fraction
 
     def nearest(self, spec: NeuronSpec) -> tuple[float, tuple[float, float]]:
-        """The somatic threshold itself or, if there is no capacity there, the first on the way to the middle of g."""
+        """The somatic threshold itself or, if it has no capacity, the first one towards the middle of g that has."""
         g = spec.tree[0].nonlinearity
         low, high = (end if math.isfinite(end) else spec.theta_s for end in g.range)
         for theta_s in np.linspace(spec.theta_s, 0.5 * (low + high), N_ON_THE_WAY):
@@ -283,10 +283,10 @@ class _OneStep:
                 return float(theta_s), self.at(g, spec.tree[0].theta, float(theta_s))
             except (NoSolution, ConvergenceError):
                 continue
-        raise NoSolution("no somatic threshold on the way has a capacity with broken symmetry")
+        raise NoSolution("no somatic threshold between here and the middle of g has a capacity with broken symmetry")
 
     def where_possible(self, points: Sequence[tuple[Nonlinearity, float, float]]) -> list[tuple[float, float]]:
-        """The same at many points; where there is no capacity, none is given."""
+        """Results at many points; points without a capacity are left out."""
         found = []
         for point in points:
             try:
@@ -296,9 +296,9 @@ class _OneStep:
         return found
 
     def around(self, fit: WeightFit, theta_s: float) -> list[tuple[float, float]]:
-        """Capacities and silent fractions at every threshold that the data allow; none without a bootstrap.
+        """Capacities and silent fractions at all thresholds that the data allow; empty without a bootstrap.
 
-        If they allow none, the somatic threshold stays where it is.
+        If the data allow none, the somatic threshold is kept.
         """
         theta_d = fit.dendrites.theta_d
         if not fit.replicates_mv:
@@ -309,12 +309,12 @@ class _OneStep:
         return self.where_possible([(fit.nonlinearity, d, s) for s in somatic for d in ends])
 
     def redrawn(self, fit: WeightFit, curve: NonlinearityFit, rng: np.random.Generator) -> tuple[float, float]:
-        """Factors by which other measurements, and other curves among the points, would change the capacity."""
+        """Factors by which repeated measurements, and other curves through the points, would change the capacity."""
         again = []
         for _ in range(N_CURVES):
             try:
                 again.append(curve.resampled(rng))
-            except ValueError:  # points redrawn so unluckily that they do not rise
+            except ValueError:  # the resampled points happen not to rise
                 continue
         here = fit.dendrites.solution.alpha_c
         repeated, as_good = (
@@ -324,8 +324,8 @@ class _OneStep:
         return _factors(here, [found.low, found.high])
 
     def _symmetric(self, fit: WeightFit, scale: float, other: NonlinearityFit) -> float:
-        """Replica-symmetric capacity with another curve; NaN where there is none."""
-        # Another scale makes other weights, in the model's units, of the same millivolts.
+        """Replica-symmetric capacity with another curve; NaN if there is none."""
+        # With another scale the same millivolts are different weights in model units.
         units = replace(fit.units, scale_mv=fit.units.scale_mv * other.scale / scale)
         theta_d = fit.dendrites.theta_d * fit.units.mv_per_weight / units.mv_per_weight
         try:
@@ -335,7 +335,7 @@ class _OneStep:
 
 
 def _silent(found: Capacity, differences: Sequence[float]) -> Interval:
-    """The silent fraction, with its error and the differences that other thresholds make."""
+    """The silent fraction, with its error and the differences due to other thresholds."""
     error = 0.0 if math.isnan(found.silent_error) else found.silent_error
     value = found.silent_fraction
     ends = [value, *(value + difference for difference in differences)]
@@ -343,12 +343,12 @@ def _silent(found: Capacity, differences: Sequence[float]) -> Interval:
 
 
 def _factors(value: float, others: Sequence[float]) -> tuple[float, float]:
-    """By which factors other values lie below and above one; NaN says nothing."""
+    """Factors by which other values lie below and above a value; NaN is ignored."""
     known = [other / value for other in others if math.isfinite(other) and other > 0.0]
     return min([1.0, *known]), max([1.0, *known])
 
 
 def _combined(value: float, sources: dict[str, tuple[float, float]]) -> Interval:
-    """Independent factors, their logarithms added in squares [capacity-interval]."""
+    """Combination of independent factors, whose logarithms are added in squares [capacity-interval]."""
     down, up = (math.hypot(*(math.log(ends[side]) for ends in sources.values())) for side in (0, 1))
     return Interval(value, value * math.exp(-down), value * math.exp(up))

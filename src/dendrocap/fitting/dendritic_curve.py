@@ -21,11 +21,11 @@ __all__ = ["NonlinearityFit", "fit_nonlinearity"]
 
 Floats = NDArray[np.float64]
 
-# Steeper than this the sigmoid is a jump between two measured points, and the data cannot tell how steep.
+# A steeper sigmoid is a jump between two measured points, and the data cannot determine its steepness.
 GAMMA_LIMITS = (0.5, 200.0)
 N_DESCENTS = 6
 REJECTED = 0.05  # a curve whose chi^2 is less likely than this does not describe the points
-RESOLVED = 3  # points on the rise, from which on they show its slope
+RESOLVED = 3  # number of points on the rise that determine its slope
 N_STEEPER = 16
 NAMES = ("x_min", "gamma", "scale")
 KINDS = ("polsky", "smooth", "tabulated")
@@ -38,16 +38,16 @@ class NonlinearityFit(Displayed):
     Attributes
     ----------
     nonlinearity : Polsky, Smooth or Tabulated
-        g, in the model's units, where it saturates at 1.
+        g in model units, where it saturates at 1.
     scale : float
-        What the model calls 1, in the units of the data; ``y = scale g(x / scale)``.
+        The value that equals 1 in the model, in the units of the data; ``y = scale g(x / scale)``.
     x_min, gamma : float
-        Parameters of Polsky; NaN for other curves.
+        Parameters of Polsky; NaN for other functions.
     x_min_error, gamma_error, scale_error : float
-        Standard errors: NaN for what was not fitted or stopped at a bound, infinite for what the data do not
-        determine.
+        Standard errors: NaN for parameters that were not fitted or stopped at a bound, infinite for parameters that the
+        data do not determine.
     r_squared : float
-        Fraction of the variance of y that the fit explains; 1 for a table, which passes through all points.
+        Fraction of the variance of y that the fit explains; 1 for a table, which interpolates all points.
     rms_residual : float
         Root mean square of the residuals, per degree of freedom, in the units of the data.
     at_bounds : tuple of str
@@ -94,7 +94,7 @@ class NonlinearityFit(Displayed):
 
     @property
     def points_on_rise(self) -> int:
-        """Different x between a tenth and nine tenths of the rise; fewer than three do not show how steep it is.
+        """Number of different x between 10 % and 90 % of the rise; fewer than three do not determine its slope.
 
         A smooth curve is then too flat or too steep, and its capacity may be a third too small or too large.
         """
@@ -106,11 +106,11 @@ class NonlinearityFit(Displayed):
 
     @property
     def noise(self) -> Floats:
-        """Standard deviation of each y about the curve: its standard error, or the scatter of all residuals."""
+        """Standard deviation of each y around the curve: its standard error, or the scatter of all residuals."""
         return np.full(self.x.size, self.rms_residual) if self.sem is None else self.sem
 
     def resampled(self, rng: np.random.Generator) -> NonlinearityFit:
-        """The same fit to new points drawn about the curve: what another measurement might have given.
+        """The same fit to new points drawn around the curve, as another measurement might have given.
 
         Examples
         --------
@@ -126,11 +126,11 @@ class NonlinearityFit(Displayed):
         return self._refitted(y, g.sharpness if isinstance(g, Smooth) else None)
 
     def as_good(self) -> tuple[NonlinearityFit, ...]:
-        """Curves that the points hardly tell from this one, for a smooth one: the flattest and the sharpest.
+        """Curves that the points hardly distinguish from this one: for a smooth curve, the flattest and the sharpest.
 
-        What lies between few points depends on how a smooth curve is chosen, which other points drawn about it would
-        not show [curve-interval]. Where fewer than three points lie on the rise, the steepest of the paper's functions
-        that they allow comes as a third.
+        Between few points the curve depends on how a smooth curve is chosen, which other points drawn around it would
+        not show [curve-interval]. If fewer than three points lie on the rise, the steepest of the paper's functions
+        that they allow is added.
 
         Examples
         --------
@@ -148,7 +148,7 @@ class NonlinearityFit(Displayed):
         return tuple(others)
 
     def _steepest(self) -> list[NonlinearityFit]:
-        """The steepest of the paper's functions within 95 % of the likelihood of the best; none if that is rejected."""
+        """The steepest of the paper's functions within 95 % of the likelihood of the best; empty if it is rejected."""
         n_free = 2 if self.fixed_scale else 3
         if self.x.size <= n_free:
             return []
@@ -182,25 +182,25 @@ def fit_nonlinearity(
     scale: float | None = None,
     sharpness: float | None = None,
 ) -> NonlinearityFit:
-    """Fit of a measured dendritic curve by the Polsky function, by a smooth curve, or the points themselves as a table.
+    """Fit a measured dendritic curve with the Polsky function, with a smooth curve, or by interpolation of the points.
 
-    Input and output are measured in the same unit, as in expected against recorded EPSPs, so that one scale serves
-    both axes: y = scale g(x / scale), with g linear at first and saturating at 1.
+    Input and output must have the same unit, as for expected and recorded EPSPs, so that one scale serves both axes:
+    y = scale g(x / scale), with g initially linear and saturating at 1.
 
     Parameters
     ----------
     x, y : sequence of float
-        Input and output. Repeated values of x are fine, and so is noise below zero.
+        Input and output. Repeated values of x and negative noise are allowed.
     kind : {"polsky", "smooth", "tabulated"}
-        Least squares within bounds (x_min in [0, 1], gamma in [0.5, 200]); the smooth rising curve of `Smooth`, for
-        curves of another shape, with the point (0, 0) if all x are positive; or interpolation of the mean of y at
-        each x, which takes noise for slope.
+        "polsky" is least squares within bounds (x_min in [0, 1], gamma in [0.5, 200]); "smooth" is the rising curve of
+        `Smooth`, for curves of another shape, with the point (0, 0) if all x are positive; "tabulated" interpolates the
+        mean of y at each x, which turns noise into slope.
     sem : sequence of float, optional
-        Standard error of each y: points count by 1 / sem^2, and a smooth curve leaves them as far as these allow.
+        Standard error of each y: points are weighted by 1 / sem^2, and a smooth curve deviates as far as sem allows.
     scale : float, optional
-        Keeps the scale fixed, at 15 mV say. Otherwise it is fitted, or for other curves the largest value of the curve.
+        Fixed value of the scale, such as 15 mV. By default it is fitted, or for other curves their largest value.
     sharpness : float, optional
-        Of a smooth curve, as for `Smooth`.
+        Sharpness of a smooth curve, as for `Smooth`.
 
     Raises
     ------
@@ -209,8 +209,8 @@ def fit_nonlinearity(
 
     Notes
     -----
-    Standard errors come from the curvature of the sum of squares and the scatter of the residuals, s^2 (J'J)^-1. They
-    assume independent errors of one size, or of sizes in proportion to ``sem``.
+    Standard errors follow from the curvature of the sum of squares and the scatter of the residuals, s^2 (J'J)^-1. They
+    assume independent errors of equal size, or of sizes proportional to ``sem``.
 
     Examples
     --------
@@ -223,7 +223,7 @@ def fit_nonlinearity(
     if scale is not None:
         scale = real_number("scale", scale, 0.0, low_open=True)
     if sharpness is not None and kind != "smooth":
-        raise refuse("sharpness", sharpness, f'left out for kind = "{kind}": a smooth curve alone has it')
+        raise refuse("sharpness", sharpness, f'None for kind = "{kind}": only a smooth curve has it')
     inputs, outputs, errors = _checked(x, y, sem, 4 - (scale is not None) if kind == "polsky" else 2)
     if kind == "smooth":
         fitted = _smooth(inputs, outputs, errors, scale, POWER if sharpness is None else sharpness)
@@ -235,7 +235,7 @@ def fit_nonlinearity(
 def _polsky(x: Floats, y: Floats, sem: Floats | None, fixed_scale: float | None) -> NonlinearityFit:
     from scipy.optimize import least_squares
 
-    # Of mean one, so that sums of squares stay in the units of the data.
+    # Weights with mean one, so that sums of squares stay in the units of the data.
     weight = np.ones(x.size) if sem is None else 1.0 / (sem * math.sqrt(float(np.mean(sem**-2.0))))
     top = float(y.max())
     n_free = 3 if fixed_scale is None else 2
@@ -251,7 +251,7 @@ def _polsky(x: Floats, y: Floats, sem: Floats | None, fixed_scale: float | None)
     def jacobian(free: Floats) -> Floats:
         return weight[:, None] * _jacobian(x, *full(free))[:, :n_free]
 
-    # The kink at x_min makes several valleys: look at many places, descend from the best of them, keep the deepest.
+    # The kink at x_min causes several local minima: evaluate many points, descend from the best ones, keep the lowest.
     scales = top * np.linspace(0.8, 2.0, 7) if fixed_scale is None else np.array([fixed_scale])
     starts = [np.array(at)[:n_free] for at in product(np.linspace(0.05, 0.9, 18), (2.0, 5.0, 10.0, 20.0, 50.0), scales)]
     starts.sort(key=lambda start: float(np.sum(residuals(start) ** 2)))
@@ -297,12 +297,12 @@ def _jacobian(x: Floats, x_min: float, gamma: float, scale: float) -> Floats:
 
 
 def _standard_errors(jacobian: Floats, sum_of_squares: float, at_bound: NDArray[np.bool_]) -> list[float]:
-    """s^2 (J'J)^-1, on the diagonal, with the parameters that stopped at a bound held there."""
+    """The diagonal of s^2 (J'J)^-1; parameters that stopped at a bound are held fixed."""
     errors = np.where(at_bound, np.nan, np.inf)
     free = np.flatnonzero(~at_bound)
     J = jacobian[:, free]
     sizes = np.linalg.norm(J, axis=0)
-    seen = sizes > 1e-10 * sizes.max(initial=0.0)  # a column of zeros: no point feels this parameter
+    seen = sizes > 1e-10 * sizes.max(initial=0.0)  # a zero column: no point depends on this parameter
     if np.any(seen):
         scaled = J[:, seen] / sizes[seen]
         variance = sum_of_squares / (jacobian.shape[0] - jacobian.shape[1])
@@ -314,7 +314,7 @@ def _standard_errors(jacobian: Floats, sum_of_squares: float, at_bound: NDArray[
 
 def _smooth(x: Floats, y: Floats, sem: Floats | None, scale: float | None, sharpness: float) -> NonlinearityFit:
     at, value, error = x, y, sem
-    if x[0] > 0.0:  # no input, no output: a point that nobody measures
+    if x[0] > 0.0:  # add the point without input and output
         at, value = np.append(0.0, x), np.append(0.0, y)
         error = None if sem is None else np.append(sem.min(), sem)
 
@@ -368,18 +368,15 @@ def _tuple(values: Floats) -> tuple[float, ...]:
 
 
 def _checked(x: Any, y: Any, sem: Any, fewest: int) -> tuple[Floats, Floats, Floats | None]:
-    """The data sorted by x, after refusing what cannot be a curve."""
+    """The data sorted by x; raises if they cannot be a curve."""
     inputs, outputs = _numbers("x", x), _numbers("y", y)
     errors = None if sem is None else _numbers("sem", sem, low=0.0)
     if inputs.size != outputs.size or inputs.size < fewest:
         raise InvalidParameter(
-            f"x and y of {inputs.size} and {outputs.size} points are not allowed: "
-            f"they must have the same length >= {fewest}"
+            f"x and y have {inputs.size} and {outputs.size} points: they must have the same length, at least {fewest}"
         )
     if errors is not None and errors.size != inputs.size:
-        raise InvalidParameter(
-            f"sem of {errors.size} points is not allowed: it must have the length of x, {inputs.size}"
-        )
+        raise InvalidParameter(f"sem has {errors.size} points: it must have the length of x, {inputs.size}")
     for name, array in (("x", inputs), ("y", outputs)):
         if array.min() == array.max():
             raise InvalidParameter(f"{name} is not allowed: all {array.size} values are {array[0]:g}, a constant")

@@ -1,9 +1,9 @@
 """Estimates of B and W_star, the shape and scale of weights at capacity, from measured amplitudes.
 
-A connection weaker than the detection threshold t looks silent. Of those above it, the excess w - t is again the
+A connection weaker than the detection threshold t looks silent. For those above it, the excess w - t is again the
 positive part of a Gaussian, with the same W_star and the larger shape B + t / W_star [seen-shape]: the threshold is a
-shift. The likelihood knows the excesses by their number, mean and mean square only, and each way of treating the
-silent fraction leaves one equation in one unknown, monotone, or solved in closed form.
+shift. The likelihood depends on the excesses only through their number, mean and mean square. Each treatment of the
+silent fraction leads to one monotone equation in one unknown, or to a closed form.
 """
 
 from __future__ import annotations
@@ -36,28 +36,28 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
-# At the upper limit, p0 = 1 - 6e-16, the positive part of the Gaussian is an exponential; at the lower one, p0 is
-# 1e-198 and it is a whole Gaussian. Data beyond them say nothing about B any more.
+# At the upper limit, p0 = 1 - 6e-16, the positive part of the Gaussian is an exponential; at the lower limit, p0 =
+# 1e-198, it is a whole Gaussian. Data beyond these limits contain no information about B.
 SHAPE_LIMITS = (-30.0, 8.0)
 
 
 class Sample(NamedTuple):
-    """All that the likelihood knows of the amplitudes."""
+    """Sufficient statistics of the amplitudes."""
 
     n: int
-    mean: float  # of the excess over the detection threshold
+    mean: float  # mean excess over the detection threshold
     mean_square: float
-    n_silent: int  # tested pairs without a visible connection; not used where they are unknown
+    n_silent: int  # tested pairs without a visible connection; unused if unknown
 
     @classmethod
     def of(cls, excess: Floats, n_silent: int = 0) -> Sample:
-        """The sample of these excesses over the detection threshold."""
+        """The sample with these excesses over the detection threshold."""
         return cls(excess.size, float(excess.mean()), float(np.mean(excess * excess)), n_silent)
 
 
 @dataclass(frozen=True)
 class Shape:
-    """B and W_star, and whether B ran into its limit: the exponential, or the whole Gaussian."""
+    """B and W_star, and whether B reached a limit: the exponential, or the whole Gaussian."""
 
     B: float
     W_star: float
@@ -79,10 +79,10 @@ class Histogram(NamedTuple):
 
 
 def scale_for_shape(sample: Sample, B: float) -> float:
-    """W_star of largest likelihood for excesses of shape B, in closed form [ml-scale]."""
+    """The maximum-likelihood W_star for excesses of shape B, in closed form [ml-scale]."""
     half = 0.5 * B * sample.mean
     root = math.sqrt(half * half + sample.mean_square)
-    # 1 / W_star solves mean_square u^2 + B mean u = 1; the form without a difference of like numbers is taken.
+    # 1 / W_star solves mean_square u^2 + B mean u = 1; this form of the root avoids cancellation.
     return half + root if B >= 0.0 else sample.mean_square / (root - half)
 
 
@@ -93,7 +93,7 @@ def from_tested(sample: Sample, threshold: float) -> Shape:
 
 
 def from_amplitudes(sample: Sample, threshold: float) -> Shape:
-    """Both from the amplitudes alone: the shape at which mean square / mean^2 is that of the data [ml-shape]."""
+    """Both from the amplitudes alone: the shape at which mean square / mean^2 equals that of the data [ml-shape]."""
     ratio = sample.mean_square / sample.mean**2
 
     def excess(B: float) -> float:
@@ -104,7 +104,7 @@ def from_amplitudes(sample: Sample, threshold: float) -> Shape:
 
 
 def from_everything(sample: Sample, threshold: float) -> Shape:
-    """Both from amplitudes and tested pairs together: the joint likelihood, which is concave [ml-joint]."""
+    """Both from amplitudes and tested pairs: the maximum of the joint likelihood, which is concave [ml-joint]."""
 
     def slope(B: float) -> float:
         amplitudes = sample.n * (sample.mean / scale_for_shape(sample, B) + B)
@@ -114,7 +114,7 @@ def from_everything(sample: Sample, threshold: float) -> Shape:
 
 
 def fixed_p0(sample: Sample, threshold: float, B: float) -> Shape:
-    """Scale from the amplitudes, for a silent fraction that is given."""
+    """Scale from the amplitudes, for a given silent fraction."""
     if threshold == 0.0:
         return Shape(B, scale_for_shape(sample, B))
     mean = sample.mean + threshold
@@ -137,9 +137,9 @@ def fixed_p0(sample: Sample, threshold: float, B: float) -> Shape:
 
 
 def from_histogram(histogram: Histogram, B: float) -> Shape:
-    """Scale by least squares on a histogram, for a silent fraction that is given: the paper's way [fit-histogram].
+    """Scale by least squares on a histogram, for a given silent fraction: the paper's method [fit-histogram].
 
-    Compared are bin averages, not the density at bin centres, so that wide bins do not bias the scale.
+    Bin averages are compared, not densities at bin centres, so that wide bins do not bias the scale.
     """
     from scipy.optimize import minimize_scalar
 
@@ -147,7 +147,7 @@ def from_histogram(histogram: Histogram, B: float) -> Shape:
     widths = np.diff(edges)
 
     def misfit(log_scale: float) -> float:
-        beyond = log_ndtr(-(B + edges / math.exp(log_scale)))  # logarithms: far out, the tail itself vanishes
+        beyond = log_ndtr(-(B + edges / math.exp(log_scale)))  # logarithms, because the far tail underflows
         expected = -np.diff(np.exp(beyond - beyond[0])) / widths
         return float(np.sum((expected - density) ** 2))
 
@@ -160,7 +160,7 @@ def from_histogram(histogram: Histogram, B: float) -> Shape:
 
 
 def _root_within_limits(function: Callable[[float], float], sample: Sample, threshold: float) -> Shape:
-    """The shape at which a rising function vanishes, or the limit that it runs into."""
+    """The shape at which an increasing function vanishes, or the limit that it reaches."""
     low, high = SHAPE_LIMITS
     if function(low) >= 0.0 or function(high) <= 0.0:
         at = low if function(low) >= 0.0 else high
@@ -171,12 +171,12 @@ def _root_within_limits(function: Callable[[float], float], sample: Sample, thre
 
 
 def _with_hidden(seen: float, W_star: float, threshold: float) -> Shape:
-    """The shape of all connections, of which those above the threshold have the shape ``seen`` [seen-shape]."""
+    """The shape of all connections, if those above the threshold have the shape ``seen`` [seen-shape]."""
     return Shape(seen - threshold / W_star, W_star)
 
 
 class Rule:
-    """One way to estimate B and W_star, to be applied to the data and to each resampling of them."""
+    """One method of estimating B and W_star, applied to the data and to each resampled data set."""
 
     def __init__(self, p0: float | str, method: str, threshold: float, bin_width: float, n_tested: int | None) -> None:
         self.method = choice("method", method, ("likelihood", "histogram"))
@@ -189,7 +189,7 @@ class Rule:
         if p0 == "tested" and n_tested is None:
             raise InvalidParameter("p0 = 'tested' is not allowed without n_tested, the number of pairs tested")
         if p0 == "free" and method == "histogram":
-            raise refuse("p0", p0, "a number or 'tested' for the method 'histogram', which fits the scale alone")
+            raise refuse("p0", p0, "a number or 'tested' for the method 'histogram', which fits only the scale")
         if p0 == "tested" and method == "histogram" and threshold > 0.0:
             raise refuse("p0", p0, "a number if a histogram is fitted above a detection threshold")
 

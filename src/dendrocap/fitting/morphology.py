@@ -1,4 +1,4 @@
-"""A neuron from its reconstruction: branches by type, with their number, length and synapses."""
+"""Neurons from reconstructions: branches by type, with their number, length and synapses."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ Floats = NDArray[np.float64]
 
 BASAL, TRUNK, OBLIQUE, TUFT = GROUPS = ("basal", "apical trunk", "apical oblique", "apical tuft")
 FORMATS = (".swc", ".asc", ".h5")
-# Where the smaller of two daughters carries at least this share of what lies beyond, the apical trunk ends.
+# The apical trunk ends where the smaller of two daughters has at least this share of the dendrite beyond the fork.
 MAIN_FORK = 0.25
 COLOURS_OF_A_TERMINAL = re.compile(r"\x1b\[[0-9;]*m")
 
 
 @dataclass(frozen=True)
 class BranchGroup(Displayed):
-    """Like branches of a reconstruction.
+    """Branches of one type in a reconstruction.
 
     Attributes
     ----------
     name : str
         "basal", "apical trunk", "apical oblique" or "apical tuft".
     n_branches : int
-        How many there are.
+        Number of branches.
     length_um : float
-        Of all of them together.
+        Total length.
     n_synapses : int
-        On all of them together.
+        Total number of synapses.
     nonlinearity, theta_d, f_in
-        Of its branches; ``f_in`` of None is that of the task.
+        Properties of the branches; ``f_in`` of None means that of the task.
 
     Examples
     --------
@@ -70,7 +70,7 @@ class BranchGroup(Displayed):
 
 @dataclass(frozen=True)
 class ReconstructedNeuron(DendriticNeuron):
-    """A neuron whose branches are those of a reconstruction; `capacity` takes it like any other.
+    """A neuron with the branches of a reconstruction; `capacity` accepts it like any other.
 
     Attributes
     ----------
@@ -79,9 +79,9 @@ class ReconstructedNeuron(DendriticNeuron):
     source : str
         Name of the file.
     remarks : tuple of str
-        What the reader of the file complained about; nothing was repaired.
+        Warnings of the file reader; nothing was repaired.
     outlines : tuple of (str, array)
-        For drawing: the group of each section and its points, in micrometres; the soma is a single point.
+        For drawing: the group and the points of each section, in micrometres; the soma is a single point.
 
     Examples
     --------
@@ -98,7 +98,7 @@ class ReconstructedNeuron(DendriticNeuron):
 
     @property
     def length_um(self) -> float:
-        """Length of all its dendrites."""
+        """Total length of its dendrites."""
         return math.fsum(group.length_um for group in self.groups)
 
     @property
@@ -117,7 +117,7 @@ class ReconstructedNeuron(DendriticNeuron):
         )
 
     def with_thresholds(self, theta_d: float, theta_s: float) -> ReconstructedNeuron:
-        """The same cell with other thresholds, the dendritic one in all groups."""
+        """The same cell with other thresholds; the dendritic one applies to all groups."""
         groups = tuple(replace(group, theta_d=theta_d) for group in self.groups)
         return _neuron(groups, theta_s, self.source, self.remarks, self.outlines)
 
@@ -134,22 +134,22 @@ class ReconstructedNeuron(DendriticNeuron):
         choice("name", name, [group.name for group in self.groups])
         left = tuple(group for group in self.groups if group.name != name)
         if not left:
-            raise refuse("name", name, "one of several groups: without it nothing would be left")
+            raise refuse("name", name, "one of several groups: a cell cannot lose its only group")
         return _neuron(left, self.spec.theta_s, self.source, self.remarks, self.outlines)
 
 
 @dataclass(frozen=True)
 class GroupShare(Displayed):
-    """What a group of branches adds to a cell.
+    """Contribution of a group of branches to a cell.
 
     Attributes
     ----------
     group : BranchGroup
         The branches.
     silent_fraction : float
-        Of its synapses, at capacity.
+        Silent fraction of its synapses at capacity.
     without : Capacity or None
-        Capacity of the cell without it; None if nothing else is left.
+        Capacity of the cell without this group; None if it is the only group.
 
     Examples
     --------
@@ -185,30 +185,30 @@ def cell_from_morphology(
     synapses_per_um : float
         Excitatory synapses per micrometre of dendrite.
     branches : {"sections", "terminal"}
-        What counts as a branch: every stretch between two forks, or only those that end.
+        What counts as a branch: every section between two forks, or only terminal sections.
     nonlinearity, theta_d, f_in
-        Of all branches; Polsky() if no g is given, and the task's coding level if no f_in.
+        Properties of all branches; by default Polsky() and the coding level of the task.
     theta_s : float
         Somatic threshold.
     kinds : mapping, optional
-        What differs by type: ``{"apical tuft": {"theta_d": 0.1, "synapses_per_um": 0.5}}``. Keys of the inner mappings
-        are nonlinearity, theta_d, f_in and synapses_per_um.
+        Properties that differ by type: ``{"apical tuft": {"theta_d": 0.1, "synapses_per_um": 0.5}}``. Keys of the inner
+        mappings are nonlinearity, theta_d, f_in and synapses_per_um.
 
     Returns
     -------
     ReconstructedNeuron
-        What `capacity` takes.
+        A neuron that `capacity` accepts.
 
     Raises
     ------
     CorruptData
-        If the file cannot be read or holds no dendrites. Nothing is repaired.
+        If the file cannot be read or contains no dendrites. Nothing is repaired.
 
     Notes
     -----
     Types are those of the file, basal and apical. The apical trunk is followed from the soma along the larger daughter
-    of each fork; what leaves it is oblique. It ends where the smaller daughter carries a quarter of all that lies
-    beyond; from there on the dendrite is tuft. Branches of a group are taken as equally long.
+    of each fork; dendrites that leave it are oblique. It ends where the smaller daughter has a quarter of the dendrite
+    beyond the fork; everything beyond is tuft. All branches of a group are assumed to have the same length.
 
     Examples
     --------
@@ -245,12 +245,12 @@ def cell_from_morphology(
         if n_synapses < len(lengths):
             raise InvalidParameter(
                 f"synapses_per_um = {density:g} is not allowed: the {len(lengths)} branches of the group {name!r}, "
-                f"{length:.0f} um long, would have {n_synapses} synapses; each needs one"
+                f"{length:.0f} um long, would have {n_synapses} synapses; each needs at least one"
             )
         groups.append(BranchGroup(name, len(lengths), length, n_synapses, **own))
     missing = set(special) - {group.name for group in groups}
     if missing:
-        raise InvalidParameter(f"{source.name} has no branches of kind {', '.join(sorted(missing))}: kinds names them")
+        raise InvalidParameter(f"{source.name} has no branches of kind {', '.join(sorted(missing))}, named in kinds")
     return _neuron(tuple(groups), theta_s, source.name, remarks, outlines)
 
 
@@ -262,7 +262,7 @@ def group_shares(
     seed: int = 0,
     callback: Callable[[], object] | None = None,
 ) -> tuple[Capacity, list[GroupShare]]:
-    """Capacity of a cell, and what each group of its branches adds: capacity without it, and its silent synapses.
+    """Capacity of a cell, and the contribution of each group: the capacity without it, and its silent synapses.
 
     ``callback`` is called after each capacity.
 
@@ -276,7 +276,7 @@ def group_shares(
     """
     whole = capacity(cell, task, accuracy=accuracy, seed=seed)
     silent = [kind.silent_fraction for kind in whole.populations]
-    if len(silent) != len(cell.groups):  # alike branches, perhaps split into on and off ones
+    if len(silent) != len(cell.groups):  # equal branches, possibly split into on and off branches
         silent = [whole.silent_fraction] * len(cell.groups)
     tell = callback or (lambda: None)
     tell()
@@ -297,7 +297,7 @@ def _neuron(
     remarks: tuple[str, ...],
     outlines: tuple[tuple[str, Floats], ...],
 ) -> ReconstructedNeuron:
-    """Groups of branches as a neuron; a single one is left free to split into on and off branches."""
+    """A neuron with these groups of branches; the branches of a single group may split into on and off."""
     K = sum(group.n_branches for group in groups)
     N = sum(group.n_synapses for group in groups)
     first = groups[0]
@@ -323,15 +323,15 @@ def _checked_kinds(kinds: Mapping[str, Mapping[str, Any]], usual: Mapping[str, A
 
 
 def _read(path: Path) -> tuple[list[tuple[str, Floats, bool]], Floats, tuple[str, ...]]:
-    """Dendritic sections of a file: group, points and whether they end; the soma; and the remarks of the reader."""
+    """Dendritic sections of a file (group, points, whether terminal), the soma, and warnings of the reader."""
     if path.suffix.lower() not in FORMATS:
-        raise refuse("path", str(path), f"a file of reconstruction: {', '.join(FORMATS)}")
+        raise refuse("path", str(path), f"a reconstruction file: {', '.join(FORMATS)}")
     if not path.is_file():
         raise CorruptData(f"there is no file {path}")
     try:
         import morphio
     except ImportError:
-        raise MissingExtra("reconstructions need MorphIO: pip install '.[morphology]' in the clone") from None
+        raise MissingExtra("reconstructions need MorphIO: run pip install '.[morphology]' in the clone") from None
     collected = morphio.WarningHandlerCollector()
     try:
         morphology = morphio.Morphology(str(path), warning_handler=collected)
@@ -348,7 +348,7 @@ def _read(path: Path) -> tuple[list[tuple[str, Floats, bool]], Floats, tuple[str
     if not sections:
         kinds = ", ".join(sorted({one.type.name for one in morphology.sections})) or "nothing"
         raise CorruptData(
-            f"{path.name} holds no dendrites, only {kinds}: basal dendrites have type 3 and apical ones type 4 in SWC"
+            f"{path.name} contains no dendrites, only {kinds}: in SWC, basal dendrites have type 3, apical ones type 4"
         )
     for _, points, _ in sections:
         if not np.all(np.isfinite(points)):
@@ -359,9 +359,9 @@ def _read(path: Path) -> tuple[list[tuple[str, Floats, bool]], Floats, tuple[str
 
 
 def _apical(root: Any) -> list[tuple[str, Floats, bool]]:
-    """An apical tree cut into trunk, obliques and tuft."""
+    """An apical tree, divided into trunk, obliques and tuft."""
     beyond = {one.id: 0.0 for one in root.iter()}
-    for one in reversed(list(root.iter())):  # daughters come after their parents
+    for one in reversed(list(root.iter())):  # parents come before their daughters
         beyond[one.id] = _length(np.asarray(one.points)) + sum(beyond[child.id] for child in one.children)
     found = []
     here = root
@@ -393,14 +393,14 @@ def _plain(text: str) -> str:
 
 
 def _in_words(text: str) -> str:
-    """What MorphIO refuses, with a way out where there is one."""
+    """An error message of MorphIO, with a way out if there is one."""
     plain = _plain(text)
     line = re.search(r":(\d+):error", plain)
     where = f"line {line.group(1)}: " if line else ""
     if "soma bifurcation" in plain:
         return (
-            f"{where}the soma is drawn as points that fork, which is neither a point, three points nor a contour in a "
-            "row; replace it by a single point of type 1 with the dendrites attached to it. Nothing was repaired"
+            f"{where}the soma consists of points that fork; it must be a point, three points or a contour; replace it "
+            "by a single point of type 1 with the dendrites attached to it. Nothing was repaired"
         )
     reason = re.sub(r"\S*/\S+:\d+:(error|warning)", "", plain).strip() or "the file cannot be read"
     return f"{where}{_cut(reason)}; correct the file: nothing was repaired"

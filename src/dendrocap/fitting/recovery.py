@@ -1,4 +1,4 @@
-"""Simulated experiments with known truth: how often the intervals of a fit hold it."""
+"""Simulated experiments with known truth: how often the intervals of a fit contain it."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ __all__ = ["Recovery", "recover_curves", "recover_synapses"]
 TRUTH = NeuronSpec(Polsky(x_min=0.2, gamma=20.0), theta_d=0.045, theta_s=0.3)
 TASK, UNITS = TaskSpec(f_in=0.05, f_out=0.05), Units()
 BRANCH_SIZE = UNITS.n_inputs / UNITS.n_branches
-FAR = 1.6  # how far curves are measured, in units of the scale
+FAR = 1.6  # range of the measured curves, in units of the scale
 
 
 @dataclass(frozen=True)
 class Recovery(Displayed):
-    """How well a quantity is found again.
+    """How well a quantity is recovered.
 
     Attributes
     ----------
     quantity : str
-        What was estimated, and from what.
+        The estimated quantity and its source.
     truth : float
         Its true value.
     bias : float
-        Median of the estimates over the truth, minus one.
+        Median of the estimates divided by the truth, minus one.
     covered, n_data_sets : int
-        Data sets whose 95 % interval holds the truth, of how many.
+        Number of data sets whose 95 % interval contains the truth, and number of all data sets.
 
     Examples
     --------
@@ -55,7 +55,7 @@ class Recovery(Displayed):
 
     @property
     def coverage(self) -> float:
-        """Share of the data sets whose interval holds the truth."""
+        """Share of the data sets whose interval contains the truth."""
         return self.covered / self.n_data_sets
 
 
@@ -70,24 +70,24 @@ def recover_curves(
     seed: int = 0,
     callback: Callable[[], None] | None = None,
 ) -> Recovery:
-    """Capacity from curves of so many noisy points, thresholds known; standard errors are those of the noise.
+    """Capacity from noisy curves with ``n_points`` points and known thresholds; standard errors are those of the noise.
 
-    The capacity is the replica-symmetric one, which feels the slopes of g most.
+    The capacity is the replica-symmetric one, which is most sensitive to the slopes of g.
 
     Parameters
     ----------
     n_points : int
-        Evenly spread up to 1.6 saturations.
+        Number of points, evenly spaced up to 1.6 times the saturation.
     kind : str
         As for `fit_nonlinearity`.
     noise : float
         Standard deviation of each point, in units of the saturation.
     n_data_sets, n_resampled : int
-        Simulated experiments, and redrawn curves for the interval of each.
+        Number of simulated experiments, and of resampled curves for the interval of each.
     truth : Nonlinearity, optional
-        The true curve, Polsky(0.33, 15) if not given.
+        The true curve; by default Polsky(0.33, 15).
     seed : int
-        Of the noise.
+        Seed of the noise.
     callback : callable, optional
         Called after each data set.
 
@@ -128,16 +128,16 @@ def recover_synapses(
     seed: int = 0,
     callback: Callable[[], None] | None = None,
 ) -> list[Recovery]:
-    """Silent fraction, scale, thresholds and capacity from amplitudes of a neuron at capacity, g known.
+    """Silent fraction, scale, thresholds and capacity from the amplitudes of a neuron at capacity with known g.
 
     Parameters
     ----------
     n_tested : int
-        Pairs tested in each data set.
+        Number of tested pairs in each data set.
     n_data_sets, n_bootstrap : int
-        Simulated experiments, and replicates for the intervals of each.
+        Number of simulated experiments, and of replicates for the intervals of each.
     seed : int
-        Of amplitudes and bootstrap.
+        Seed of amplitudes and bootstrap.
     callback : callable, optional
         Called after each data set.
 
@@ -186,7 +186,7 @@ def recover_synapses(
 
 
 def _symmetric(g: Nonlinearity) -> float:
-    """Replica-symmetric capacity at the true thresholds; NaN where there is none."""
+    """Replica-symmetric capacity at the true thresholds; NaN if there is none."""
     try:
         return critical_capacity(NeuronSpec(g, TRUTH.theta_d, TRUTH.theta_s), TASK).alpha_c
     except (NoSolution, ConvergenceError):

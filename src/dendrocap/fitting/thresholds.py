@@ -1,4 +1,4 @@
-"""Two neurons that would have the fitted synapses at capacity: one with dendrites, one with a margin."""
+"""Two neurons that explain the fitted synapses at capacity: one with dendrites, one with a margin."""
 
 from __future__ import annotations
 
@@ -45,16 +45,16 @@ class DendriticExplanation(Displayed):
     Attributes
     ----------
     theta_d : float
-        From the mean weight.
+        Dendritic threshold, from the mean weight.
     theta_s : float
-        The lowest of ``theta_s_solutions``: it asks for the least inhibition. Where there is none, the one whose
-        silent fraction comes nearest.
+        The lowest of ``theta_s_solutions``, which needs the least inhibition. If there is none, the threshold with the
+        nearest silent fraction.
     theta_s_solutions : tuple of float
-        Every somatic threshold that gives the wanted silent fraction.
+        All somatic thresholds that give the fitted silent fraction.
     reachable : bool
-        Whether there is one.
+        Whether there is such a threshold.
     reach : SilentRange
-        Silent fractions between which all somatic thresholds stay at this ``theta_d``.
+        Range of the silent fraction over all somatic thresholds at this ``theta_d``.
     solution : CapacitySolution
         The neuron at ``theta_d`` and ``theta_s``, at capacity.
     """
@@ -71,15 +71,15 @@ class DendriticExplanation(Displayed):
 
 @dataclass(frozen=True)
 class CompatibleThresholds(Displayed):
-    """Somatic thresholds that the data do not contradict.
+    """Somatic thresholds that are compatible with the data.
 
     Attributes
     ----------
     sets : tuple of (float, float)
-        Intervals of theta_s, ascending; none if the data contradict all.
+        Intervals of theta_s in ascending order; empty if no threshold is compatible with the data.
     p_value : float
-        How often data of a neuron within reach would be as far from all thresholds as these: two-sided, at the
-        threshold that comes nearest; NaN without replicates.
+        Probability that data of a reachable neuron are as far from all thresholds as these: two-sided, at the nearest
+        threshold; NaN without replicates.
     """
 
     sets: tuple[tuple[float, float], ...]
@@ -88,16 +88,16 @@ class CompatibleThresholds(Displayed):
 
 @dataclass(frozen=True)
 class LinearExplanation(Displayed):
-    """The margin with which a linear neuron has the fitted synapses at capacity.
+    """The margin at which a linear neuron has the fitted synapses at capacity.
 
     Attributes
     ----------
     kappa, kappa_mv : float
-        The margin, in the model's units and in millivolts of summed input at the soma; NaN if no margin will do.
+        The margin, in model units and in millivolts of summed input at the soma; NaN if there is none.
     solution : CapacitySolution or None
         The linear neuron at capacity with that margin.
     reason : str
-        Why there is none, if so.
+        Why there is no such margin, if so.
     """
 
     _displayed = ("kappa", "kappa_mv", "reason")
@@ -109,11 +109,11 @@ class LinearExplanation(Displayed):
 
 
 def explain_by_dendrites(g: Nonlinearity, weights: CapacityWeights, task: TaskSpec) -> DendriticExplanation:
-    """The neuron with dendrites that has these weights (model units), or comes nearest."""
+    """The neuron with dendrites that has these weights (model units), or the nearest ones."""
     theta_d = dendritic_threshold(weights, task.f_in)
     reach = silent_range(g, theta_d, task)
     wanted = weights.silent_fraction
-    # A threshold may belong to a stationary load that is not the largest: then its capacity has other weights.
+    # A threshold may belong to a stationary load that is not the largest one; its capacity then has other weights.
     found = [
         symmetric_capacity(NeuronSpec(g, theta_d, theta_s), task)
         for theta_s in somatic_thresholds(g, weights, task)
@@ -131,12 +131,11 @@ def explain_by_dendrites(g: Nonlinearity, weights: CapacityWeights, task: TaskSp
 def compatible_thresholds(
     g: Nonlinearity, replicates: Sequence[CapacityWeights], task: TaskSpec, level: float
 ) -> CompatibleThresholds:
-    """Intervals of theta_s that the replicates of a fit do not contradict, and how likely that is [theta-s-set].
+    """Intervals of theta_s that are compatible with the replicates of a fit, and their p-value [theta-s-set].
 
-    A threshold is kept if the difference between the silent fraction of a replicate and the one that the equations
-    give it at that threshold is positive in some replicates and negative in others, beyond the tails of ``level``. As
-    the silent fraction passes through a maximum, inverting each replicate would not do: many have no solution and
-    most have two.
+    A threshold is kept if the difference between the silent fraction of a replicate and the one given by the equations
+    at that threshold is positive in some replicates and negative in others, beyond the tails of ``level``. Because the
+    silent fraction has a maximum, inverting each replicate would not work: many have no solution and most have two.
     """
     usable = [weights for weights in replicates if SHAPE_LIMITS[1] > weights.B]
     if not usable:
@@ -144,19 +143,19 @@ def compatible_thresholds(
     silent = np.array([weights.silent_fraction for weights in usable])
     theta_d = np.array([dendritic_threshold(weights, task.f_in) for weights in usable])
     grid = threshold_grid(g)
-    # The silent fraction is smooth in theta_d, whose replicates lie close together: five values tell the others.
+    # The silent fraction is smooth in theta_d, whose replicates lie close together: interpolate between five values.
     nodes = np.linspace(theta_d.min(), theta_d.max() * (1.0 + 1e-9), 5)
     surface = np.array([[silent_fraction_or_nan(g, node, theta_s, task) for node in nodes] for theta_s in grid])
     excess = silent - _interpolated(nodes, surface, theta_d)
     low, high = np.quantile(excess, tails(level), axis=1)
-    rarer = np.minimum(np.mean(excess <= 0.0, axis=1), np.mean(excess >= 0.0, axis=1))  # NaN rows count as none
-    # With n replicates nothing rarer than one in n + 1 can be said.
+    rarer = np.minimum(np.mean(excess <= 0.0, axis=1), np.mean(excess >= 0.0, axis=1))  # zero for rows of NaN
+    # With n replicates, probabilities below 1 in n + 1 cannot be resolved.
     p_value = min(1.0, 2.0 * max(float(rarer.max()), 1.0 / (len(usable) + 1)))
     return CompatibleThresholds(_where_both_signs(grid, low, high), p_value)
 
 
 def _interpolated(nodes: Floats, surface: Floats, at: Floats) -> Floats:
-    """Each row of the surface, a spline through the nodes, at the given points; NaN rows stay NaN."""
+    """Values of each row of the surface at the given points, by splines through the nodes; NaN rows stay NaN."""
     from scipy.interpolate import CubicSpline
 
     result = np.full((surface.shape[0], at.size), np.nan)
@@ -167,7 +166,7 @@ def _interpolated(nodes: Floats, surface: Floats, at: Floats) -> Floats:
 
 
 def _where_both_signs(grid: Floats, low: Floats, high: Floats) -> tuple[tuple[float, float], ...]:
-    """Intervals of the grid on which low <= 0 <= high, with ends interpolated between its points."""
+    """Intervals of the grid on which low <= 0 <= high, with interpolated ends."""
     room = np.minimum(-low, high)  # positive inside
     inside = room >= 0.0  # NaN is outside
     found: list[tuple[float, float]] = []
@@ -185,7 +184,7 @@ def _where_both_signs(grid: Floats, low: Floats, high: Floats) -> tuple[tuple[fl
 
 
 def _crossing(grid: Floats, room: Floats, left: int, right: int) -> float:
-    """Where ``room`` vanishes between two points of the grid; the one inside if the other has no value."""
+    """The zero of ``room`` between two grid points; the inner point if the other has no value."""
     if not np.isfinite(room[left] + room[right]):
         return float(grid[left] if np.isfinite(room[left]) else grid[right])
     share = room[left] / (room[left] - room[right])

@@ -1,4 +1,4 @@
-"""Learning: the paper's stochastic gradient descent, its variants, and what can be measured with them."""
+"""Learning: the paper's stochastic gradient descent, its variants, and measurements of learned neurons."""
 
 from dendrocap.learning.algorithmic_capacity import (
     AlgorithmicCapacity,

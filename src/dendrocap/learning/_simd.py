@@ -1,10 +1,10 @@
-"""Sixteen numbers at a time: a vector type for Numba.
+"""A vector type for Numba that holds sixteen numbers.
 
 Numba's own vectoriser loses two thirds of the speed of the training step, because the sums over synapses have to
-stay in registers while the pattern's bits choose which branches take part (140 ns against 445 ns per step, see
-docs/results/learning_speed.md). Here a `Vector` is a value like any other in compiled code: ``a + b``,
+stay in registers while the bits of the pattern select the branches (140 ns against 445 ns per step, see
+docs/results/learning_speed.md). Here a `Vector` is an ordinary value in compiled code: ``a + b``,
 ``where(bits, a, b)`` or ``fma(a, b, c)`` act on sixteen lanes at once, in float32 or in float64. LLVM maps
-them to whatever the processor has, be it one register of 512 bits or four of 128.
+them to the registers of the processor, be it one of 512 bits or four of 128.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = [
     "where_less",
 ]
 
-# Numba's own annotation counts the typing context among the arguments of a call.
+# Numba's own annotation counts the typing context as an argument.
 intrinsic: Any = extending.intrinsic
 Codegen = Callable[..., Any]
 _INDEX = ir.IntType(32)
@@ -62,10 +62,10 @@ class _VectorModel(models.PrimitiveModel):
 
 @intrinsic
 def pointer(typing: Any, array: Any) -> tuple[Any, Codegen]:
-    """Where the numbers of a contiguous array start.
+    """Pointer to the first number of a contiguous array.
 
-    A pointer is indexed like a flat array. Inside a loop it is cheaper than one: Numba counts references to
-    arrays whenever they are sliced or handed to a function, which doubled the time of a training step.
+    A pointer is indexed like a flat array. Inside a loop it is cheaper than an array: Numba counts references to
+    arrays whenever they are sliced or passed to a function, which doubled the time of a training step.
     """
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -81,7 +81,7 @@ def _lanes_at(builder: Any, start: Any, index: Any) -> Any:
 
 @intrinsic
 def shifted(typing: Any, start: Any, index: Any) -> tuple[Any, Codegen]:
-    """A pointer that starts at an index of another."""
+    """A pointer to an index of another pointer."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.gep(args[0], [args[1]])
@@ -91,7 +91,7 @@ def shifted(typing: Any, start: Any, index: Any) -> tuple[Any, Codegen]:
 
 @intrinsic
 def load(typing: Any, start: Any, index: Any) -> tuple[Any, Codegen]:
-    """The sixteen numbers from an index on."""
+    """The sixteen numbers that start at an index."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.load(_lanes_at(builder, *args), align=start.dtype.bitwidth // 8)
@@ -101,7 +101,7 @@ def load(typing: Any, start: Any, index: Any) -> tuple[Any, Codegen]:
 
 @intrinsic
 def store(typing: Any, start: Any, index: Any, vector: Any) -> tuple[Any, Codegen]:
-    """Write sixteen numbers from an index on."""
+    """Write sixteen numbers, starting at an index."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         builder.store(args[2], _lanes_at(builder, *args[:2]), align=start.dtype.bitwidth // 8)
@@ -125,7 +125,7 @@ def spread(typing: Any, number: Any) -> tuple[Any, Codegen]:
 
 @intrinsic
 def where(typing: Any, bits: Any, chosen: Any, otherwise: Any) -> tuple[Any, Codegen]:
-    """Lane l of ``chosen`` where bit l is set, of ``otherwise`` where it is not."""
+    """Lane l of ``chosen`` if bit l is set, of ``otherwise`` if it is not."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         mask = builder.bitcast(args[0], ir.VectorType(ir.IntType(1), LANES))
@@ -136,7 +136,7 @@ def where(typing: Any, bits: Any, chosen: Any, otherwise: Any) -> tuple[Any, Cod
 
 @intrinsic
 def where_less(typing: Any, x: Any, y: Any, chosen: Any, otherwise: Any) -> tuple[Any, Codegen]:
-    """``chosen`` in the lanes where x < y, ``otherwise`` elsewhere, which includes every NaN."""
+    """``chosen`` in the lanes where x < y, ``otherwise`` in all others, including those with NaN."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.select(builder.fcmp_ordered("<", args[0], args[1]), args[2], args[3])
@@ -146,7 +146,7 @@ def where_less(typing: Any, x: Any, y: Any, chosen: Any, otherwise: Any) -> tupl
 
 @intrinsic
 def fma(typing: Any, a: Any, b: Any, c: Any) -> tuple[Any, Codegen]:
-    """``a * b + c``, rounded once where the processor can."""
+    """``a * b + c``, rounded once if the processor supports it."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return _llvm_function(builder, "fmuladd", args)
@@ -156,7 +156,7 @@ def fma(typing: Any, a: Any, b: Any, c: Any) -> tuple[Any, Codegen]:
 
 @intrinsic(prefer_literal=True)
 def rotate(typing: Any, vector: Any, places: Any) -> tuple[Any, Codegen] | None:
-    """Lane l of the result is lane l + ``places`` of the argument, counted round; ``places`` is a literal."""
+    """Lane l of the result is lane l + ``places`` of the argument, cyclically; ``places`` is a literal."""
     if not isinstance(places, types.IntegerLiteral):
         return None
     turned = [(lane + places.literal_value) % LANES for lane in range(LANES)]
@@ -169,7 +169,7 @@ def rotate(typing: Any, vector: Any, places: Any) -> tuple[Any, Codegen] | None:
 
 @intrinsic
 def total(typing: Any, vector: Any) -> tuple[Any, Codegen]:
-    """Sum over the lanes, halves first: four additions deep rather than sixteen."""
+    """Sum over the lanes, by halves: four successive additions rather than sixteen."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         rest, width = args[0], LANES
@@ -192,7 +192,7 @@ def _nearest_integer(typing: Any, x: Any) -> tuple[Any, Codegen]:
 
 @intrinsic
 def _power_of_two(typing: Any, exponent: Any) -> tuple[Any, Codegen]:
-    """2**n in float32, for whole n from -126 to 127, by writing n into the exponent's bits."""
+    """2**n in float32, for whole n from -126 to 127, by setting the bits of the exponent."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         whole = ir.VectorType(ir.IntType(32), LANES)
@@ -217,7 +217,7 @@ def _single(x: float) -> Any:
 
 @njit
 def _exponential32(x: Any) -> Any:
-    # e^x = 2^n e^r with |r| <= ln(2) / 2; ln(2) is subtracted in two parts so that r keeps all its bits.
+    # e^x = 2^n e^r with |r| <= ln(2) / 2; ln(2) is subtracted in two parts so that r is exact to the last bit.
     # Coefficients of the remainder: Cephes expf, relative error below 2e-7.
     x = where_less(x, _single(-87.0), _single(-87.0), x)
     x = where_less(_single(88.0), x, _single(88.0), x)
@@ -232,8 +232,8 @@ def _exponential32(x: Any) -> Any:
 
 
 def exponential(x: Any) -> Any:
-    """e**x. In float32 a polynomial, with x held to [-87, 88]; in float64 the C library's function."""
-    raise NotImplementedError("exponential works in compiled code only")
+    """e**x. In float32 a polynomial, with x limited to [-87, 88]; in float64 the function of the C library."""
+    raise NotImplementedError("exponential works only in compiled code")
 
 
 @overload(exponential, strict=False)
@@ -256,7 +256,7 @@ def _llvm_function(builder: Any, name: str, args: Any) -> Any:
 
 
 def _arithmetic(symbol: Any, instruction: str) -> None:
-    """Let ``symbol`` act on two vectors by one LLVM instruction."""
+    """Define ``symbol`` for two vectors by one LLVM instruction."""
 
     @intrinsic
     def apply(typing: Any, a: Any, b: Any) -> tuple[Any, Codegen]:

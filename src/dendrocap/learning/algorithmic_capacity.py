@@ -1,7 +1,7 @@
-"""How much a neuron learns: training error against load, and the algorithmic capacity.
+"""Training error against load, and the algorithmic capacity.
 
-The load is alpha = P / N. What is measured here is a property of the neuron *and of the recipe*, patience included, not
-of the neuron alone: `HalveOnPlateau` explains. Every result carries both.
+The load is alpha = P / N. The results are properties of the neuron *and of the recipe*, including its patience, not of
+the neuron alone; see `HalveOnPlateau`. Every result contains both.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ class LoadPoint(Displayed):
     alpha : float
         Load.
     trials : tuple of Trial
-        One per seed.
+        One trial per seed.
     tolerance : float
-        Largest error at which a trial counts as solved.
+        Largest error that counts as solved.
 
     Examples
     --------
@@ -75,7 +75,7 @@ class LoadPoint(Displayed):
 
     @property
     def solved(self) -> int:
-        """Trials with an error of at most the tolerance."""
+        """Number of trials with an error of at most the tolerance."""
         return sum(trial.error <= self.tolerance for trial in self.trials)
 
     @property
@@ -91,7 +91,7 @@ class LoadPoint(Displayed):
 
 @dataclass(frozen=True)
 class ErrorCurve(Displayed):
-    """Training error against load, and how it was measured.
+    """Training error against load, with the settings of the measurement.
 
     Examples
     --------
@@ -121,23 +121,23 @@ class ErrorCurve(Displayed):
 
 @dataclass(frozen=True)
 class AlgorithmicCapacity(Displayed):
-    """The largest load that training solves, seed by seed.
+    """The largest load that training solves, for each seed.
 
     Parameters
     ----------
     neuron, task, recipe, tolerance
-        What was measured, and how.
+        Settings of the measurement.
     resolution : float
-        Distance of the loads tried.
+        Spacing of the loads.
     limits : (float, float)
         Smallest and largest load considered.
     seeds : tuple of int
-        One independent measurement each.
+        One independent measurement for each seed.
     largest_solved : tuple of float
-        Per seed the largest load solved, all smaller loads tried being solved too; 0 where even the smallest
+        Largest load solved by each seed such that all smaller loads tried are solved too; 0 if even the smallest
         load failed.
     points : tuple of LoadPoint
-        Everything tried, by load. Seeds need not have visited the same loads.
+        All trials, by load. Seeds need not have tried the same loads.
 
     Examples
     --------
@@ -168,7 +168,7 @@ class AlgorithmicCapacity(Displayed):
 
     @property
     def interval(self) -> tuple[float, float]:
-        """95 % confidence interval of `alpha` over seeds (Student), cut at zero; infinite for a single seed."""
+        """95 % confidence interval of `alpha` over seeds (Student), not below zero; infinite for a single seed."""
         n = len(self.largest_solved)
         if n == 1:
             return (0.0, float("inf"))
@@ -184,7 +184,7 @@ class AlgorithmicCapacity(Displayed):
 
     @property
     def reaches_limit(self) -> bool:
-        """Whether some seed solved even the largest load considered, so that `alpha` is only a lower bound."""
+        """Whether some seed solved the largest load considered, so that `alpha` is only a lower bound."""
         return max(self.largest_solved) >= self.points[-1].alpha and self.points[-1].alpha + 1e-9 >= self.limits[1]
 
 
@@ -204,19 +204,19 @@ def training_error_curve(
     Parameters
     ----------
     neuron : DendriticNeuron
-        What to train.
+        The neuron to train.
     alphas : iterable of float
         Loads P / N.
     recipe : Recipe
-        How to train; it has no default, because it decides the outcome.
+        How to train; it has no default, because the result depends on it.
     seeds : sequence of int
-        One set of random patterns and one run on it for each, at each load.
+        One set of random patterns and one run on it for each seed and load.
     tolerance : float
-        Largest error at which a run counts as solved.
+        Largest error that counts as solved.
     task : TaskSpec, optional
         Coding levels; by default 1/2.
     workers : int, optional
-        Runs at a time.
+        Number of parallel runs.
     callback : callable, optional
         Called with every trial.
 
@@ -255,25 +255,25 @@ def algorithmic_capacity(
 ) -> AlgorithmicCapacity:
     """Largest load at which training reaches an error of at most ``tolerance``.
 
-    Each seed is measured on its own, on loads that are multiples of ``resolution`` above the lower limit.
+    Each seed is measured independently, on loads that are multiples of ``resolution`` above the lower limit.
 
     Parameters
     ----------
     neuron : DendriticNeuron
-        What to train.
+        The neuron to train.
     recipe : Recipe
-        How to train; it has no default, because it decides the outcome.
+        How to train; it has no default, because the result depends on it.
     limits : (float, float)
         Smallest and largest load to consider.
     resolution : float
-        Distance of the loads tried.
+        Spacing of the loads.
     method : {"bisection", "scan"}
-        Bisection takes for granted that a seed fails at every load above one that it failed at. A scan climbs
-        from the smallest load to the first failure, and takes nothing for granted.
+        Bisection assumes that a seed that fails at a load also fails at every larger load. A scan increases the load
+        from the smallest to the first failure, without this assumption.
     seeds : sequence of int
         Independent measurements.
     tolerance : float
-        Largest error at which a load counts as solved, 0 by default.
+        Largest error that counts as solved; 0 by default.
     task : TaskSpec, optional
         Coding levels; by default 1/2.
     workers : int, optional
@@ -286,7 +286,7 @@ def algorithmic_capacity(
     >>> from dendrocap import SGD, HalveOnPlateau, LinearNeuron, Recipe
     >>> recipe = Recipe(SGD(0.1), HalveOnPlateau(50), max_epochs=500)
     >>> measured = algorithmic_capacity(LinearNeuron(0.5, 49), recipe=recipe, seeds=[0, 1])
-    >>> 0.3 <= measured.alpha <= 1.3  # one, for many synapses and endless patience
+    >>> 0.3 <= measured.alpha <= 1.3  # one, for many synapses and unlimited patience
     True
     """
     task, several_seeds = task or TaskSpec(), checked_seeds(seeds)
@@ -353,13 +353,13 @@ def _scan(solves: Callable[[int], bool], n_loads: int) -> None:
 
 
 def _largest_solved(trials: Sequence[Trial], tolerance: float) -> float:
-    """The largest load solved below the smallest that failed."""
+    """The largest load solved below the smallest load that failed."""
     failed = min((trial.alpha for trial in trials if trial.error > tolerance), default=float("inf"))
     return max((trial.alpha for trial in trials if trial.error <= tolerance and trial.alpha < failed), default=0.0)
 
 
 def load_points(trials: Sequence[Trial], tolerance: float) -> tuple[LoadPoint, ...]:
-    """Trials by their load, in its order."""
+    """Trials grouped by load, in ascending order."""
     loads = sorted({trial.alpha for trial in trials})
     return tuple(
         LoadPoint(alpha, tuple(trial for trial in trials if trial.alpha == alpha), tolerance) for alpha in loads

@@ -1,6 +1,6 @@
-"""What learns: rules, which can be resumed, and solvers, which start again. Both are generators of epochs.
+"""Learning algorithms: rules, which can be resumed, and solvers, which restart. Both are generators of epochs.
 
-`Training` draws the epochs and owns everything else: patterns, randomness, best weights, limits, history.
+`Training` runs the epochs and manages everything else: patterns, randomness, best weights, limits, history.
 """
 
 from __future__ import annotations
@@ -25,23 +25,18 @@ __all__ = ["Algorithm", "Engine", "EpochOutcome", "Rule", "Solver", "epochs_of"]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class EpochOutcome(Displayed):
-    """The weights after one epoch, and how they fare.
+    """The weights after one epoch, and their margins.
 
     Parameters
     ----------
     margins : array, shape (n_patterns,)
         sign * Delta of every pattern.
     weights : array, shape (n_inputs,)
-        In the order of the inputs; the run keeps it, so it must not change any more.
+        Weights in the order of the inputs; the run keeps this array, so it must not be changed afterwards.
     learning_rate : float
-        Rate of the epoch.
+        Learning rate of the epoch.
     signal : float
-        Largest dendritic signal met in it; below 1e-9 all branches are dead.
-
-    Examples
-    --------
-    >>> EpochOutcome(margins=np.array([0.3, -0.1]), weights=np.ones(4), learning_rate=0.1).signal
-    inf
+        Largest dendritic signal in the epoch; below 1e-9 all branches are dead.
     """
 
     margins: NDArray[Any]
@@ -51,7 +46,7 @@ class EpochOutcome(Displayed):
 
 
 class Algorithm(Protocol):
-    """What `train` accepts: anything that learns epoch by epoch.
+    """The interface that `train` accepts: anything that learns epoch by epoch.
 
     Examples
     --------
@@ -63,26 +58,26 @@ class Algorithm(Protocol):
 
     @property
     def restarts(self) -> bool:
-        """Whether an attempt that ends or diverges is followed by another, as long as the run has a limit.
+        """Whether an attempt that ends or diverges is followed by another, if the run has a limit.
 
-        Such a run cannot be resumed, since an attempt under way is more than its weights.
+        Such a run cannot be resumed, because the state of an attempt is more than its weights.
         """
 
     def attempt(self, run: Training, number: int) -> Iterator[EpochOutcome]:
-        """One outcome per epoch, on the patterns of the run and with its random numbers; attempts count from 0."""
+        """Yield one outcome per epoch, with the patterns and random numbers of the run; attempts count from 0."""
 
 
 class Engine(Protocol):
-    """A rule at work on its patterns."""
+    """A rule applied to its patterns."""
 
     def weights(self) -> NDArray[Any]:
         """A copy of the weights, in the order of the inputs and in the precision used."""
 
     def set_weights(self, flat: NDArray[Any]) -> None:
-        """Go on from these weights."""
+        """Continue from these weights."""
 
     def epoch(self, order: NDArray[np.int64], learning_rate: float) -> float:
-        """Present the patterns in this order; returns the largest dendritic signal met."""
+        """Present the patterns in this order; returns the largest dendritic signal."""
 
     def tested_epoch(self, order: NDArray[np.int64], learning_rate: float) -> tuple[float, NDArray[Any]]:
         """An epoch and the margins after it."""
@@ -92,7 +87,7 @@ class Engine(Protocol):
 
 
 def epochs_of(engine: Engine, run: Training) -> Iterator[EpochOutcome]:
-    """Epochs at the rates of the run's schedule, until that sees no point in going on."""
+    """Epochs at the rates of the run's schedule, until the schedule ends."""
     while not run.pace.finished:
         rate = run.pace.learning_rate
         signal, margins = engine.tested_epoch(run.shuffled(), rate)
@@ -100,9 +95,9 @@ def epochs_of(engine: Engine, run: Training) -> Iterator[EpochOutcome]:
 
 
 class Rule(ABC):
-    """A learning rule with a first learning rate: one attempt, at the rates of the run's schedule.
+    """A learning rule with an initial learning rate: one attempt, at the rates of the run's schedule.
 
-    All that it remembers from epoch to epoch is in the weights, so that its runs can be resumed.
+    Its only state between epochs is the weights, so its runs can be resumed.
 
     Examples
     --------
@@ -117,7 +112,7 @@ class Rule(ABC):
 
     @abstractmethod
     def engine(self, neuron: DendriticNeuron, patterns: Patterns) -> Engine:
-        """The rule set to work."""
+        """The rule applied to the patterns of a neuron."""
 
     def attempt(self, run: Training, number: int) -> Iterator[EpochOutcome]:
         engine = self.engine(run.neuron, run.patterns)
@@ -129,7 +124,7 @@ class Rule(ABC):
 
 
 class Solver(ABC):
-    """A search for weights without errors, made of attempts, each from fresh weights and usually twice as long.
+    """A search for weights without errors in several attempts, each from new weights and usually twice as long.
 
     Examples
     --------
@@ -143,4 +138,4 @@ class Solver(ABC):
 
     @abstractmethod
     def attempt(self, run: Training, number: int) -> Iterator[EpochOutcome]:
-        """One outcome per epoch until the attempt is exhausted."""
+        """Yield one outcome per epoch until the attempt ends."""

@@ -1,8 +1,8 @@
-"""Homeostasis of excitation and inhibition: what keeps the two mean weights where the theory fixes them.
+"""Homeostasis of excitation and inhibition, which keeps both mean weights at the values fixed by the theory.
 
-Learning holds only the difference of both drives near the fixed threshold of a branch; excitation and inhibition may
-grow together without a change of the mean input. After each epoch the inhibitory weights of each branch are scaled
-to their drive, and the excitatory ones so that the mean input of the branch stays what it was [homeostasis].
+Learning fixes only the difference of the two drives, near the threshold of a branch; excitation and inhibition could
+grow together without changing the mean input. After each epoch the inhibitory weights of each branch are scaled to
+their drive, and the excitatory weights such that the mean input of the branch is unchanged [homeostasis].
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ __all__ = ["Homeostasis", "homeostasis_for", "measured_activity"]
 
 Floats = NDArray[np.float64]
 
-# Patterns are counted a block at a time.
+# Patterns are counted in blocks.
 BLOCK = 4_000_000
-# Most by which weights are scaled at once: inhibition that has all but died comes back in some epochs, not in one.
+# Largest factor by which weights are scaled at once: inhibition that has almost vanished recovers over several epochs.
 MOST = 2.0
 
 
 def measured_activity(neuron: DendriticNeuron, inputs: NDArray[np.uint8] | PackedPatterns) -> float | Floats:
     """Fraction of active inputs: of all, or for each input that of its kind of branches and its sign.
 
-    It is kept off 0 and 1, where there are no first weights.
+    It is kept away from 0 and 1, where initial weights are undefined.
     """
     if len(neuron.kinds) == 1 and not neuron.has_inhibition:
         return min(max(active_fraction(inputs), 1e-6), 1.0 - 1e-6)
@@ -47,7 +47,7 @@ def _active_fractions(inputs: NDArray[np.uint8] | PackedPatterns) -> Floats:
 
 
 class Homeostasis:
-    """Scales the weights of every branch so that its inhibitory drive is the one asked for.
+    """Scales the weights of every branch to its inhibitory drive.
 
     Parameters
     ----------
@@ -59,10 +59,10 @@ class Homeostasis:
 
     def __init__(self, neuron: DendriticNeuron, activity: Floats) -> None:
         self._starts = neuron.branch_starts
-        # Activity where a synapse is excitatory, and where it is inhibitory.
+        # Activity of excitatory and of inhibitory synapses.
         self._of_excitation = np.where(neuron.inhibitory, 0.0, activity)
         self._of_inhibition = np.where(neuron.inhibitory, activity, 0.0)
-        # Where each synapse finds its factor among those of excitation, then of inhibition, of all branches.
+        # Index of each synapse's factor in the list of excitatory, then inhibitory factors of all branches.
         branch = np.repeat(np.arange(neuron.n_branches), neuron.branch_sizes)
         self._factor = branch + neuron.n_branches * neuron.inhibitory
         drives = [kind.inhibition.drive if kind.inhibition else 0.0 for kind in neuron.kinds]
@@ -73,17 +73,17 @@ class Homeostasis:
         excitation = np.add.reduceat(flat * self._of_excitation, self._starts)
         inhibition = np.add.reduceat(flat * self._of_inhibition, self._starts)
         scale = _held_ratio(self._wanted, inhibition, 0.0)
-        # However much inhibition is lost, excitation must not die of it.
+        # However much inhibition is lost, excitation must not vanish.
         balance = _held_ratio(excitation - (scale - 1.0) * inhibition, excitation, 1.0 / MOST)
         return np.asarray(flat * np.concatenate([balance, scale])[self._factor])
 
 
 def homeostasis_for(neuron: DendriticNeuron, inputs: NDArray[np.uint8] | PackedPatterns) -> Homeostasis | None:
-    """What keeps the means of a neuron that learns these patterns; None without inhibition, which needs none."""
+    """The homeostasis of a neuron that learns these patterns; None without inhibition."""
     return Homeostasis(neuron, _active_fractions(inputs)) if neuron.has_inhibition else None
 
 
 def _held_ratio(one: Floats, other: Floats, least: float) -> Floats:
-    """One number over the other, held to what weights may be scaled by; 1 where there is nothing to scale."""
+    """The ratio of two numbers, limited to the allowed range of scaling; 1 if there is nothing to scale."""
     ratio = np.divide(one, other, out=np.ones_like(one), where=other != 0.0)
     return np.minimum(np.maximum(ratio, least), MOST)

@@ -1,14 +1,14 @@
-"""How weights and patterns lie in memory while a neuron learns.
+"""Memory layout of weights and patterns during learning.
 
 Branch l takes lane ``l % 16`` of block ``l // 16``; row i of a block holds synapse i of its sixteen branches.
-Few branches would leave lanes idle, so a neuron with eight branches or fewer spreads each over 2, 4, 8 or 16
-lanes: synapse i of branch l then sits in lane ``l + (i % copies) * 16 / copies``, row ``i // copies``.
+Few branches would leave lanes idle, so a neuron with eight branches or fewer spreads each branch over 2, 4, 8 or 16
+lanes: synapse i of branch l is then in lane ``l + (i % copies) * 16 / copies``, row ``i // copies``.
 The linear neuron is the case of one branch in sixteen lanes.
 
-Each kind of branches begins a block of its own, so that all lanes of a block share one g. Inhibitory synapses begin a
-row of their own, the same for all branches of a kind, so that all synapses of a row share one sign.
+Each kind of branches starts a new block, so that all lanes of a block have the same g. Inhibitory synapses start a new
+row, the same for all branches of a kind, so that all synapses of a row have the same sign.
 
-A pattern is one bit per place: ``bits[pattern, block, row]`` is a 16-bit word, one bit per lane.
+A pattern has one bit per place: ``bits[pattern, block, row]`` is a 16-bit word, one bit per lane.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from dendrocap.model.patterns import PackedPatterns, chosen_inputs
 __all__ = ["LANES", "LaneLayout", "aligned_zeros"]
 
 LANES = 16
-# Patterns are rearranged a block at a time, which takes a megabyte or two whatever their number.
+# Patterns are rearranged in blocks, which takes a megabyte or two for any number of patterns.
 BLOCK = 250_000
 CACHE_LINE = 64
 
 
 @dataclass(frozen=True)
 class LaneLayout:
-    """Where the synapses of a neuron sit in blocks of sixteen lanes."""
+    """Positions of the synapses of a neuron in blocks of sixteen lanes."""
 
     neuron: DendriticNeuron
 
@@ -56,7 +56,7 @@ class LaneLayout:
 
     @cached_property
     def blocks(self) -> NDArray[np.int64]:
-        """The kind of every block, how many of its rows are excitatory, and how many there are."""
+        """The kind of every block, its number of excitatory rows, and its number of all rows."""
         neuron, kinds = self.neuron, range(len(self.neuron.kinds))
         rows = np.zeros((len(kinds), 3), dtype=np.int64)
         rows[:, 0] = kinds
@@ -81,7 +81,7 @@ class LaneLayout:
 
     @cached_property
     def places(self) -> NDArray[np.int64]:
-        """Flat place of every synapse, in the order of the inputs."""
+        """Flat position of every synapse, in the order of the inputs."""
         neuron, sizes = self.neuron, self.neuron.branch_sizes
         synapse = np.arange(neuron.n_inputs) - np.repeat(neuron.branch_starts, sizes)
         synapse -= np.where(neuron.inhibitory, np.repeat(sizes - neuron.inhibitory_sizes, sizes), 0)
@@ -93,27 +93,27 @@ class LaneLayout:
         return (column // lanes * rows + row) * lanes + column % lanes
 
     def spread_weights(self, flat: NDArray[Any], dtype: Any) -> NDArray[Any]:
-        """Weights given in the order of the inputs, laid out in lanes."""
+        """Weights in the order of the inputs, arranged in lanes."""
         lanes = aligned_zeros(self.shape, dtype)
         lanes.reshape(-1)[self.places] = flat
         return lanes
 
     def gather_weights(self, lanes: NDArray[Any]) -> NDArray[Any]:
-        """Weights in lanes, back in the order of the inputs."""
+        """Weights in lanes, rearranged in the order of the inputs."""
         return lanes.reshape(-1)[self.places]
 
     def constants(self, dtype: Any) -> NDArray[Any]:
-        """What the kernels need to know of each lane, in four rows; idle lanes have zeros.
+        """Constants of each lane for the kernels, in four rows; idle lanes have zeros.
 
-        1 / sqrt(n_l) and minus sqrt(n_l) times the threshold turn a sum of weights into a branch input, the third row
-        weighs the branch's output at the soma, and 1 / sqrt(n_l K) is the gradient's prefactor.
+        1 / sqrt(n_l) and minus sqrt(n_l) times the threshold convert a sum of weights to a branch input, the third row
+        is the weight of the branch's output at the soma, and 1 / sqrt(n_l K) is the prefactor of the gradient.
         """
         n_branches = self.neuron.n_branches
         table = np.zeros((4, self.n_blocks * LANES))
         roots = np.sqrt(self.neuron.branch_sizes)
         for copy in range(self.copies):
             lanes = self._columns + copy * (LANES // self.copies)
-            # Each copy of a branch reports the same output, so each speaks with its share of the voice.
+            # All copies of a branch have the same output, so each contributes its share.
             table[0, lanes] = 1.0 / roots
             table[1, lanes] = -roots * self.neuron.thresholds
             table[2, lanes] = 1.0 / np.sqrt(n_branches) / self.copies
@@ -141,7 +141,7 @@ class LaneLayout:
 
 
 def aligned_zeros(shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
-    """Zeros that start at a cache line, so that no vector straddles two."""
+    """Zeros aligned to a cache line, so that no vector straddles two lines."""
     kind = np.dtype(dtype)
     n_bytes = int(np.prod(shape)) * kind.itemsize
     buffer = np.zeros(n_bytes + CACHE_LINE, dtype=np.uint8)

@@ -1,9 +1,9 @@
-"""Whether the linear neuron can learn a set of patterns at all, decided exactly.
+"""Exact decision whether the linear neuron can learn a set of patterns.
 
 The linear neuron with non-negative weights solves patterns with margin kappa if some ``W >= 0`` satisfies
 ``sign (W . xi / sqrt(N) - sqrt(N) theta) >= kappa`` for every pattern: a linear program. No learning rule is
-involved, so it tells apart what cannot be learned from what was not. Inhibitory weights are <= 0, and their mean is
-held at their drive, as the theory has it; without that, excitation and inhibition could both grow for ever.
+involved, so it separates tasks that cannot be learned from tasks that were not learned. Inhibitory weights are <= 0,
+and their mean is fixed by their drive, as in the theory; otherwise excitation and inhibition could grow without bound.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from dendrocap.validation import real_number, refuse
 
 __all__ = ["LinearFeasibility", "linear_feasibility"]
 
-# Far above the feasibility tolerance of the solver (1e-7), far below margins that matter.
+# Far above the feasibility tolerance of the solver (1e-7), far below relevant margins.
 STRICTLY_POSITIVE = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
 class LinearFeasibility(Displayed):
-    """The widest margin of a linear neuron on a task.
+    """The largest margin of a linear neuron on a task.
 
     Parameters
     ----------
     feasible : bool
         Whether every pattern can be right by more than ``kappa``.
     margin : float
-        Smallest ``sign * Delta`` over the patterns, maximised over weights; negative if none separates.
+        Smallest ``sign * Delta`` over the patterns, maximised over weights; negative if no weights separate them.
     weights : array, shape (1, n_inputs)
         Weights that reach it.
     kappa : float
-        The margin asked for.
+        The required margin.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def linear_feasibility(
     *,
     kappa: float = 0.0,
 ) -> LinearFeasibility:
-    """The widest margin with which a linear neuron can solve patterns, by linear programming (HiGHS).
+    """The largest margin with which a linear neuron can solve patterns, by linear programming (HiGHS).
 
     Parameters
     ----------
@@ -73,12 +73,12 @@ def linear_feasibility(
     inputs, labels : arrays
         The task.
     kappa : float
-        Margin to be exceeded.
+        Margin to exceed.
 
     Raises
     ------
     ConvergenceError
-        If the solver gives up.
+        If the solver fails.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def linear_feasibility(
     dense, signs = patterns.dense, patterns.signs
     root = np.sqrt(neuron.n_inputs)
     # Unknowns: the weights, then the margin t. Maximise t with t - sign (W . xi / sqrt(N)) <= -sign sqrt(N) theta.
-    # If all labels are 1 the margin grows without bound: a cap a little above kappa decides the question.
+    # If all labels are 1 the margin is unbounded: a bound slightly above kappa decides the question.
     rows = np.hstack([-signs[:, None] * dense / root, np.ones((len(dense), 1))])
     cost = np.zeros(neuron.n_inputs + 1)
     cost[-1] = -1.0
@@ -112,7 +112,7 @@ def linear_feasibility(
     # The interior-point method is twice as fast as the simplex on these dense rows (3 s at N = 999).
     outcome = linprog(cost, A_ub=rows, b_ub=-signs * root * threshold, bounds=bounds, method="highs-ipm", **held)
     if outcome.status != 0:
-        raise ConvergenceError(f"the linear program stopped without an answer: {outcome.message}", outcome.x)
+        raise ConvergenceError(f"the linear program stopped without a result: {outcome.message}", outcome.x)
     flat = neuron.rectified(outcome.x[:-1])
     margin = float(np.min(signs * neuron.somatic_input(flat, dense)))
     return LinearFeasibility(margin > kappa + STRICTLY_POSITIVE, margin, neuron.shaped_weights(flat), kappa)

@@ -1,17 +1,17 @@
-"""The learning rule as three factors, each of which can be replaced.
+"""The three-factor learning rule, in which each factor can be replaced.
 
-A synapse changes by the product of what the whole neuron knows (the soft error), what its branch knows (the
-dendritic signal) and what the synapse itself knows (the presynaptic activity) [local-rule]::
+A synapse changes by the product of a signal of the whole neuron (the soft error), a signal of its branch (the
+dendritic signal) and a signal of the synapse itself (the presynaptic activity) [local-rule]::
 
     delta W_li = learning_rate * sign * soft_error(sign Delta) * g'(lambda_l) * xi_li / sqrt(n_l K)
 
-The soft error is that of the cross-entropy loss. Labels are +-1 here. With ``margin = sign * Delta``, positive where
-the neuron is right, a pattern costs ``f(margin) = -margin / 2 + ln(2 cosh(gamma_ce margin)) / (2 gamma_ce)``
-[cross-entropy]: nearly nothing when the margin is large on the scale 1 / gamma_ce, and ``-margin`` when it is very
+The soft error is that of the cross-entropy loss. Labels are +-1 here. With ``margin = sign * Delta``, positive if
+the neuron is right, the loss of a pattern is ``f(margin) = -margin / 2 + ln(2 cosh(gamma_ce margin)) / (2 gamma_ce)``
+[cross-entropy]: nearly zero if the margin is large on the scale 1 / gamma_ce, and ``-margin`` if it is very
 negative.
 
-`SGD` is this rule at full speed, with a choice of dendritic signals. `LocalRule` takes any Python function
-for any factor and runs in NumPy, some hundred times slower: a place to try ideas.
+`SGD` is the fast version of this rule, with a choice of dendritic signals. `LocalRule` accepts a Python function for
+each factor and runs in NumPy, about a hundred times slower: use it to try ideas.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ def cross_entropy(margin: ArrayLike, gamma_ce: float) -> Any:
 
 
 def soft_error(margin: ArrayLike, gamma_ce: float) -> Any:
-    """How wrong the neuron is about a pattern, from 0 (right by far) to 1 (wrong by far): -f'(margin).
+    """Error of the neuron on a pattern, from 0 (clearly right) to 1 (clearly wrong): -f'(margin).
 
-    The first of the three factors of the local rule [local-rule]; times the sign of the label it tells the
-    whole neuron which way to go.
+    The first of the three factors of the local rule [local-rule]; multiplied by the sign of the label it gives the
+    direction of the update for the whole neuron.
 
     Examples
     --------
@@ -75,13 +75,13 @@ class ThreeFactors(Displayed):
     Parameters
     ----------
     error : float
-        Sign of the label times the soft error: known to the whole neuron.
+        Sign of the label times the soft error: available to the whole neuron.
     dendritic_signal : array, shape (n_branches,)
-        g'(lambda_l) / sqrt(n_l K), or its surrogate: known to a branch.
+        g'(lambda_l) / sqrt(n_l K), or its surrogate: available to a branch.
     presynaptic : array, shape (n_inputs,)
-        Activity of the inputs: known to a synapse.
+        Activity of the inputs: available to a synapse.
     branch_sizes : array, shape (n_branches,)
-        Synapses of each branch.
+        Number of synapses of each branch.
 
     Examples
     --------
@@ -121,15 +121,15 @@ def three_factors(
     neuron : DendriticNeuron
         The neuron that learns.
     weights : array
-        Its present weights.
+        Its current weights.
     pattern : array of 0 and 1, shape (n_inputs,)
-        Its input.
+        The pattern.
     label : {0, 1}
-        The wanted answer.
+        The correct answer.
     gamma_ce : float
         Steepness of the loss.
     surrogate : Surrogate, optional
-        What stands for g'.
+        Replacement for g'.
 
     Examples
     --------
@@ -154,7 +154,7 @@ def three_factors(
 
 @dataclass(frozen=True)
 class SGD(Rule):
-    """Stochastic gradient descent on the cross-entropy, one pattern at a time, weights clipped at zero.
+    """Stochastic gradient descent on the cross-entropy, one pattern at a time, with weights clipped at zero.
 
     Algorithm 1 of the paper, compiled. Inhibitory weights are clipped from the other side, and homeostasis keeps their
     mean after each epoch [homeostasis].
@@ -162,13 +162,13 @@ class SGD(Rule):
     Parameters
     ----------
     learning_rate : float
-        zeta of the first epoch.
+        Learning rate zeta of the first epoch.
     gamma_ce : float
-        Steepness of the loss: patterns with margins beyond 1 / gamma_ce are left in peace.
+        Steepness of the loss: patterns with margins beyond 1 / gamma_ce hardly change the weights.
     surrogate : Surrogate, optional
-        What stands for g' in the update. None is g' itself, the rule of the paper.
+        Replacement for g' in the update. None uses g' itself, the rule of the paper.
     precision : {"float32", "float64"}
-        Of weights and arithmetic.
+        Precision of weights and arithmetic.
 
     Examples
     --------
@@ -195,27 +195,27 @@ class SGD(Rule):
     def engine(self, neuron: DendriticNeuron, patterns: Patterns) -> Engine:
         if self.surrogate is None and any(isinstance(kind.nonlinearity, Step) for kind in neuron.kinds):
             raise refuse(
-                "surrogate", None, "a Surrogate when the non-linearity is Step, whose slope is zero wherever it exists"
+                "surrogate", None, "a Surrogate if the non-linearity is Step, whose slope is zero wherever it exists"
             )
         return CompiledEngine(neuron, patterns, gamma_ce=self.gamma_ce, surrogate=self.surrogate, dtype=self.precision)
 
 
 @dataclass(frozen=True)
 class LocalRule(Rule):
-    """The three-factor rule with factors of the user's own, in NumPy.
+    """The three-factor rule with user-defined factors, in NumPy.
 
     Parameters
     ----------
     learning_rate : float
-        zeta of the first epoch.
+        Learning rate zeta of the first epoch.
     error : callable, optional
-        Margin ``sign * Delta`` in, size of the error signal out; by default the soft error of ``gamma_ce``.
+        Maps the margin ``sign * Delta`` to the size of the error signal; by default the soft error of ``gamma_ce``.
     dendritic_signal : callable, optional
-        Branch inputs in, one signal per branch out; by default g'.
+        Maps branch inputs to one signal per branch; by default g'.
     presynaptic : callable, optional
-        A pattern in, one number per synapse out; by default the pattern itself.
+        Maps a pattern to one number per synapse; by default the pattern itself.
     gamma_ce : float
-        Used by the default error only.
+        Only used by the default error.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Many independent runs at once, on all cores.
+"""Many independent runs in parallel, on all cores.
 
-Compiled epochs release Python's global lock, so threads suffice: nothing is copied between processes, and a run
-gives the same bits as it does alone. Only the few microseconds between epochs take turns.
+Compiled epochs release Python's global lock, so threads are sufficient: nothing is copied between processes, and a run
+gives the same bits as a single run. Only the few microseconds between epochs are sequential.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["available_cores", "in_parallel", "train_many"]
 T = TypeVar("T")
 R = TypeVar("R")
 
-# Asks a run to end after its present epoch, so that Ctrl-C need not wait for whole runs.
+# Asks a run to end after its current epoch, so that Ctrl-C need not wait for whole runs.
 StopRequest = Callable[[EpochRecord], bool]
 
 
@@ -42,28 +42,28 @@ def train_many(
     f_in: float | None = None,
     workers: int | None = None,
 ) -> list[TrainingResult]:
-    """Train every neuron with every recipe and every seed on one set of patterns.
+    """Train every neuron with every recipe and every seed on the same patterns.
 
     Parameters
     ----------
     neurons : DendriticNeuron, or a sequence of them
-        What to train.
+        The neurons to train.
     inputs, labels : arrays
         The patterns, as for `train`.
     recipes : Recipe, or a sequence of them
         How to train; by default ``Recipe()``.
     seeds : iterable of int or SeedSequence
-        One run for each. A Generator would be used up by the first run and is refused.
+        One run for each seed. A Generator is refused, because the first run would use it up.
     f_in : float, optional
         As for `train`.
     workers : int, optional
-        Runs at a time; by default the number of cores.
+        Number of parallel runs; by default the number of cores.
 
     Returns
     -------
     list of TrainingResult
-        Neurons outermost, then recipes, then seeds; equal bit for bit to single runs. A run that failed
-        says so in its ``failure``.
+        Ordered by neurons, then recipes, then seeds; equal bit for bit to single runs. The ``failure`` of a failed run
+        gives the reason.
 
     Examples
     --------
@@ -96,18 +96,18 @@ def in_parallel(
     workers: int | None = None,
     callback: Callable[[R], Any] | None = None,
 ) -> list[R]:
-    """``function`` of every argument, in order, several at a time.
+    """Apply ``function`` to every argument, several in parallel; results are in input order.
 
     Parameters
     ----------
     function : callable
-        Takes an argument and a callback for `train` that asks runs to stop once the user has interrupted.
+        Takes an argument and a callback for `train` that stops runs after the user has interrupted.
     arguments : sequence
-        One call for each.
+        One call for each argument.
     workers : int, optional
-        Calls at a time; by default the number of cores.
+        Number of parallel calls; by default the number of cores.
     callback : callable, optional
-        Called with every result, in order, as soon as it and all before it are there.
+        Called with each result, in input order.
     """
     n_workers = whole_number("workers", available_cores() if workers is None else workers, 1)
     interrupted = threading.Event()
@@ -131,5 +131,5 @@ def in_parallel(
 
 
 def available_cores() -> int:
-    """Cores that this process may use, which a cluster's scheduler may have limited."""
+    """Number of cores that this process may use, which the scheduler of a cluster may have limited."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

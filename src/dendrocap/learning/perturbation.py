@@ -1,4 +1,4 @@
-"""Experiments on a trained neuron: inhibition blocked, synapses that fail, dendrites without their NMDA part."""
+"""Simulated experiments on a trained neuron: blocked inhibition, failing synapses, a blocked NMDA part of g."""
 
 from __future__ import annotations
 
@@ -22,25 +22,20 @@ __all__ = ["Perturbation", "perturb"]
 
 @dataclass(frozen=True)
 class Perturbation(Displayed):
-    """What a trained neuron does after an intervention.
+    """Errors of a trained neuron after an intervention.
 
     Attributes
     ----------
     words : str
-        The intervention.
+        Description of the intervention.
     misses : float
-        Share of the patterns with label 1 to which the neuron is silent.
+        Share of the patterns with label 1 for which the neuron does not fire.
     false_alarms : float
-        Share of the patterns with label 0 to which it fires.
+        Share of the patterns with label 0 for which it fires.
     misses_before, false_alarms_before : float
-        The same without the intervention.
+        The same rates without the intervention.
     standard_error : float
-        Of the larger of both, over samples of the synapses that fail; 0 if nothing is random.
-
-    Examples
-    --------
-    >>> Perturbation("nothing", 0.0, 0.0, 0.0, 0.0, 0.0).misses
-    0.0
+        Standard error of the larger rate, over samples of the failing synapses; 0 if nothing is random.
     """
 
     words: str
@@ -63,25 +58,25 @@ def perturb(
     samples: int = 20,
     seed: Seed = None,
 ) -> Perturbation:
-    """Misses and false alarms of a trained neuron whose inhibition, synapses or dendrites are changed.
+    """Misses and false alarms of a trained neuron after a change of its inhibition, synapses or dendrites.
 
     Parameters
     ----------
     result : TrainingResult or SavedRun
-        Of `train` or `solve`, or read back from disk.
+        Result of `train` or `solve`, or a saved run.
     inputs, labels : arrays
-        The patterns that it learned.
+        The learned patterns.
     theta_d, theta_s : float
         Relative change of the dendritic and of the somatic threshold: -0.25 blocks a quarter of that inhibition.
-        Inhibitory synapses that learn stay as they are.
+        Plastic inhibitory synapses are not changed.
     failures : float
-        Share of the synapses that are silent, drawn at random ``samples`` times.
+        Share of synapses that are silenced, drawn at random ``samples`` times.
     nmda_block : float
-        Share of the supralinear part of g that is lost: at 1 branches add up their inputs and saturate, no more.
+        Share of the supralinear part of g that is lost: at 1, branches only add up their inputs and saturate.
     samples : int
-        Draws of the synapses that fail.
+        Number of random draws of failing synapses.
     seed : int, SeedSequence, Generator or None
-        Source of these draws.
+        Seed of these draws.
 
     Examples
     --------
@@ -101,7 +96,7 @@ def perturb(
     neuron = result.neuron
     patterns = binary_patterns(inputs, labels, neuron.n_inputs)
     if not 0 < patterns.labels.sum() < patterns.labels.size:
-        raise InvalidParameter("labels are not allowed: there must be patterns of both labels")
+        raise InvalidParameter("labels must contain both 0 and 1")
     changed = _changed(neuron, theta_d, theta_s, nmda_block)
     flat = neuron.flat_weights(result.weights)
     rng = generator_for("noise", seed)
@@ -126,7 +121,7 @@ def _changed(neuron: DendriticNeuron, theta_d: float, theta_s: float, nmda_block
     """The neuron with other thresholds and a flatter g."""
     if isinstance(neuron, LinearNeuron):
         if theta_s or nmda_block:
-            raise InvalidParameter("theta_s and nmda_block are not allowed: a neuron without dendrites has neither")
+            raise InvalidParameter("theta_s and nmda_block are not allowed for a neuron without dendrites")
         return LinearNeuron(_threshold(neuron.kinds[0], theta_d), neuron.n_inputs, neuron.spec.inhibition)
     spec, somatic = neuron.spec, (1.0 + theta_s) * neuron.spec.theta_s
     kinds = tuple(
@@ -140,14 +135,14 @@ def _changed(neuron: DendriticNeuron, theta_d: float, theta_s: float, nmda_block
 
 
 def _threshold(kind: Branches, change: float) -> float:
-    """theta_d after a relative change of the fixed threshold, which is what inhibitory synapses leave of theta_d."""
+    """theta_d after a relative change of the fixed threshold, which is theta_d minus the inhibitory drive."""
     if kind.inhibition is None:
         return (1.0 + change) * kind.theta_d
     return kind.inhibition.drive + (1.0 + change) * (kind.theta_d - kind.inhibition.drive)
 
 
 def _flatter(g: Nonlinearity, share: float) -> Nonlinearity:
-    """g with a share of what exceeds, or falls short of, plain summation up to its largest value taken away."""
+    """g with a share of its deviation from plain summation up to its largest value removed."""
     if share == 0.0:
         return g
     low, high = g.range

@@ -1,4 +1,4 @@
-"""How to train, as one value: rule, schedule, and when to stop."""
+"""A training recipe: rule, schedule, and when to stop."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ RECIPE = (
 class Recipe:
     """How a neuron is trained.
 
-    What training reaches depends on all of it, so protocols take and return it as a whole.
+    The result of training depends on all parts, so protocols take and return a recipe as a whole.
 
     Parameters
     ----------
     algorithm : Algorithm
-        A learning rule with its first rate, by default ``SGD()``, or a solver.
+        A learning rule with its initial rate, by default ``SGD()``, or a solver.
     schedule : Schedule
-        How the rate changes; by default ``ExponentialAnnealing()``, which never ends by itself. Solvers have none.
+        How the rate changes; by default ``ExponentialAnnealing()``, which never ends a run. Solvers have none.
     max_epochs : int or None
-        The run ends after so many epochs at the latest. None sets no limit.
+        Maximum number of epochs. None sets no limit.
     stop_when_solved : bool
-        End when every pattern is right. Going on widens the margins.
+        End when every pattern is right. Continuing increases the margins.
 
     Examples
     --------
@@ -82,9 +82,9 @@ class Recipe:
 
     @classmethod
     def from_flat(cls, flat: Mapping[str, Any], default: Recipe | None = None) -> Recipe:
-        """The recipe that flat parameters describe; what they leave open is as in ``default``.
+        """The recipe described by flat parameters; those that are not given are taken from ``default``.
 
-        ``surrogate_width`` and ``surrogate_center`` ask for a `Lorentzian` in place of g'. With ``patience`` the rate
+        ``surrogate_width`` and ``surrogate_center`` select a `Lorentzian` instead of g'. With ``patience`` the rate
         is halved on plateaus, with ``decay`` it shrinks by this fraction per epoch.
 
         Examples
@@ -94,9 +94,9 @@ class Recipe:
         """
         for name in flat:
             if name not in RECIPE:
-                raise InvalidParameter(f"{name} is not a parameter of a recipe; it has {', '.join(RECIPE)}")
+                raise InvalidParameter(f"{name} is not a parameter of a recipe; allowed are {', '.join(RECIPE)}")
         if "patience" in flat and "decay" in flat:
-            raise InvalidParameter("patience and decay exclude each other: choose one")
+            raise InvalidParameter("patience and decay cannot be combined: choose one")
         base = (default or cls()).flat()
         if "patience" in flat or "decay" in flat:
             base = {name: value for name, value in base.items() if name not in ("patience", "decay")}
@@ -114,8 +114,8 @@ class Recipe:
     def flat(self) -> dict[str, Any]:
         """The recipe as flat parameters, from which `from_flat` makes an equal one.
 
-        Only `SGD`, with g' or a `Lorentzian`, and `ExponentialAnnealing` or `HalveOnPlateau` with its usual factor and
-        floor have them.
+        They exist only for `SGD`, with g' or a `Lorentzian`, and for `ExponentialAnnealing` or `HalveOnPlateau` with
+        its default factor and floor.
 
         Examples
         --------

@@ -1,8 +1,8 @@
-"""What noise does to a trained neuron.
+"""Errors of a trained neuron under noise.
 
-Two kinds [noise]: inputs that flip with a probability, and synapses perturbed in proportion to their strength,
-``max(W (1 + amplitude z), 0)`` with normal z. The mean increase in error under the second is the local energy, a
-measure of how flat the surroundings of a solution are.
+There are two kinds [noise]: inputs that flip with a probability, and synapses perturbed in proportion to their
+strength, ``max(W (1 + amplitude z), 0)`` with normal z. The mean increase in error under the second is the local
+energy, a measure of the flatness around a solution.
 """
 
 from __future__ import annotations
@@ -34,14 +34,9 @@ class NoisePoint(Displayed):
     error : float
         Fraction of patterns wrong, averaged over samples of the noise.
     standard_error : float
-        Of that average.
+        Standard error of that average.
     increase : float
-        ``error`` minus the error without noise: for synapses the local energy.
-
-    Examples
-    --------
-    >>> NoisePoint(level=0.05, error=0.12, standard_error=0.01, increase=0.12).level
-    0.05
+        ``error`` minus the error without noise; for synapses this is the local energy.
     """
 
     level: float
@@ -59,9 +54,9 @@ class NoiseRobustness(Displayed):
     baseline : float
         Error without noise.
     input_flips, synaptic_noise : tuple of NoisePoint
-        Errors with it.
+        Errors with noise.
     samples : int
-        Samples of the noise behind each point.
+        Number of noise samples per point.
 
     Examples
     --------
@@ -99,15 +94,15 @@ def noise_robustness(
     weights : array
         Its weights, usually a solution.
     inputs, labels : arrays
-        The patterns that it learned.
+        The learned patterns.
     flip_probabilities : iterable of float
-        Each input is flipped with this probability, independently; labels stay.
+        Each input is flipped with this probability, independently; labels are not changed.
     noise_amplitudes : iterable of float
-        Each weight is multiplied by 1 + amplitude z and cut at zero.
+        Each weight is multiplied by 1 + amplitude z and clipped at zero.
     samples : int
-        Samples of the noise to average over, at least 2.
+        Number of noise samples to average over, at least 2.
     seed : int, SeedSequence, Generator or None
-        Source of the noise, by its child for noise.
+        Seed, of which the child for noise is used, or generator.
 
     Examples
     --------

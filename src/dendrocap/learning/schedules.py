@@ -1,7 +1,7 @@
-"""How the learning rate changes from epoch to epoch.
+"""Schedules of the learning rate.
 
-A schedule is a frozen description. What changes during a run is a `Pace`, also frozen, which the schedule
-turns into the next one after every epoch: a run can be stopped, stored and resumed at any point.
+A schedule is a frozen description. The state of a run is a `Pace`, also frozen, which the schedule replaces by the next
+one after every epoch: a run can be stopped, stored and resumed at any point.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["Constant", "ExponentialAnnealing", "HalveOnPlateau", "Pace", "Schedu
 
 @dataclass(frozen=True)
 class Pace:
-    """Where a schedule stands: the present rate and what it remembers.
+    """The state of a schedule: the current rate and its memory.
 
     Parameters
     ----------
@@ -30,12 +30,7 @@ class Pace:
     waited : int
         Epochs since the error last improved, or since the rate last changed.
     finished : bool
-        Whether the schedule sees no point in going on.
-
-    Examples
-    --------
-    >>> Pace(learning_rate=0.1).finished
-    False
+        Whether the schedule ends the run.
     """
 
     learning_rate: float
@@ -47,7 +42,7 @@ class Pace:
 
 @runtime_checkable
 class Schedule(Protocol):
-    """Epoch and error in, rate out.
+    """The interface of schedules: epoch and error in, rate out.
 
     Examples
     --------
@@ -64,7 +59,7 @@ class Schedule(Protocol):
 
 @dataclass(frozen=True)
 class Constant:
-    """The same rate for ever.
+    """A constant rate.
 
     Examples
     --------
@@ -113,17 +108,17 @@ class ExponentialAnnealing:
 class HalveOnPlateau:
     """Reduce the rate whenever the error stops decreasing; end below a floor [plateau].
 
-    The error has stopped decreasing when ``patience`` epochs in a row brought no new minimum. The minimum is
-    that of the whole run; the count starts again after every reduction. The paper does not say how long to
-    wait, and the wait decides the capacity one measures: at ``theta_d = 0.1`` the largest load solved is 0.1
-    with a patience of 20, 0.8 with 100 and 1.1 with 1000 (docs/results/learning.md). So there is no default.
+    The error has stopped decreasing when ``patience`` epochs in a row gave no new minimum. The minimum is that of the
+    whole run; the count restarts after every reduction. The paper does not say how long to wait, and the measured
+    capacity depends on it: at ``theta_d = 0.1`` the largest load solved is 0.1 with a patience of 20, 0.8 with 100 and
+    1.1 with 1000 (docs/results/learning.md). Therefore there is no default.
 
     Parameters
     ----------
     patience : int
         Epochs without a new minimum before the rate is reduced.
     factor : float
-        By which it is reduced, in (0, 1).
+        Factor of the reduction, in (0, 1).
     floor : float, optional
         The run ends when the rate falls below it; by default 1 / (4096 N).
 

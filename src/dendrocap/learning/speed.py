@@ -1,7 +1,7 @@
-"""How fast a neuron learns: epochs to zero error.
+"""Learning speed of a neuron: epochs to zero error.
 
-At a learning rate shared by two neurons one asks which is faster *at that rate*; at rates tuned for each one asks
-which can be faster. The answers differ, and the first is arbitrary: the linear neuron's rate scales with its
+Comparing two neurons at a common learning rate shows which is faster *at that rate*; comparing each at its best rate
+shows which can be faster. The answers differ, and the first is arbitrary: the rate of the linear neuron scales with its
 threshold. State which one you report.
 """
 
@@ -31,11 +31,11 @@ class LearningSpeed(Displayed):
     Parameters
     ----------
     neuron, alpha, task, recipe
-        What was measured, and how.
+        Settings of the measurement.
     seeds : tuple of int
-        One run each.
+        One run for each seed.
     epochs : array
-        Epochs to zero error per seed; infinity where it was not reached.
+        Epochs to zero error for each seed; infinite if it was not reached.
     mean_error : array, shape (max epochs run,)
         Training error after each epoch, averaged over seeds; a run that has ended keeps its last error.
 
@@ -59,14 +59,14 @@ class LearningSpeed(Displayed):
 
     @property
     def median_epochs(self) -> float:
-        """Median over seeds, infinite if half of them or more never got there."""
+        """Median over seeds, infinite if half of them or more did not reach zero error."""
         ordered = np.sort(self.epochs)
         low, high = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]
         return float(low if low == high else 0.5 * (low + high))
 
     @property
     def solved(self) -> int:
-        """Runs that reached zero error."""
+        """Number of runs that reached zero error."""
         return int(np.count_nonzero(np.isfinite(self.epochs)))
 
 
@@ -79,22 +79,22 @@ def learning_speed(
     task: TaskSpec | None = None,
     workers: int | None = None,
 ) -> LearningSpeed:
-    """Number of epochs until every one of a set of random patterns is right.
+    """Number of epochs until all random patterns of a set are right.
 
     Parameters
     ----------
     neuron : DendriticNeuron
-        What to train.
+        The neuron to train.
     recipe : Recipe
         How to train.
     alpha : float
         Load.
     seeds : sequence of int
-        One set of random patterns and one run on it for each.
+        One set of random patterns and one run on it for each seed.
     task : TaskSpec, optional
         Coding levels; by default 1/2.
     workers : int, optional
-        Runs at a time.
+        Number of parallel runs.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""Runs on disk: one ``.npz`` file with the neuron, its patterns, its weights, and all that is needed to go on.
+"""Runs on disk: one ``.npz`` file with the neuron, its patterns, its weights, and the state needed to resume the run.
 
-A solver's run is stored without the last, since it cannot go on; `SavedRun.state` says so.
+The run of a solver is stored without this state, because it cannot be resumed; `SavedRun.state` raises in that case.
 
-Nothing in the file is executable: arrays, and one text in JSON.
+Nothing in the file is executable: it holds arrays and one JSON text.
 """
 
 from __future__ import annotations
@@ -33,24 +33,24 @@ FORMAT = 2
 
 @dataclass(frozen=True, eq=False)
 class SavedRun(Displayed):
-    """A run read back from disk.
+    """A run read from disk.
 
     Parameters
     ----------
     neuron : DendriticNeuron
-        What was trained.
+        The trained neuron.
     inputs, labels : PackedPatterns, array
         Its patterns.
     weights : array
-        The best weights met.
+        The best weights found.
     errors : int
-        What they got wrong.
+        Number of patterns that they get wrong.
     algorithm : str
         How it was trained.
     error_history, rate_history : array
-        Wrong patterns after, and learning rate during, each epoch.
+        Number of wrong patterns after each epoch, and its learning rate.
     resumption : TrainingState or None
-        From which the run can be resumed; None for solvers. Ask for `state`, which says so.
+        State from which the run can be resumed; None for solvers. Use `state`, which raises in that case.
 
     Examples
     --------
@@ -82,7 +82,7 @@ class SavedRun(Displayed):
 
     @property
     def state(self) -> TrainingState:
-        """For ``train(..., resume=saved.state)``; a solver's run has none and raises `InvalidParameter`."""
+        """The state for ``train(..., resume=saved.state)``; raises `InvalidParameter` for the run of a solver."""
         return resumable(self.resumption, self.algorithm)
 
 
@@ -92,11 +92,11 @@ def save_run(path: str | Path, result: TrainingResult, inputs: ArrayLike | Packe
     Parameters
     ----------
     path : str or Path
-        Where to.
+        The file to write.
     result : TrainingResult
         The run.
     inputs, labels : arrays
-        What it was trained on.
+        The training patterns.
 
     Examples
     --------
@@ -145,7 +145,7 @@ def save_run(path: str | Path, result: TrainingResult, inputs: ArrayLike | Packe
 
 
 def load_run(path: str | Path) -> SavedRun:
-    """Read a run that `save_run` wrote.
+    """Read a run written by `save_run`.
 
     Raises
     ------
@@ -168,7 +168,7 @@ def load_run(path: str | Path) -> SavedRun:
             about = json.loads(str(stored["about"]))
             arrays = {name: stored[name] for name in stored.files if name != "about"}
         if about["format"] != FORMAT:
-            raise CorruptData(f"{path} is of format {about['format']} where {FORMAT} was expected: update dendrocap")
+            raise CorruptData(f"{path} has format {about['format']}, but {FORMAT} was expected: update dendrocap")
         state = about["state"] and TrainingState(
             weights=arrays["state_weights"],
             best_weights=arrays["state_best_weights"],

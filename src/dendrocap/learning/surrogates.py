@@ -1,8 +1,8 @@
-"""What may stand for the slope g' in the learning rule.
+"""Surrogates for the slope g' in the learning rule.
 
-Where g is flat, g' = 0 and gradient descent learns nothing: a pattern whose branches are all silent or all
-saturated is never corrected. A surrogate keeps the neuron's answers as they are and replaces g' in the update
-alone. It is then no longer gradient descent on any loss; that is the point.
+Where g is flat, g' = 0 and gradient descent learns nothing: a pattern whose branches are all silent or all saturated is
+never corrected. A surrogate replaces g' in the update, but does not change the answers of the neuron. The rule is then
+no longer gradient descent on a loss.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ __all__ = ["FlooredSlope", "Lorentzian", "SlopeOf", "Surrogate", "TrueSlope"]
 
 Floats = NDArray[np.float64]
 
-# What compiled loops switch on. From OTHER_SLOPE on, the rest of the code names a non-linearity.
+# Codes for compiled loops. From OTHER_SLOPE on, the remainder of the code identifies a non-linearity.
 TRUE_SLOPE, LORENTZIAN, FLOORED = range(3)
 OTHER_SLOPE = 100
 
 
 class Surrogate(ABC):
-    """The dendritic signal: the second of the three factors of the local rule.
+    """Base class of dendritic signals, the second of the three factors of the local rule.
 
     Examples
     --------
@@ -40,7 +40,7 @@ class Surrogate(ABC):
 
     @abstractmethod
     def signal(self, nonlinearity: Nonlinearity, branch_input: ArrayLike) -> Any:
-        """What the update uses in place of g' at these branch inputs."""
+        """The replacement for g' at these branch inputs."""
 
     @abstractmethod
     def kernel(self) -> Kernel:
@@ -49,7 +49,7 @@ class Surrogate(ABC):
 
 @dataclass(frozen=True)
 class TrueSlope(Surrogate):
-    """g' itself: the rule of the paper.
+    """g' itself, the rule of the paper.
 
     Examples
     --------
@@ -67,15 +67,15 @@ class TrueSlope(Surrogate):
 
 @dataclass(frozen=True)
 class Lorentzian(Surrogate):
-    """A broad bump, 1 / (1 + ((x - center) / width)^2), that vanishes nowhere.
+    """A broad bump, 1 / (1 + ((x - center) / width)^2), which is positive everywhere.
 
     Parameters
     ----------
     center : float
-        Where a branch learns most; for `Polsky`, a little above ``x_min``, where g is steep.
+        Input at which a branch learns most; for `Polsky`, slightly above ``x_min``, where g is steep.
     width : float
-        Half width at half height, positive. The defaults suit `Polsky` with ``theta_d`` from 0.3 to 1; at smaller
-        thresholds, where branch inputs vary less, narrower is better (docs/results/learning.md).
+        Half width at half maximum, positive. The defaults are suited to `Polsky` with ``theta_d`` from 0.3 to 1;
+        smaller thresholds, where branch inputs vary less, need smaller widths (docs/results/learning.md).
 
     Examples
     --------
@@ -100,7 +100,7 @@ class Lorentzian(Surrogate):
 
 @dataclass(frozen=True)
 class FlooredSlope(Surrogate):
-    """g', but never less than ``floor``.
+    """g', but at least ``floor``.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ class FlooredSlope(Surrogate):
 
 @dataclass(frozen=True)
 class SlopeOf(Surrogate):
-    """The slope of another non-linearity, which may be a user's own (`Custom`, `Tabulated`).
+    """The slope of another non-linearity, which can be user-defined (`Custom`, `Tabulated`).
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""Runs: Algorithm 1 of the paper, or any other algorithm, epoch after epoch.
+"""Training runs: Algorithm 1 of the paper, or any other algorithm, epoch by epoch.
 
-`Training` is a run in progress: iterate over it for one record per epoch, ask it for its result or its state
-at any time. `train` and `solve` drain it.
+`Training` is a run in progress: iterate over it for one record per epoch, and ask for its result or its state at any
+time. `train` and `solve` run it to the end.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from dendrocap.validation import choice, real_number, refuse
 
 __all__ = ["INTERRUPTED", "EpochRecord", "Training", "TrainingResult", "TrainingState", "resumable", "train"]
 
-# A dendritic signal this small moves no weight of order one.
+# A dendritic signal this small changes no weight of order one.
 NO_SIGNAL = 1e-9
 SOLVED, RATE_FLOOR, EPOCHS, ASKED = "solved", "learning rate below its floor", "max_epochs reached", "asked to stop"
 TIME, INTERRUPTED, EXHAUSTED = "time limit reached", "interrupted", "attempt exhausted"
@@ -37,20 +37,20 @@ DEAD, DIVERGED = "dead", "diverged"
 
 @dataclass(frozen=True)
 class EpochRecord(Displayed):
-    """What happened in one epoch.
+    """Record of one epoch.
 
     Parameters
     ----------
     epoch : int
-        Counted from 1.
+        Number of the epoch, counted from 1.
     errors : int
-        Patterns wrong after it.
+        Number of patterns wrong after it.
     error : float
         The same as a fraction.
     best_errors : int
-        Fewest so far.
+        Smallest number of errors so far.
     learning_rate : float
-        Rate used in it.
+        Learning rate of the epoch.
 
     Examples
     --------
@@ -70,7 +70,7 @@ class EpochRecord(Displayed):
 
 @dataclass(frozen=True, eq=False)
 class TrainingState(Displayed):
-    """All that is needed to go on with a run exactly where it stood.
+    """The state needed to resume a run exactly.
 
     Weights are in the order of the inputs and in the precision of the run.
 
@@ -98,10 +98,10 @@ class TrainingState(Displayed):
 
 
 def resumable(state: TrainingState | None, algorithm: object) -> TrainingState:
-    """The state of a run by this algorithm, or an error that says that there is none."""
+    """The state of a run by this algorithm; raises if it has none."""
     if state is None:
         raise InvalidParameter(
-            f"a run of {algorithm} cannot be resumed: its attempt under way is more than its weights; "
+            f"a run of {algorithm} cannot be resumed: the state of an attempt is more than its weights; "
             "weights=result.weights starts a new run from the best ones"
         )
     return state
@@ -109,32 +109,32 @@ def resumable(state: TrainingState | None, algorithm: object) -> TrainingState:
 
 @dataclass(frozen=True, eq=False)
 class TrainingResult(Displayed):
-    """A trained neuron and how it got there.
+    """A trained neuron and the history of its training.
 
     Parameters
     ----------
     neuron : DendriticNeuron
-        What was trained.
+        The trained neuron.
     weights : array, shape ``neuron.weights_shape``
-        The best weights met. Of equally good ones a rule keeps the latest, a solver the first.
+        The best weights found. Among equally good ones a rule keeps the latest, a solver the first.
     errors : int
-        Patterns that these weights get wrong, recounted in float64. A somatic input of exactly zero is wrong.
+        Number of patterns that these weights get wrong, recounted in float64. A somatic input of exactly zero is wrong.
     n_patterns : int
-        How many were to be learned.
+        Number of patterns.
     best_epoch, epochs : int
-        When the best weights were met, and how many epochs were run; 0 is the start.
+        Epoch of the best weights, and number of epochs; 0 is the start.
     stopped : str
         Why the run ended: "solved", "max_epochs reached", ...
     failure : str or None
-        What went wrong, if anything did.
+        Reason of a failure, or None.
     error_history, rate_history : array
-        Wrong patterns after, and learning rate during, each epoch.
+        Number of wrong patterns after each epoch, and its learning rate.
     seconds : float
-        Time spent in this run, without earlier ones that it resumed.
+        Duration of this run, without earlier runs that it resumed.
     algorithm, schedule : Algorithm, Schedule
-        How it was trained.
+        The algorithm and the schedule.
     resumption : TrainingState or None
-        From which the run can be resumed; None for solvers. Ask for `state`, which says so.
+        State from which the run can be resumed; None for solvers. Use `state`, which raises in that case.
 
     Examples
     --------
@@ -167,7 +167,7 @@ class TrainingResult(Displayed):
 
     @property
     def state(self) -> TrainingState:
-        """For ``train(..., resume=result.state)``; a solver's run has none and raises `InvalidParameter`."""
+        """The state for ``train(..., resume=result.state)``; raises `InvalidParameter` for the run of a solver."""
         return resumable(self.resumption, self.algorithm)
 
     @property
@@ -184,16 +184,17 @@ class TrainingResult(Displayed):
 class Training(Displayed):
     """A run in progress; iterating over it runs it, epoch by epoch.
 
-    The algorithm makes the epochs. The run owns the patterns, the randomness, the schedule, the limits, the history
-    and the best weights. How it is run is in its recipe. Parameters that are not listed are those of `train`.
+    The algorithm produces the epochs. The run manages the patterns, the randomness, the schedule, the limits, the
+    history and the best weights. The recipe contains its settings. Parameters that are not listed are those of `train`.
 
     Parameters
     ----------
     time_limit : float, optional
-        Seconds of learning.
+        Time limit of learning in seconds.
     sample_weight : array of numbers >= 0, shape (n_patterns,), optional
-        How often each pattern is presented per epoch, on average: 2.3 is twice, and a third time in three epochs of
-        ten. Errors are counted without weights; ``margins``, those after the last epoch, allow for any other count.
+        Mean number of presentations of each pattern per epoch: with 2.3 it is presented twice, and a third time in
+        three epochs of ten. Errors are counted without weights; use ``margins``, those after the last epoch, for other
+        counts.
 
     Examples
     --------
@@ -224,13 +225,13 @@ class Training(Displayed):
     ) -> None:
         self.neuron = neuron
         self.recipe = recipe or Recipe()
-        self.schedule = self.recipe.schedule  # solvers follow one of their own in each attempt
+        self.schedule = self.recipe.schedule  # solvers use their own schedule in each attempt
         self._restarts = self.recipe.algorithm.restarts
         self.time_limit = None if time_limit is None else real_number("time_limit", time_limit, 0.0)
         self.stopped: str | None = None
         self.failure: str | None = None
         self.patterns = binary_patterns(inputs, labels, neuron.n_inputs)
-        # Rounding of a sum in float32 is below 1e-4 of its size even for 1e5 synapses; thresholds set that size.
+        # The rounding error of a sum in float32 is below 1e-4 of its size even for 1e5 synapses; thresholds set it.
         drive = max(kind.theta_d + (kind.inhibition.drive if kind.inhibition else 0.0) for kind in neuron.kinds)
         sizes = np.sqrt(neuron.n_branches) * neuron.spec.theta_s + np.sqrt(neuron.n_inputs) * drive
         self._beyond_rounding = 1e-3 * (1.0 + float(sizes))
@@ -248,7 +249,7 @@ class Training(Displayed):
         self.weights: NDArray[Any] = self.first_weights()
         self.margins: NDArray[Any] | None = None
         self._given = self.weights
-        # A rule sets this to the first weights in its own precision, which it also tests faster.
+        # A rule sets this to the initial weights in its own precision, which it also tests faster.
         self.start: EpochOutcome | None = None
         outcomes = self.recipe.algorithm.attempt(self, 0)
         if self.start is not None:
@@ -264,7 +265,7 @@ class Training(Displayed):
         self._outcomes = self._sound_epochs(outcomes)
 
     def _take_up(self, state: TrainingState) -> NDArray[Any]:
-        """Stand where an earlier run stood; returns its weights."""
+        """Restore the state of an earlier run; returns its weights."""
         if self._restarts:
             resumable(None, self.recipe.algorithm)
         if not isinstance(state, TrainingState):
@@ -279,7 +280,7 @@ class Training(Displayed):
 
     @property
     def n_patterns(self) -> int:
-        """Patterns to be learned."""
+        """Number of patterns to learn."""
         return len(self.patterns.labels)
 
     @property
@@ -288,29 +289,29 @@ class Training(Displayed):
         return len(self._history)
 
     def first_weights(self) -> NDArray[np.float64]:
-        """Flat weights for an attempt to start from: those given, at the first call, then fresh ones."""
+        """Flat initial weights of an attempt: at the first call those given, then new ones."""
         given, self._given = self._given, None
         if given is not None:
             return given
         return self.neuron.flat_weights(self.neuron.initial_weights(self._f_in, self.rng))
 
     def shuffled(self) -> NDArray[np.int64]:
-        """A random order of the patterns, each as often as its weight asks for."""
+        """A random order of the patterns, each repeated according to its weight."""
         if self._sample_weight is None:
             return self.rng.permutation(self.n_patterns)
         times, chance = self._sample_weight
-        # Whole weights draw no random numbers, so that they give the run of patterns that are repeated.
+        # Whole weights draw no random numbers, so that they give the same run as repeated patterns.
         more = times + (self.rng.random(len(times)) < chance) if chance.any() else times
         order = np.repeat(np.arange(self.n_patterns), more)
         # An epoch without any pattern would look like a neuron that cannot learn.
         return self.rng.permutation(order) if len(order) else self.rng.permutation(self.n_patterns)[:1]
 
     def follow(self, schedule: Schedule, learning_rate: float) -> None:
-        """Begin a schedule: `pace` is its pace after every epoch."""
+        """Start a schedule: `pace` is its state after every epoch."""
         self.schedule, self.pace = schedule, schedule.start(learning_rate, self.neuron.n_inputs)
 
     def _sound_epochs(self, outcomes: Iterator[EpochOutcome]) -> Iterator[EpochOutcome]:
-        """The epochs of all attempts. Numbers that are not finite end an attempt, or the run of a rule."""
+        """The epochs of all attempts. Non-finite numbers end an attempt, or the run of a rule."""
         limited = self.recipe.max_epochs is not None or self.time_limit is not None
         for number in count(1):
             before = self.epochs
@@ -323,10 +324,10 @@ class Training(Displayed):
                 else:
                     self._fail(
                         DIVERGED,
-                        f"{'somatic inputs' if finite[0] else 'weights'} stopped being finite in epoch "
-                        f"{self.epochs + 1} at learning_rate = {outcome.learning_rate:g}: it must be smaller",
+                        f"{'somatic inputs' if finite[0] else 'weights'} became non-finite in epoch "
+                        f"{self.epochs + 1} at learning_rate = {outcome.learning_rate:g}: use a smaller learning_rate",
                     )
-            # Without a limit one attempt must do, and after an attempt without any epoch no other will fare better.
+            # Without a limit there is one attempt; after an attempt without any epoch no other will do better.
             if not (self._restarts and limited) or self.epochs == before:
                 return
             outcomes = self.recipe.algorithm.attempt(self, number)
@@ -349,7 +350,7 @@ class Training(Displayed):
             raise StopIteration
         self.weights, self.margins, rate = outcome.weights, outcome.margins, outcome.learning_rate
         errors = self._count_errors(outcome)
-        # A rule's margins grow while its errors stay; weights of a solver's later attempts are just other ones.
+        # The margins of a rule grow while its errors stay; later weights of a solver are just different.
         if errors < self._best_errors or (errors == self._best_errors and not self._restarts):
             self._best_weights, self._best_errors, self._best_epoch = outcome.weights, errors, self.epochs + 1
         self._history.append((errors, rate))
@@ -363,8 +364,8 @@ class Training(Displayed):
                 DEAD,
                 f"no branch had a dendritic signal above {NO_SIGNAL:g} on any pattern of epoch {self.epochs}: all "
                 f"branches are dead and no weight can change (learning_rate = {rate:g}, theta_d = "
-                f"{', '.join(f'{kind.theta_d:g}' for kind in self.neuron.kinds)}); a smaller learning_rate or "
-                "SGD(surrogate=...) avoids this",
+                f"{', '.join(f'{kind.theta_d:g}' for kind in self.neuron.kinds)}); use a smaller learning_rate or "
+                "SGD(surrogate=...)",
             )
         return EpochRecord(self.epochs, errors, errors / self.n_patterns, self._best_errors, rate)
 
@@ -377,7 +378,7 @@ class Training(Displayed):
 
     def _count_errors(self, outcome: EpochOutcome) -> int:
         errors = int(np.count_nonzero(~(outcome.margins > 0.0)))
-        # Zero errors is a claim: unless it is beyond all rounding, the neuron's own formula checks it in float64.
+        # Zero errors must be certain: unless margins exceed all rounding errors, check with the float64 formula.
         if errors or float(outcome.margins.min()) > self._beyond_rounding:
             return errors
         return self.neuron.errors(outcome.weights, self.patterns)
@@ -387,7 +388,7 @@ class Training(Displayed):
         raise TrainingFailed(message, self.result())
 
     def drain(self, callback: Callable[[EpochRecord], Any] | None = None) -> None:
-        """Run to the end; a true answer of ``callback`` ends it, too."""
+        """Run to the end; the run also ends if ``callback`` returns True."""
         try:
             for record in self:
                 if callback is not None and callback(record) and self.stopped is None:
@@ -397,11 +398,11 @@ class Training(Displayed):
             raise
 
     def stop(self) -> None:
-        """End the run after the present epoch."""
+        """End the run after the current epoch."""
         self.stopped = ASKED
 
     def state(self) -> TrainingState:
-        """The run as it stood after its last epoch, to be resumed later; `InvalidParameter` for a solver."""
+        """The state of the run after its last epoch, for resuming it; raises `InvalidParameter` for a solver."""
         return resumable(self._state(), self.recipe.algorithm)
 
     def _state(self) -> TrainingState | None:
@@ -419,7 +420,7 @@ class Training(Displayed):
         )
 
     def result(self) -> TrainingResult:
-        """The best weights so far, with the story of the run."""
+        """The best weights so far, with the history of the run."""
         return TrainingResult(
             neuron=self.neuron,
             weights=self.neuron.shaped_weights(self._best_weights),
@@ -439,7 +440,7 @@ class Training(Displayed):
 
 
 def _presentations(sample_weight: ArrayLike, n_patterns: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """How often each pattern is presented at least, and how likely once more."""
+    """Minimum number of presentations of each pattern, and the probability of one more."""
     given = np.asarray(sample_weight, dtype=np.float64)
     if given.shape != (n_patterns,):
         raise refuse("sample_weight.shape", given.shape, f"({n_patterns},)")
@@ -466,9 +467,9 @@ def train(
     callback: Callable[[EpochRecord], Any] | None = None,
     on_failure: str = "raise",
 ) -> TrainingResult:
-    """Train a neuron on binary patterns with one pattern at a time.
+    """Train a neuron on binary patterns, one pattern at a time.
 
-    Patterns are reshuffled in every epoch; after each epoch all of them are tested with the weights at rest.
+    Patterns are reshuffled in every epoch; after each epoch all of them are tested with fixed weights.
 
     Parameters
     ----------
@@ -477,36 +478,36 @@ def train(
     inputs : array of 0 and 1, shape (n_patterns, n_inputs), or PackedPatterns
         The patterns.
     labels : array of 0 and 1, shape (n_patterns,)
-        The wanted answers.
+        The correct answers.
     recipe : Recipe, optional
-        How to train, in place of ``algorithm``, ``schedule``, ``max_epochs`` and ``stop_when_solved``.
+        How to train, instead of ``algorithm``, ``schedule``, ``max_epochs`` and ``stop_when_solved``.
     algorithm : Algorithm, optional
         A rule, by default ``SGD()``, or a solver.
     schedule : Schedule, optional
-        By default ``ExponentialAnnealing()``, which never ends by itself. Solvers have none.
+        By default ``ExponentialAnnealing()``, which never ends a run. Solvers have none.
     max_epochs : int or None
-        The run ends after so many epochs at the latest, those before a resumption included. None sets no limit.
+        Maximum number of epochs, including those before a resumption. None sets no limit.
     seed : int, SeedSequence, Generator or None
-        Source of the first weights and of the order of patterns, by its child for runs. The same seed gives the
-        same weights.
+        Seed of the initial weights and of the order of patterns, of which the child for runs is used. The same seed
+        gives the same weights.
     weights : array, optional
-        First weights; by default uniform on [0, 2 theta_d / f_in].
+        Initial weights; by default uniform on [0, 2 theta_d / f_in].
     f_in : float, optional
-        Coding level for the first weights; by default the fraction of active inputs, for each population and for
-        inhibitory inputs by itself.
+        Coding level for the initial weights; by default the fraction of active inputs, separately for each population
+        and for inhibitory inputs.
     stop_when_solved : bool
-        End when every pattern is right. Going on widens the margins.
+        End when every pattern is right. Continuing increases the margins.
     resume : TrainingState, optional
-        Go on with an earlier run of a rule; ``seed``, ``weights`` and ``f_in`` are then ignored.
+        Resume an earlier run of a rule; ``seed``, ``weights`` and ``f_in`` are then ignored.
     callback : callable, optional
-        Called with every `EpochRecord`; a true answer ends the run.
+        Called with every `EpochRecord`; the run ends if it returns True.
     on_failure : {"raise", "return"}
-        What to do when weights overflow or all branches die.
+        What to do if weights overflow or all branches die.
 
     Raises
     ------
     TrainingFailed
-        If ``on_failure = "raise"``; the error carries the result reached so far.
+        If ``on_failure = "raise"``; the error contains the result so far.
 
     Examples
     --------
@@ -520,7 +521,7 @@ def train(
     choice("on_failure", on_failure, ("raise", "return"))
     parts = Recipe(algorithm, schedule, max_epochs, stop_when_solved)  # type: ignore[arg-type]
     if recipe is not None and parts != Recipe():
-        raise InvalidParameter("a recipe and algorithm, schedule, max_epochs or stop_when_solved exclude each other")
+        raise InvalidParameter("a recipe cannot be combined with algorithm, schedule, max_epochs or stop_when_solved")
     run = Training(neuron, inputs, labels, recipe or parts, seed=seed, weights=weights, f_in=f_in, resume=resume)
     try:
         run.drain(callback)

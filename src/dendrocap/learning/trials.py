@@ -1,7 +1,7 @@
-"""Runs on random patterns as protocols and sweeps make them, and what is remembered of a run.
+"""Runs on random patterns for protocols and sweeps, and their summaries.
 
-A seed stands for one set of patterns at each load, and for one run on it; the two are independent (see
-`dendrocap.model.seeds`), so that other recipes meet the same patterns.
+A seed determines one set of patterns at each load, and one run on it; the two are independent (see
+`dendrocap.model.seeds`), so that other recipes use the same patterns.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ class Trial(Displayed):
     alpha : float
         Load.
     seed : int
-        From which patterns, first weights and shuffles were drawn.
+        Seed of patterns, initial weights and shuffles.
     n_patterns, errors : int
-        Patterns, and how many the best weights got wrong.
+        Number of patterns, and how many the best weights get wrong.
     epochs, best_epoch : int
-        Epochs run, and when the best weights were met.
+        Number of epochs, and the epoch of the best weights.
     stopped : str
         Why the run ended.
 
@@ -66,7 +66,7 @@ class Trial(Displayed):
 def patterns_at_load(neuron: DendriticNeuron, alpha: float, seed: int, task: TaskSpec | None = None) -> Patterns:
     """The random patterns of a seed at a load: ``round(alpha N)`` of them, at least one.
 
-    Inputs of a population, or inhibitory ones, are as active as the neuron says; else as the task says.
+    The activity of a population's inputs, or of inhibitory ones, is that of the neuron if given, else that of the task.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def train_at_load(
 
 
 def trial_of(alpha: float, seed: int, result: TrainingResult) -> Trial:
-    """What a protocol remembers of a run."""
+    """The summary of a run for a protocol."""
     return Trial(alpha, seed, result.n_patterns, result.errors, result.epochs, result.best_epoch, result.stopped)
 
 

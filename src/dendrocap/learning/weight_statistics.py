@@ -1,9 +1,9 @@
 """Statistics of learned weights.
 
-How many synapses are silent depends on what one calls silent. After the last update a weight that was pushed to zero
-over and over usually carries a small positive kick, so exact zeros are few (0 to 6 %) where theory has half of all
-weights at zero. Weights below a thousandth of the mean are a better count, once the learning rate, which sets the
-size of the kicks, has become small; both are reported.
+The number of silent synapses depends on the definition of silent. After the last update a weight that was repeatedly
+pushed to zero usually has a small positive value, so exact zeros are few (0 to 6 %) where in theory half of all weights
+are zero. Weights below a thousandth of the mean are a better count, once the learning rate, which sets the size of
+the updates, has become small; both counts are reported.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 
 
 class WeightDistribution(Protocol):
-    """What a theoretical P(W) must answer to be compared with: the probability of a weight of at most W.
+    """The interface of a theoretical P(W) for comparisons: the probability of a weight of at most W.
 
     Examples
     --------
@@ -35,19 +35,19 @@ class WeightDistribution(Protocol):
     """
 
     def cdf(self, weight: Any, /) -> Any:
-        """Probability of a weight of at most this one, the silent ones included."""
+        """Probability of a weight of at most this one, including silent ones."""
 
 
 @dataclass(frozen=True)
 class WeightComparison(Displayed):
-    """Learned weights against a theoretical distribution.
+    """Comparison of learned weights with a theoretical distribution.
 
     Parameters
     ----------
     largest_distance : float
-        Between the two cumulative distributions, over all weights above the silent ones (Kolmogorov and Smirnov).
+        Largest difference of the cumulative distributions, over all non-silent weights (Kolmogorov and Smirnov).
     silent_theory, silent_learned : float
-        Fraction of weights at zero in the theory, and below the threshold of silence among the learned.
+        Fraction of weights at zero in the theory, and of learned weights below the threshold.
 
     Examples
     --------
@@ -72,17 +72,17 @@ class WeightStatistics(Displayed):
     weights : array
         All synapses, sorted.
     edges, density : array
-        Histogram of the weights that are not silent; ``density`` integrates to their fraction.
+        Histogram of the non-silent weights; ``density`` integrates to their fraction.
     exact_zeros : float
         Fraction of weights that are exactly zero.
     near_zeros : float
         Fraction of weights below ``threshold`` times the mean.
     threshold : float
-        What counts as silent, in units of the mean weight.
+        Threshold of silence, in units of the mean weight.
     mean, standard_deviation, second_moment : float
-        Over all weights, silent ones included.
+        Moments of all weights, including silent ones.
     inhibition : WeightStatistics or None
-        The same of the strengths of inhibitory synapses, which are then left out of all else.
+        The same statistics for the strengths of inhibitory synapses, which are then excluded from all other fields.
 
     Examples
     --------
@@ -117,17 +117,17 @@ class WeightStatistics(Displayed):
 def weight_statistics(
     weights: ArrayLike, *, inhibitory: ArrayLike | None = None, bins: int = 50, threshold: float = 1e-3
 ) -> WeightStatistics:
-    """Histogram, silent fractions and moments of weights, excitatory and inhibitory ones apart.
+    """Histogram, silent fractions and moments of weights, separately for excitatory and inhibitory ones.
 
     Parameters
     ----------
     weights : array
-        Weights of the synapses, in any shape. Where branches differ in size, pass ``neuron.flat_weights(w)``, so
-        that the filling of short branches is not taken for silent synapses.
+        Weights of the synapses, in any shape. If branches differ in size, pass ``neuron.flat_weights(w)``, so that
+        the padding of short branches is not counted as silent synapses.
     inhibitory : array of bool, shape of ``weights``, optional
-        Which synapses are inhibitory, ``neuron.inhibitory``: their weights are <= 0, all others >= 0.
+        Mask of inhibitory synapses, ``neuron.inhibitory``: their weights are <= 0, all others >= 0.
     bins : int
-        Of the histogram, from the threshold of silence to the largest weight.
+        Number of bins of the histogram, from the threshold of silence to the largest weight.
     threshold : float
         Weights below this multiple of the mean are silent.
 
@@ -148,11 +148,11 @@ def weight_statistics(
             for part in (flat[~mask], -flat[mask])
         )
         if excitation is None:
-            raise InvalidParameter("inhibitory is not allowed: some synapses must be excitatory")
+            raise InvalidParameter("inhibitory must leave some synapses excitatory")
         return replace(excitation, inhibition=inhibition)
     ordered = np.sort(np.asarray(weights, dtype=np.float64).ravel())
     if ordered.size == 0 or not np.all(np.isfinite(ordered)) or ordered[0] < 0.0:
-        raise InvalidParameter("weights are not allowed: they must be finite numbers >= 0, at least one")
+        raise InvalidParameter("weights must be finite numbers >= 0, at least one")
     bins = whole_number("bins", bins, 1)
     threshold = real_number("threshold", threshold, 0.0)
     mean = float(ordered.mean())

@@ -1,7 +1,7 @@
-"""The non-linearities inside compiled loops. The only module of the model layer that needs Numba.
+"""The non-linearities for compiled loops; the only module of the model layer that needs Numba.
 
-g is chosen by an integer code and an array of parameters rather than handed over as a function: a kernel
-that takes functions as arguments is compiled again in every new process, which short-lived workers feel.
+g is selected by an integer code and an array of parameters rather than passed as a function: a kernel that takes
+functions as arguments is compiled again in every new process, which slows down short-lived workers.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def slope(code: int, parameters: Floats, x: float) -> float:
 
 @njit(cache=True)
 def value_and_slope(code: int, parameters: Floats, x: float) -> tuple[float, float]:
-    """g(x) and g'(x) together, which for Polsky's sigmoid costs a single exponential."""
+    """g(x) and g'(x) together, which needs a single exponential for Polsky's sigmoid."""
     if code == POLSKY and x >= parameters[0]:
         x_min, gamma = parameters[0], parameters[1]
         decay = math.exp(-gamma * (x - x_min))
@@ -73,11 +73,11 @@ def value_and_slope(code: int, parameters: Floats, x: float) -> tuple[float, flo
 
 @njit(cache=True)
 def _cell(parameters: Floats, x: float) -> int:
-    """Which cell of a table holds x, for x inside its edges."""
+    """Index of the table cell that contains x, for x inside its edges."""
     n_cells, n_buckets = int(parameters[0]), int(parameters[1])
     bucket = min(int((x - parameters[2]) * parameters[3]), n_buckets - 1)
     cell = int(parameters[HEADER + (n_cells + 1) + 4 * n_cells + bucket])
-    # Rounding may have put x one bucket too high or too low.
+    # Rounding may give a bucket that is one too high or too low.
     while cell > 0 and x < parameters[HEADER + cell]:
         cell -= 1
     while cell < n_cells - 1 and x >= parameters[HEADER + cell + 1]:

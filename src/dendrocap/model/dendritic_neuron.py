@@ -1,4 +1,4 @@
-"""Neurons of finite size and how they answer. Weights are plain arrays, passed in and returned, never kept inside."""
+"""Neurons of finite size and their answers. Weights are plain arrays, passed in and returned, never stored inside."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ __all__ = ["DendriticNeuron", "LinearNeuron"]
 
 Floats = NDArray[np.float64]
 
-# Patterns are turned into floats a block at a time: 16 MB whatever the number of patterns.
+# Patterns are converted to floats in blocks: 16 MB for any number of patterns.
 BLOCK = 2_000_000
-# Of the average of g over a Gaussian; a kink costs the square of their distance, 6e-6.
+# Nodes for the average of g over a Gaussian; a kink gives an error of the square of their spacing, 6e-6.
 NODES = 4001
 
 
@@ -33,29 +33,29 @@ NODES = 4001
 class DendriticNeuron:
     """A neuron with ``n_inputs`` synapses on ``n_branches`` dendritic branches.
 
-    Branch l sums its n_l inputs and passes them through g [model]::
+    Branch l sums its n_l inputs and passes the sum through g [model]::
 
         branch_input  lambda_l = sum_i W_li xi_li / sqrt(n_l) - sqrt(n_l) theta_d
         somatic_input Delta    = sum_l g(lambda_l) / sqrt(K) - sqrt(K) theta_s
 
-    Where N is not divisible by K, the first branches carry one synapse more than the others, and
-    each is scaled by its own size n_l; for equal branches this is the paper's N / K.
+    If N is not divisible by K, the first branches have one synapse more than the others, and each branch is scaled by
+    its own size n_l; for equal branches this is the paper's N / K.
 
     Parameters
     ----------
     spec : NeuronSpec
-        Non-linearity and thresholds, with one dendritic level. Of several populations, the branches of the first come
-        first; numbers of branches follow the fractions, sizes the lengths, both rounded by largest remainders.
+        Non-linearity and thresholds, with one dendritic level. The branches of several populations follow one another;
+        their numbers are proportional to the fractions, their sizes to the lengths, rounded by largest remainders.
     n_inputs, n_branches : int
         N and K, with 1 <= K <= N.
     group_size : int
-        Neighbouring inputs come in groups of so many that stay on one branch together. Branches then differ by one
-        group, not by one synapse.
+        Neighbouring inputs form groups of this size that stay on one branch. Branches then differ by one group, not by
+        one synapse.
 
     Notes
     -----
-    Weights have the shape ``(n_branches, branch_size)``; rows of shorter branches end in zeros. The flat
-    form ``(n_inputs,)``, in the order of the inputs, is accepted everywhere too.
+    Weights have the shape ``(n_branches, branch_size)``; rows of shorter branches are padded with zeros. The flat form
+    ``(n_inputs,)``, in the order of the inputs, is also accepted everywhere.
 
     With inhibition, the last ``round(share * n_l)`` synapses of each branch are inhibitory: their weights are <= 0, and
     the threshold in ``branch_input`` is ``theta_d - drive``.
@@ -84,7 +84,7 @@ class DendriticNeuron:
         if not isinstance(self.spec, NeuronSpec):
             raise refuse("spec", self.spec, "a NeuronSpec")
         if self.spec.n_levels != 1:
-            raise refuse("spec.n_levels", self.spec.n_levels, "1: deeper trees exist in the theory only")
+            raise refuse("spec.n_levels", self.spec.n_levels, "1: deeper trees are available only in the theory")
         object.__setattr__(self, "n_inputs", whole_number("n_inputs", self.n_inputs, 1))
         group_size = whole_number("group_size", self.group_size, 1, self.n_inputs)
         if self.n_inputs % group_size:
@@ -93,9 +93,9 @@ class DendriticNeuron:
         object.__setattr__(self, "n_branches", branches)
         for kind, number in zip(self.kinds, self.branch_counts, strict=True):
             if number == 0:
-                raise refuse("n_branches", branches, f"so large that a fraction of {kind.fraction:g} is one branch")
+                raise refuse("n_branches", branches, f"large enough that a fraction of {kind.fraction:g} is one branch")
         if self.branch_sizes.min() == 0:
-            raise refuse("n_inputs", self.n_inputs, "so large that the shortest branches have a synapse")
+            raise refuse("n_inputs", self.n_inputs, "large enough that the shortest branches have a synapse")
         for kind, size, silencing in zip(
             self._kind_of_each, self.branch_sizes.tolist(), self.inhibitory_sizes.tolist(), strict=True
         ):
@@ -103,7 +103,7 @@ class DendriticNeuron:
                 raise refuse(
                     "inhibition.share",
                     kind.inhibition.share,
-                    f"such that a branch of {size} synapses has excitatory and inhibitory ones, or 0",
+                    f"such that a branch of {size} synapses has both excitatory and inhibitory ones, or 0",
                 )
 
     @property
@@ -118,7 +118,7 @@ class DendriticNeuron:
 
     @cached_property
     def kind_of_branch(self) -> NDArray[np.int64]:
-        """Of which kind each branch is."""
+        """Index of the kind of each branch."""
         return np.repeat(np.arange(len(self.kinds)), self.branch_counts)
 
     @cached_property
@@ -127,12 +127,12 @@ class DendriticNeuron:
 
     @property
     def nonlinearity(self) -> Nonlinearity:
-        """g, of branches that are all alike."""
+        """g, if all branches are alike."""
         return self._only_kind.nonlinearity
 
     @property
     def theta_d(self) -> float:
-        """The dendritic threshold, of branches that are all alike; with inhibition, the excitatory drive."""
+        """The dendritic threshold, if all branches are alike; with inhibition, the excitatory drive."""
         return self._only_kind.theta_d
 
     @property
@@ -146,7 +146,7 @@ class DendriticNeuron:
 
     @cached_property
     def thresholds(self) -> Floats:
-        """The fixed threshold of each branch: theta_d, less what inhibitory synapses take away."""
+        """The fixed threshold of each branch: theta_d minus the inhibitory drive."""
         fixed = [kind.theta_d - (kind.inhibition.drive if kind.inhibition else 0.0) for kind in self.kinds]
         return np.array(fixed)[self.kind_of_branch]
 
@@ -174,13 +174,13 @@ class DendriticNeuron:
 
     @cached_property
     def inhibitory(self) -> NDArray[np.bool_]:
-        """Which synapses are inhibitory, in the order of the inputs: the last ones of each branch."""
+        """Mask of inhibitory synapses, in the order of the inputs; they are the last ones of each branch."""
         from_the_end = np.repeat(self.branch_starts + self.branch_sizes, self.branch_sizes) - np.arange(self.n_inputs)
         return np.asarray(from_the_end <= np.repeat(self.inhibitory_sizes, self.branch_sizes))
 
     @property
     def branch_size(self) -> int:
-        """Synapses of the largest branch."""
+        """Number of synapses of the largest branch."""
         return int(self.branch_sizes.max())
 
     @property
@@ -189,7 +189,7 @@ class DendriticNeuron:
         return (self.n_branches, self.branch_size)
 
     def flat_weights(self, weights: ArrayLike) -> Floats:
-        """Weights in the order of the inputs, after checking shape, sign and finiteness."""
+        """Weights in the order of the inputs; checks shape, sign and finiteness."""
         array = np.asarray(weights)
         if array.shape not in (self.weights_shape, (self.n_inputs,)):
             raise InvalidParameter(
@@ -200,7 +200,7 @@ class DendriticNeuron:
             raise refuse("weights.dtype", array.dtype, "real numbers")
         if array.ndim == 2:
             if np.any(array[~self._synapses] != 0):
-                raise InvalidParameter("weights beyond the end of a short branch are not allowed: they must be 0")
+                raise InvalidParameter("weights beyond the end of a short branch must be 0")
             array = array[self._synapses]
         flat = array.astype(np.float64)
         bad = ~(np.isfinite(flat) & (np.where(self.inhibitory, -flat, flat) >= 0.0))
@@ -211,24 +211,24 @@ class DendriticNeuron:
         return flat
 
     def rectified(self, flat: Floats) -> Floats:
-        """Flat weights, with zeros in place of those that have the wrong sign."""
+        """Flat weights in which weights of the wrong sign are replaced by zero."""
         if not self.has_inhibition:
             return np.maximum(flat, 0.0)
         return np.where(self.inhibitory, np.minimum(flat, 0.0), np.maximum(flat, 0.0))
 
     def shaped_weights(self, flat: ArrayLike) -> Floats:
-        """Flat weights as an array of `weights_shape`, short branches filled up with zeros."""
+        """Flat weights as an array of `weights_shape`, padded with zeros."""
         shaped = np.zeros(self.weights_shape)
         shaped[self._synapses] = self.flat_weights(flat)
         return shaped
 
     @cached_property
     def _synapses(self) -> NDArray[np.bool_]:
-        """Which entries of a weight array are synapses, not filling."""
+        """Mask of the entries of a weight array that are synapses, not padding."""
         return np.arange(self.branch_size)[None, :] < self.branch_sizes[:, None]
 
     def input_activity(self, f_in: float = 0.5) -> Floats:
-        """Probability that each input is active: what its population or its inhibition says, else ``f_in``."""
+        """Probability that each input is active: that of its population or inhibition if given, else ``f_in``."""
         f_in = real_number("f_in", f_in, 0.0, 1.0, low_open=True, high_open=True)
         excitatory = [f_in if kind.f_in is None else kind.f_in for kind in self.kinds]
         inhibitory = [
@@ -240,7 +240,7 @@ class DendriticNeuron:
         return np.asarray(np.where(self.inhibitory, of_synapse[1], of_synapse[0]))
 
     def mean_weights(self, activity: Floats) -> Floats:
-        """The mean that every weight should have so that its branch gets the drives asked for, in the order of inputs.
+        """The mean of every weight for which each branch has its drives, in the order of the inputs.
 
         ``activity`` is the probability that each input is active.
         """
@@ -254,18 +254,18 @@ class DendriticNeuron:
     def initial_weights(self, f_in: float | Floats = 0.5, rng: Seed = None) -> Floats:
         """Weights uniform between 0 and twice the mean that balances the dendritic threshold, theta_d / f_in.
 
-        ``f_in`` is the probability that an input is active, or one for each input. Inhibitory weights are negative and
-        balance their drive.
+        ``f_in`` is the probability that an input is active, as one number or one for each input. Inhibitory weights are
+        negative and balance their drive.
         """
         activity = f_in if isinstance(f_in, np.ndarray) else self.input_activity(f_in)
         share = generator_for("run", rng).random(self.n_inputs)
         return self.shaped_weights(2.0 * share * self.mean_weights(activity))
 
     def teacher_weights(self, f_in: float = 0.5, rng: Seed = None) -> Floats:
-        """Weights of a typical neuron that has learned nothing, whose answers others may learn.
+        """Weights of a typical neuron that has learned nothing, whose answers others can learn.
 
-        They are exponential, as in [zero-load]. Each branch has the sum at which its mean output is theta_s, or
-        ``mean_output`` of its population, so that about half of all random patterns are answered by 1 [teacher-sum].
+        They are exponential, as in [zero-load]. The sum on each branch is such that its mean output is theta_s, or
+        ``mean_output`` of its population, so that about half of all random patterns have the answer 1 [teacher-sum].
 
         Examples
         --------
@@ -288,12 +288,12 @@ class DendriticNeuron:
         return self.shaped_weights(flat)
 
     def _mean_of_teacher(self, kind: Branches, size: int, f_in: float) -> float:
-        """Mean weight at which a branch of exponential weights has the mean output wanted, by bisection."""
+        """Mean weight at which a branch with exponential weights has the required mean output, by bisection."""
         if isinstance(kind.mean_output, str):
             raise refuse("mean_output", kind.mean_output, "a number for a teacher")
         wanted = self.spec.theta_s if kind.mean_output is None else kind.mean_output
         nodes, weights = trapezoidal_rule(NODES)
-        # A sum of n exponential weights fixed at n W leaves E W_i^2 = 2 W^2 n / (n + 1).
+        # With the sum of n exponential weights fixed at n W, E W_i^2 = 2 W^2 n / (n + 1).
         width = np.sqrt(2.0 * f_in * (1.0 - f_in) * size / (size + 1.0))
 
         def output(mean: float) -> float:
@@ -326,7 +326,7 @@ class DendriticNeuron:
         return result / roots - roots * self.thresholds
 
     def by_kind(self, function: Callable[[Branches, Floats], Any], branch_input: Floats) -> Floats:
-        """``function(kind, inputs)`` of the branches of each kind, which are the last axis of ``branch_input``."""
+        """``function(kind, inputs)`` for the branches of each kind; branches are the last axis of ``branch_input``."""
         if len(self.kinds) == 1:
             return np.asarray(function(self.kinds[0], branch_input))
         result = np.empty_like(branch_input)
@@ -346,27 +346,27 @@ class DendriticNeuron:
         return np.asarray(outputs.sum(axis=1) / root - root * self.spec.theta_s)
 
     def predict(self, weights: ArrayLike, inputs: ArrayLike | PackedPatterns) -> NDArray[np.uint8]:
-        """The neuron's answers: 1 where the somatic input is positive, else 0."""
+        """The answers of the neuron: 1 if the somatic input is positive, else 0."""
         return (self.somatic_input(weights, inputs) > 0.0).astype(np.uint8)
 
     def errors(self, weights: ArrayLike, patterns: Patterns) -> int:
-        """How many patterns the neuron gets wrong; a somatic input of exactly zero is wrong for either label."""
+        """Number of patterns that the neuron gets wrong; a somatic input of exactly zero is wrong for both labels."""
         return int(np.count_nonzero(~(patterns.signs * self.somatic_input(weights, patterns.inputs) > 0.0)))
 
 
 class LinearNeuron(DendriticNeuron):
-    """The linear neuron, of one layer: Delta = sum_i W_i xi_i / sqrt(N) - sqrt(N) theta_d [linear].
+    """The linear neuron, with one layer: Delta = sum_i W_i xi_i / sqrt(N) - sqrt(N) theta_d [linear].
 
-    It is the dendritic neuron with a single linear branch and no somatic threshold, and has the same methods.
+    It is a dendritic neuron with a single linear branch and no somatic threshold, and has the same methods.
 
     Parameters
     ----------
     theta_d : float
         Its only threshold.
     n_inputs : int
-        N.
+        Number of inputs N.
     inhibition : Inhibition, optional
-        Inhibitory synapses that learn too; ``theta_d`` is then the excitatory drive.
+        Plastic inhibitory synapses; ``theta_d`` is then the excitatory drive.
 
     Examples
     --------

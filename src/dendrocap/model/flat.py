@@ -1,10 +1,10 @@
-"""Neurons, tasks and non-linearities as flat parameters: the keys of a TOML file, of options and of JSON, both ways.
+"""Conversion of neurons, tasks and non-linearities to and from flat parameters: keys of TOML files, options and JSON.
 
-Flat parameters are plain data under the names of the paper: ``nonlinearity`` and its own numbers, ``theta_d``,
+Flat parameters are plain data with the names of the paper: ``nonlinearity`` and its own parameters, ``theta_d``,
 ``theta_s``, ``n_inputs``, ``n_branches``, ``f_in``, ``f_out``, ``kappa``. Inhibition is ``inhibitory_share``,
-``inhibitory_drive`` and ``inhibitory_f_in``. ``populations`` is a list of tables, one for each; what a population
-leaves open is as the neuron says, so that it can be the axis of a sweep. The learning rule has its own parameters in
-`dendrocap.learning.Recipe`.
+``inhibitory_drive`` and ``inhibitory_f_in``. ``populations`` is a list of tables, one for each population; parameters
+that a population does not give are those of the neuron, so that they can be an axis of a sweep. The learning rule has
+its own parameters in `dendrocap.learning.Recipe`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ MEASURED: dict[str, type[Tabulated | Smooth]] = {kind.name: kind for kind in (Ta
 KINDS: tuple[type[Nonlinearity], ...] = (*BUILT_IN.values(), *MEASURED.values())
 SHAPE = tuple(dict.fromkeys(name for kind in KINDS for name in _parameters(kind)))
 INHIBITION = tuple(f"inhibitory_{name}" for name in _parameters(Inhibition))
-# What all branches of a kind share; a neuron with a single kind has it, or each of its populations.
+# Parameters common to all branches of a kind; they belong to a neuron with a single kind, or to each population.
 OF_BRANCHES = ("nonlinearity", *SHAPE, "theta_d", *INHIBITION)
 POPULATION = (*OF_BRANCHES, "fraction", "length", "f_in", "mean_output")
 NEURON = (*OF_BRANCHES, "populations", "theta_s", "n_inputs", "n_branches", "group_size")
@@ -51,7 +51,7 @@ TASK = tuple(_parameters(TaskSpec))
 
 
 def flat_nonlinearity(nonlinearity: Nonlinearity) -> dict[str, Any]:
-    """A non-linearity as flat parameters; a function of the user cannot be described by them.
+    """A non-linearity as flat parameters; a Python function has none.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def flat_nonlinearity(nonlinearity: Nonlinearity) -> dict[str, Any]:
 
 
 def nonlinearity_from_flat(flat: Mapping[str, Any]) -> Nonlinearity:
-    """The non-linearity that flat parameters describe.
+    """The non-linearity described by flat parameters.
 
     Examples
     --------
@@ -111,10 +111,10 @@ def flat_neuron(neuron: NeuronSpec | DendriticNeuron) -> dict[str, Any]:
 
 
 def neuron_from_flat(flat: Mapping[str, Any], default: NeuronSpec | None = None) -> NeuronSpec | DendriticNeuron:
-    """The neuron that flat parameters describe; what they leave open is as in ``default``.
+    """The neuron described by flat parameters; those that are not given are taken from ``default``.
 
-    With ``n_inputs`` it has a finite size; ``nonlinearity = "linear"`` with it, but without ``n_branches``, is the
-    neuron without dendrites.
+    With ``n_inputs`` it has a finite size; with ``nonlinearity = "linear"`` and without ``n_branches`` it is then the
+    linear neuron without dendrites.
 
     Examples
     --------
@@ -143,7 +143,7 @@ def neuron_from_flat(flat: Mapping[str, Any], default: NeuronSpec | None = None)
 
 
 def _several_kinds(flat: Mapping[str, Any]) -> NeuronSpec | DendriticNeuron:
-    """A neuron of several populations."""
+    """A neuron with several populations."""
     if "theta_s" not in flat:
         raise InvalidParameter("the neuron needs a value for theta_s")
     tables = flat["populations"]
@@ -155,7 +155,7 @@ def _several_kinds(flat: Mapping[str, Any]) -> NeuronSpec | DendriticNeuron:
 
 
 def _completed(flat: Mapping[str, Any], usual: Mapping[str, Any]) -> dict[str, Any]:
-    """Flat parameters with the usual ones where they are silent; another non-linearity has numbers of its own."""
+    """Flat parameters completed by defaults; parameters of a different default non-linearity are not used."""
     if "nonlinearity" in flat:
         usual = {name: value for name, value in usual.items() if name not in SHAPE}
     return {**usual, **flat}
@@ -174,7 +174,7 @@ def _own_nonlinearity(flat: Mapping[str, Any]) -> Nonlinearity:
 
 
 def _flat_branches(kind: Branches) -> dict[str, Any]:
-    """What all branches of a kind share."""
+    """Parameters common to all branches of a kind."""
     flat = {**flat_nonlinearity(kind.nonlinearity), "theta_d": kind.theta_d}
     if kind.inhibition is not None:
         given = {f"inhibitory_{name}": value for name, value in asdict(kind.inhibition).items()}
@@ -199,7 +199,7 @@ def _population_from_flat(flat: Mapping[str, Any]) -> Branches:
 
 
 def inhibition_from_flat(flat: Mapping[str, Any]) -> Inhibition | None:
-    """The inhibition that flat parameters describe, if they do."""
+    """The inhibition described by flat parameters, or None."""
     given = {name.removeprefix("inhibitory_"): flat[name] for name in INHIBITION if name in flat}
     for name in ("share", "drive") if given else ():
         if name not in given:
@@ -208,7 +208,7 @@ def inhibition_from_flat(flat: Mapping[str, Any]) -> Inhibition | None:
 
 
 def finite_neuron(neuron: NeuronSpec | DendriticNeuron) -> DendriticNeuron:
-    """The neuron, if it has a size."""
+    """The neuron, if it has a size; raises otherwise."""
     if not isinstance(neuron, DendriticNeuron):
         raise InvalidParameter("training needs a neuron of finite size: give n_inputs and n_branches")
     return neuron
@@ -223,13 +223,13 @@ def flat_task(task: TaskSpec) -> dict[str, float]:
     {'f_in': 0.1, 'f_out': 0.5, 'kappa': 0.0}
     """
     flat = asdict(task)
-    if not task.branch_correlation:  # results stored before there were correlations keep their names
+    if not task.branch_correlation:  # keeps the keys of results stored before correlations existed
         del flat["branch_correlation"]
     return flat
 
 
 def task_from_flat(flat: Mapping[str, Any], default: TaskSpec | None = None) -> TaskSpec:
-    """The task that flat parameters describe; what they leave open is as in ``default``.
+    """The task described by flat parameters; those that are not given are taken from ``default``.
 
     Examples
     --------
@@ -243,4 +243,4 @@ def task_from_flat(flat: Mapping[str, Any], default: TaskSpec | None = None) -> 
 def _refuse_unknown(flat: Mapping[str, Any], kind: str, known: Sequence[str]) -> None:
     for name in flat:
         if name not in known:
-            raise InvalidParameter(f"{name} is not a parameter of {kind}; it has {', '.join(known)}")
+            raise InvalidParameter(f"{name} is not a parameter of {kind}; allowed are {', '.join(known)}")

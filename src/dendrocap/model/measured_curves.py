@@ -24,18 +24,18 @@ Floats = NDArray[np.float64]
 
 
 class Pieces(NamedTuple):
-    """Cubic pieces: their edges, and coefficients in the distance from the left edge, lowest power first."""
+    """Cubic pieces: their edges, and coefficients in powers of the distance from the left edge, lowest power first."""
 
     edges: Floats
     coefficients: Floats
 
     def at(self, x: Floats) -> Floats:
-        """Values at points between the first edge and the last."""
+        """Values at points between the first and the last edge."""
         c, t = self._cells(x)
         return c[..., 0] + t * (c[..., 1] + t * (c[..., 2] + t * c[..., 3]))
 
     def slopes_at(self, x: Floats) -> Floats:
-        """Derivatives at points between the first edge and the last."""
+        """Derivatives at points between the first and the last edge."""
         c, t = self._cells(x)
         return c[..., 1] + t * (2.0 * c[..., 2] + 3.0 * t * c[..., 3])
 
@@ -45,7 +45,7 @@ class Pieces(NamedTuple):
 
 
 class PiecewiseCubic(Nonlinearity):
-    """A continuous curve of cubic pieces, flat or straight beyond its ends.
+    """A continuous curve of cubic pieces, constant or straight beyond its ends.
 
     Examples
     --------
@@ -87,13 +87,13 @@ class PiecewiseCubic(Nonlinearity):
 
     @cached_property
     def breakpoints(self) -> tuple[float, ...]:
-        """Ends at which the slope jumps; inside, the curve is smooth (C1)."""
+        """The ends at which the slope jumps; inside, the curve is continuously differentiable."""
         ends = zip(self._ends.tolist(), self._inner_slopes, self._end_slopes, strict=True)
         return tuple(end for end, inside, outside in ends if inside != outside)
 
     @cached_property
     def knots(self) -> tuple[float, ...]:
-        """Edges of the pieces: between two of them integrals of a cubic are exact."""
+        """Edges of the pieces: between two of them, quadrature is exact for cubics."""
         return tuple(self._pieces.edges.tolist())
 
     @property
@@ -121,18 +121,18 @@ class PiecewiseCubic(Nonlinearity):
 
 @dataclass(frozen=True)
 class Tabulated(PiecewiseCubic):
-    """A measured input-output curve, through shape-preserving cubic interpolation (PCHIP).
+    """A measured input-output curve, interpolated by shape-preserving cubics (PCHIP).
 
-    The interpolant passes through every point, never overshoots, and is monotone wherever the data are. It takes the
-    points at their word: noise in them makes slopes, and slopes make capacity. For measured points use `Smooth`; a
-    warning says so where the slopes look like noise.
+    The interpolant passes through every point, never overshoots, and is monotone wherever the data are. It treats the
+    points as exact: noise causes slopes, and slopes increase the capacity. For noisy points use `Smooth`; a warning is
+    issued if the slopes look like noise.
 
     Parameters
     ----------
     x, y : sequence of float
         The measured points, ``x`` strictly increasing.
     below, above : {"flat", "linear"}
-        Beyond its ends the curve stays at its last value, or goes on with its last slope.
+        Whether the curve is constant beyond its ends, or continues with its last slope.
 
     Examples
     --------
@@ -174,24 +174,24 @@ class Tabulated(PiecewiseCubic):
 
 @dataclass(frozen=True)
 class Smooth(PiecewiseCubic):
-    """A smooth curve that never falls, among measured points with errors.
+    """A smooth non-decreasing curve fitted to measured points with errors.
 
-    Capacity grows with the mean of g'^2, so that a curve through noisy points has far too much of it. This one leaves
-    the points as far as their errors allow: its slope is piecewise linear, never negative, and changes as little as the
-    data allow, with more freedom where it is steep [smooth-curve].
+    The capacity grows with the mean of g'^2, so a curve through noisy points has a far too large capacity. This curve
+    deviates from the points as far as their errors allow: its slope is piecewise linear, never negative, and varies as
+    little as the data allow, with more freedom where it is steep [smooth-curve].
 
     Parameters
     ----------
     x, y : sequence of float
-        The measured points in any order; repeated x are fine.
+        The measured points in any order; repeated x are allowed.
     sem : sequence of float or float, optional
-        Standard error of each y, or of all, which then decides how smooth the curve is. Without it, prediction of
-        points left out decides (Akaike's criterion, corrected for few points).
+        Standard error of each y, or of all, which determines how smooth the curve is. Without it, the smoothness is
+        chosen by the prediction of left-out points (Akaike's criterion, corrected for few points).
     below, above : {"flat", "linear"}
-        Beyond the measured x the curve stays at its last value, or goes on with its last slope.
+        Whether the curve is constant beyond the measured x, or continues with its last slope.
     sharpness : float
         From 0, an ordinary smoothing spline, to 3: how much more a steep part may bend than a flat one. Few points do
-        not tell, and the capacity depends on it.
+        not determine it, but the capacity depends on it.
 
     Examples
     --------
@@ -221,7 +221,7 @@ class Smooth(PiecewiseCubic):
         if self.sem is not None:
             sem = _numbers("sem", np.full(x.shape, self.sem) if np.ndim(self.sem) == 0 else self.sem)
             if sem.shape != x.shape or not np.all(sem > 0.0):
-                raise refuse("sem", self.sem, f"one number > 0, or as many as there are points, {x.size}")
+                raise refuse("sem", self.sem, f"one number > 0, or one for each of the {x.size} points")
         order = np.argsort(x, kind="stable")
         x, y, sem = x[order], y[order], None if sem is None else sem[order]
         if x[0] == x[-1]:
@@ -236,12 +236,12 @@ class Smooth(PiecewiseCubic):
 
     @property
     def freedom(self) -> float:
-        """Effective number of parameters that the curve took from the points."""
+        """Effective number of parameters of the curve."""
         return float(self._found.freedom)
 
     @property
     def noise(self) -> float:
-        """Standard deviation of the points about the curve, in units of their errors if these are known."""
+        """Standard deviation of the points around the curve, in units of their errors if these are known."""
         return float(self._found.noise)
 
     @cached_property
@@ -252,9 +252,9 @@ class Smooth(PiecewiseCubic):
 
 
 def _looks_noisy(slopes: Floats) -> bool:
-    """Whether a curve falls now and then, and its slopes go up and down more often than not; in noise two in three do.
+    """Whether a curve sometimes falls and its slopes alternate in most places; for noise two in three do.
 
-    A hump falls once and a staircase never: neither is noise. Changes too small to matter are not counted.
+    A hump falls once and a staircase never, and neither is noise. Negligible changes are not counted.
     """
     small = 0.02 * float(np.abs(slopes).max())
     changes = np.diff(slopes)
@@ -265,11 +265,11 @@ def _looks_noisy(slopes: Floats) -> bool:
 
 
 def _curve(x: Any, y: Any) -> tuple[Floats, Floats]:
-    """The points, after checking them."""
+    """The points, after checks."""
     inputs, outputs = _numbers("x", x), _numbers("y", y)
     if inputs.size < 2 or inputs.shape != outputs.shape:
         raise InvalidParameter(
-            f"x and y of {inputs.size} and {outputs.size} points are not allowed: they must have the same length >= 2"
+            f"x and y have {inputs.size} and {outputs.size} points: they must have the same length >= 2"
         )
     return inputs, outputs
 

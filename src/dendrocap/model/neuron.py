@@ -1,4 +1,4 @@
-"""What a neuron is made of, and what it is asked to learn: shared by theory and simulation.
+"""The description of a neuron and of its task, shared by theory and simulation.
 
 `DendriticNeuron` and `LinearNeuron` add a finite size (`dendrocap.model.dendritic_neuron`).
 """
@@ -25,9 +25,9 @@ class Level:
     Parameters
     ----------
     nonlinearity : Nonlinearity
-        What a branch of this level makes of its input.
+        Non-linearity of the branches of this level.
     theta : float
-        Its threshold.
+        Threshold of these branches.
 
     Examples
     --------
@@ -47,20 +47,20 @@ class Level:
 
 @dataclass(frozen=True)
 class Inhibition:
-    """Inhibitory synapses that learn, on the same branches as the excitatory ones.
+    """Plastic inhibitory synapses on the same branches as the excitatory ones.
 
     Their weights are at most zero. Both mean weights are fixed: the excitatory synapses drive a branch with
-    ``theta_d``, the inhibitory ones with ``-drive``, and the fixed threshold is the rest, ``theta_d - drive``.
+    ``theta_d``, the inhibitory ones with ``-drive``, and the fixed threshold is the remainder, ``theta_d - drive``.
 
     Parameters
     ----------
     share : float
         Share of a branch's synapses that are inhibitory, in [0, 1).
     drive : float
-        Mean input that they take away from a branch, in units of ``theta_d``: ``share * f_in`` times their mean
-        strength. It is at most ``theta_d``; at ``theta_d`` no fixed threshold is left.
+        Mean input that they subtract from a branch, in units of ``theta_d``: ``share * f_in`` times their mean
+        strength. It is at most ``theta_d``, where no fixed threshold remains.
     f_in : float, optional
-        Probability that one of their inputs is active; that of the excitatory ones if not given.
+        Probability that one of their inputs is active; by default that of the excitatory inputs.
 
     Examples
     --------
@@ -77,7 +77,7 @@ class Inhibition:
         object.__setattr__(self, "share", real_number("share", self.share, 0.0, 1.0, high_open=True))
         object.__setattr__(self, "drive", real_number("drive", self.drive, 0.0))
         if self.share == 0.0 and self.drive > 0.0:
-            raise refuse("drive", self.drive, "0 where share = 0: there are no inhibitory synapses")
+            raise refuse("drive", self.drive, "0 if share = 0: there are no inhibitory synapses")
         if self.f_in is not None:
             f_in = real_number("f_in", self.f_in, 0.0, 1.0, low_open=True, high_open=True)
             object.__setattr__(self, "f_in", f_in)
@@ -88,12 +88,12 @@ class Inhibition:
 
 @dataclass(frozen=True)
 class Branches:
-    """A population of like branches, one of several that make a neuron.
+    """A population of equal branches, one of several in a neuron.
 
     Parameters
     ----------
     nonlinearity : Nonlinearity
-        What a branch makes of its input.
+        Non-linearity of a branch.
     theta_d : float
         Dendritic threshold.
     fraction : float
@@ -101,12 +101,12 @@ class Branches:
     length : float
         Synapses per branch, relative to the other populations.
     f_in : float, optional
-        Probability that an input of these branches is active; that of the task if not given.
+        Probability that an input of these branches is active; by default that of the task.
     mean_output : float or "best", optional
-        Average of g over the patterns, which is theta_s if not given. Only the average over all branches is fixed by
-        the soma; "best" asks for the value at which the load is largest.
+        Average of g over the patterns; by default theta_s. The soma only fixes the average over all branches; "best"
+        selects the value with the largest load.
     inhibition : Inhibition, optional
-        Inhibitory synapses on these branches that learn too.
+        Plastic inhibitory synapses on these branches.
 
     Examples
     --------
@@ -145,24 +145,24 @@ class Branches:
 class NeuronSpec:
     """A neuron in the limit of many branches.
 
-    Its branches are all alike (``nonlinearity`` and ``theta_d``), or of several kinds (``populations``), or form a deep
-    tree (``levels``): exactly one of the three is given.
+    Its branches are all alike (``nonlinearity`` and ``theta_d``), of several kinds (``populations``), or form a deep
+    tree (``levels``): exactly one of the three must be given.
 
     Parameters
     ----------
     nonlinearity : Nonlinearity, optional
-        What a branch makes of its input.
+        Non-linearity of a branch.
     theta_d : float, optional
-        Dendritic threshold, the inhibition onto a branch; it sets the mean weight ``theta_d / f_in``.
+        Dendritic threshold, the inhibition of a branch; it determines the mean weight ``theta_d / f_in``.
     theta_s : float
-        Somatic threshold, the inhibition onto the soma. It may be negative if g has negative values.
+        Somatic threshold, the inhibition of the soma. It can be negative if g has negative values.
     levels : sequence of Level, optional
-        A deep tree, from the synapses towards the soma: the outputs of many branches of one level are summed by a
-        branch of the next.
+        A deep tree, from the synapses to the soma: a branch of one level sums the outputs of many branches of the
+        previous level.
     populations : sequence of Branches, optional
-        Kinds of branches that meet at the soma. Their fractions sum to 1.
+        Kinds of branches that connect to the soma. Their fractions sum to 1.
     inhibition : Inhibition, optional
-        Inhibitory synapses that learn, on branches that are all alike; of ``populations``, each has its own.
+        Plastic inhibitory synapses on branches that are all alike; each of several ``populations`` has its own.
         ``theta_d`` is then the excitatory drive, and ``theta_d - inhibition.drive`` the fixed threshold.
 
     Examples
@@ -175,7 +175,7 @@ class NeuronSpec:
     2
     """
 
-    # None only together with levels or populations, which most users never give.
+    # None only together with levels or populations, which few users give.
     nonlinearity: Nonlinearity = None  # type: ignore[assignment]
     theta_d: float = None  # type: ignore[assignment]
     theta_s: float = None  # type: ignore[assignment]
@@ -208,7 +208,7 @@ class NeuronSpec:
             _check_inhibition(self.inhibition, self.theta_d)
         elif self.inhibition is not None:
             raise InvalidParameter(
-                f"inhibition = {self.inhibition!r} is not allowed together with levels or populations: give each "
+                f"inhibition = {self.inhibition!r} cannot be combined with levels or populations: give each "
                 "population its own, Branches(..., inhibition=...)"
             )
         if self.theta_s < 0.0:
@@ -218,7 +218,7 @@ class NeuronSpec:
             raise refuse("the sum of all fractions", total, "1")
 
     def _check_negative_threshold(self) -> None:
-        """Refuse a negative threshold of the soma unless the branches that reach it have negative outputs."""
+        """Raise for a negative somatic threshold unless the branches connected to the soma have negative outputs."""
         last = self.levels[-1:] or self.populations
         at_soma = [one.nonlinearity for one in last] or [self.nonlinearity]
         lowest = min(g.range[0] for g in at_soma)
@@ -240,9 +240,9 @@ class NeuronSpec:
 
     @cached_property
     def kinds(self) -> tuple[Branches, ...]:
-        """The kinds of branches that meet at the soma, a single one where all are alike."""
+        """The kinds of branches that connect to the soma; a single one if all are alike."""
         if self.levels:
-            raise refuse("n_levels", self.n_levels, "1 here: the branches of a deep tree do not all meet at the soma")
+            raise refuse("n_levels", self.n_levels, "1 here: not all branches of a deep tree connect to the soma")
         return self.populations or (Branches(self.nonlinearity, self.theta_d, 1.0, inhibition=self.inhibition),)
 
     @cached_property
@@ -260,17 +260,17 @@ class NeuronSpec:
 
 @dataclass(frozen=True)
 class TaskSpec:
-    """Random patterns and labels to be learned.
+    """Statistics of the random patterns and labels to learn.
 
     Parameters
     ----------
     f_in, f_out : float
-        Probability that an input, or a label, is 1.
+        Probability that an input or a label is 1.
     kappa : float
-        Margin by which the somatic input must clear the threshold; by which it may miss it, if negative.
+        Margin by which the somatic input must exceed the threshold or, if negative, by which it may miss it.
     branch_correlation : float
-        c_0, at least 0: two inputs of one branch have the correlation c_0 K / N, which makes their common fluctuations
-        as large as their own ones. Inputs of different branches are independent.
+        c_0 >= 0: two inputs of one branch have correlation c_0 K / N, which makes their common fluctuations as large as
+        their individual ones. Inputs of different branches are independent.
 
     Examples
     --------
@@ -313,6 +313,6 @@ def _check_inhibition(given: Any, theta_d: float) -> None:
 
 
 def _short_repr(value: Any) -> str:
-    """The call that makes a dataclass, without the fields left at their defaults."""
+    """The constructor call of a dataclass, without fields that have their default."""
     given = [field for field in fields(value) if getattr(value, field.name) != field.default]
     return f"{type(value).__name__}({', '.join(f'{field.name}={getattr(value, field.name)!r}' for field in given)})"

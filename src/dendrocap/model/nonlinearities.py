@@ -1,8 +1,8 @@
-"""Dendritic non-linearities g: what a branch makes of its summed input.
+"""Dendritic non-linearities g, which map the summed input of a branch to its output.
 
-Each is a small frozen value: equal parameters make equal, hashable objects. All of them answer the
-same questions (value, derivative, where the kinks are, how far g reaches), so that the theory can
-integrate any of them, and each has an integer code with parameters under which compiled loops know it.
+Each is a small frozen object: equal parameters give equal, hashable objects. All have the same interface (value,
+derivative, kinks, range), so that the theory can integrate any of them, and each has an integer code with parameters
+for compiled loops.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ __all__ = [
 Floats = NDArray[np.float64]
 ScalarFunction = Callable[[Any], Any]
 
-# What compiled loops switch on; dendrocap.model._compiled holds the other half of this agreement.
+# Codes for compiled loops; they must agree with dendrocap.model._compiled.
 LINEAR, RELU, SATURATING_RELU, STEP, POLSKY, TABLE = range(6)
 
 
 class Kernel(NamedTuple):
-    """A non-linearity as compiled code sees it: which formula, with which numbers.
+    """A non-linearity for compiled code: the code of its formula, and its parameters.
 
     Examples
     --------
@@ -56,7 +56,7 @@ class Kernel(NamedTuple):
 
 
 class Nonlinearity(ABC):
-    """The dendritic transfer function g, as theory and simulation both need it.
+    """Base class of dendritic transfer functions g, for theory and simulation.
 
     Examples
     --------
@@ -75,7 +75,7 @@ class Nonlinearity(ABC):
         return self._value(np.asarray(x, dtype=np.float64))[()]
 
     def derivative(self, x: ArrayLike) -> Any:
-        """g'(x), elementwise, without the delta functions that jumps would add."""
+        """g'(x), elementwise, without delta functions at jumps."""
         return self._derivative(np.asarray(x, dtype=np.float64))[()]
 
     @abstractmethod
@@ -87,7 +87,7 @@ class Nonlinearity(ABC):
     @property
     @abstractmethod
     def breakpoints(self) -> tuple[float, ...]:
-        """Where g has a kink or a jump, ascending."""
+        """Kinks and jumps of g, in ascending order."""
 
     @property
     @abstractmethod
@@ -96,7 +96,7 @@ class Nonlinearity(ABC):
 
     @property
     def knots(self) -> tuple[float, ...]:
-        """Where integrals over g are split: its breakpoints, and marks inside a steep region."""
+        """Points at which integrals over g are split: its breakpoints, and points inside a steep region."""
         return self.breakpoints
 
     @property
@@ -118,7 +118,7 @@ class Nonlinearity(ABC):
 
 @dataclass(frozen=True)
 class Linear(Nonlinearity):
-    """g(x) = x, which makes the two-layer neuron a linear one.
+    """g(x) = x, for which the two-layer neuron is linear.
 
     Examples
     --------
@@ -194,7 +194,7 @@ class SaturatingReLU(Nonlinearity):
 class Step(Nonlinearity):
     """g(x) = 1 for x > 0, else 0.
 
-    Its derivative vanishes wherever it exists, so gradient descent cannot train it.
+    Its derivative is zero wherever it exists, so gradient descent cannot train it.
 
     Examples
     --------
@@ -221,13 +221,13 @@ class Step(Nonlinearity):
 class Polsky(Nonlinearity):
     """Linear up to ``x_min``, then a steep sigmoid that saturates at 1.
 
-    The transfer function [polsky] that the paper reads off the recordings of Polsky et al. (2004).
-    It is continuous; its slope jumps from 1 to ``gamma (1 - x_min) / 2`` at ``x_min``.
+    The paper derives this transfer function [polsky] from the recordings of Polsky et al. (2004). It is continuous; its
+    slope jumps from 1 to ``gamma (1 - x_min) / 2`` at ``x_min``.
 
     Parameters
     ----------
     x_min : float
-        Where the sigmoid takes over, in [0, 1]. At 1 nothing is left for it: saturating ReLU.
+        Where the sigmoid starts, in [0, 1]. At 1 the function is the saturating ReLU.
     gamma : float
         Steepness of the sigmoid, positive. With ``x_min = 0``, large values tend to the step.
 
@@ -251,7 +251,7 @@ class Polsky(Nonlinearity):
         object.__setattr__(self, "gamma", real_number("gamma", self.gamma, 0.0, low_open=True))
 
     def _rise(self, x: Floats) -> Floats:
-        """gamma (x - x_min), cut where the sigmoid is flat to the last bit, so that nothing overflows."""
+        """gamma (x - x_min), clipped where the sigmoid is constant to the last bit, to avoid overflow."""
         return self.gamma * np.clip(x - self.x_min, 0.0, 800.0 / self.gamma)
 
     def _value(self, x: Floats) -> Floats:
@@ -275,7 +275,7 @@ class Polsky(Nonlinearity):
         if self.x_min == 1.0:
             return self.breakpoints
         # On each of these intervals tanh(u/2) is far from its poles at u = +-i pi, measured in half-widths:
-        # Gauss-Legendre with 12 points is then exact to rounding. Beyond 40 the sigmoid is 1.
+        # Gauss-Legendre quadrature with 12 points is then exact to rounding. Beyond 40 the sigmoid is 1.
         return self.breakpoints + tuple(self.x_min + u / self.gamma for u in (2.0, 4.0, 8.0, 16.0, 40.0))
 
     def kernel(self) -> Kernel:
@@ -284,21 +284,21 @@ class Polsky(Nonlinearity):
 
 @dataclass(frozen=True, repr=False)
 class Custom(Nonlinearity):
-    """A user's own function.
+    """A user-defined function.
 
     Parameters
     ----------
     function : callable
-        g, taking and returning NumPy arrays.
+        g, which takes and returns NumPy arrays.
     derivative_function : callable, optional
-        g'. Without it, derivatives are those of polynomial pieces that follow g on its domain, good to about ten
-        digits however steep g is; beyond the domain, adaptive finite differences (`scipy.differentiate`). The theory
-        refuses one that contradicts the function.
+        g'. By default derivatives are those of polynomial pieces fitted to g on its domain, accurate to about ten
+        digits however steep g is; outside the domain, adaptive finite differences (`scipy.differentiate`). The theory
+        refuses a derivative that contradicts the function.
     breakpoints : sequence of float
-        Every kink and jump of g. The theory looks for those left out, and refuses g with a list of what it found.
+        Every kink and jump of g. The theory searches for missing ones, and refuses g with a list of those found.
     domain : (float, float)
-        Compiled training loops see g as a table of cubic pieces on this interval and as straight lines
-        beyond it. The theory calls the function itself.
+        Compiled training loops use a table of cubic pieces on this interval and straight lines beyond it. The theory
+        calls the function itself.
 
     Examples
     --------
@@ -344,7 +344,7 @@ class Custom(Nonlinearity):
             )
 
     def __repr__(self) -> str:
-        # By name: an address would make equal neurons of two processes look different.
+        # Identified by name: an address would make equal neurons of two processes look different.
         name = getattr(self.function, "__qualname__", getattr(self.function, "__name__", repr(self.function)))
         return f"Custom({name}, breakpoints={self.breakpoints})" if self.breakpoints else f"Custom({name})"
 
@@ -372,7 +372,7 @@ class Custom(Nonlinearity):
 
     @cached_property
     def range(self) -> tuple[float, float]:
-        """Infimum and supremum, read off a fine grid and far points; growth beyond 1e6 counts as unbounded."""
+        """Infimum and supremum, from a fine grid and distant points; growth beyond 1e6 counts as unbounded."""
         grid = np.concatenate([np.linspace(*self.domain, 20001), self.breakpoints])
         with np.errstate(all="ignore"):
             values = self(grid)
@@ -387,29 +387,29 @@ class Custom(Nonlinearity):
 
     @cached_property
     def knots(self) -> tuple[float, ...]:
-        """Breakpoints and further splits, so that between two of them a polynomial of degree 15 follows g.
+        """Breakpoints and further splits, so that g is a polynomial of degree 15 between two of them.
 
         Raises
         ------
         InvalidParameter
-            If g has a kink or a jump that ``breakpoints`` does not name, or ``derivative`` is not its derivative.
+            If g has a kink or a jump that is not in ``breakpoints``, or ``derivative`` is not its derivative.
         """
         self._check_breakpoints()
         self._check_derivative()
         return self._cuts
 
     def _check_breakpoints(self) -> None:
-        """Refuse a kink or a jump that has no name: integrals and tables would be wrong there without a word."""
+        """Raise for an unnamed kink or jump, which would silently give wrong integrals and tables."""
         rough = self._pieces.rough(self.breakpoints)
         if rough:
             shown = ", ".join(f"{at:.7g}" for at in rough[:5]) + (", ..." if len(rough) > 5 else "")
             raise InvalidParameter(
                 f"breakpoints = {self.breakpoints} is not allowed for {self!r}: g seems to have a kink or a jump near "
-                f"x = {shown}; name each one, breakpoints=[{shown}], or give a smooth function"
+                f"x = {shown}; list each one, breakpoints=[{shown}], or give a smooth function"
             )
 
     def _check_derivative(self) -> None:
-        """Refuse a derivative that contradicts the function by more than the polynomial pieces can be wrong."""
+        """Raise for a derivative that contradicts the function by more than the error of the polynomial pieces."""
         if self.derivative_function is None:
             return
         at, pieces = self._pieces.nodes, self._pieces
@@ -439,7 +439,7 @@ BUILT_IN: dict[str, type[Nonlinearity]] = {kind.name: kind for kind in (Polsky, 
 
 
 def named_nonlinearity(name: str, **parameters: float) -> Nonlinearity:
-    """A built-in non-linearity by its name; parameters it does not have are refused.
+    """A built-in non-linearity by name; raises for parameters that it does not have.
 
     Examples
     --------
@@ -451,18 +451,18 @@ def named_nonlinearity(name: str, **parameters: float) -> Nonlinearity:
     for parameter in parameters:
         if parameter not in known:
             raise InvalidParameter(
-                f"{parameter} is not a parameter of {kind.name}; it has {', '.join(known) or 'none'}"
+                f"{parameter} is not a parameter of {kind.name}; allowed are {', '.join(known) or 'none'}"
             )
     return kind(**parameters)
 
 
 def _finite_difference(function: ScalarFunction, x: Floats, breakpoints: tuple[float, ...]) -> Floats:
-    """g'(x) by adaptive differences that stay on x's own side of every breakpoint."""
+    """g'(x) by adaptive differences that do not cross a breakpoint."""
     from scipy.differentiate import derivative
 
     flat = np.atleast_1d(x).ravel()
     edges = np.concatenate([[-np.inf], breakpoints, [np.inf]])
-    # A breakpoint itself belongs to the piece on its right.
+    # A breakpoint belongs to the piece on its right.
     piece = np.searchsorted(edges, flat, side="right") - 1
     room_left, room_right = flat - edges[piece], edges[piece + 1] - flat
     room = np.maximum(room_left, room_right)

@@ -1,4 +1,4 @@
-"""Binary patterns, drawn at random or given, and storage at one bit per input."""
+"""Binary patterns, random or given, and storage at one bit per input."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ __all__ = [
 
 Bits = NDArray[np.uint8]
 
-# Random numbers are drawn a block at a time, so that packed patterns never need their unpacked size.
+# Random numbers are drawn in blocks, so that packed patterns never need the memory of unpacked ones.
 BLOCK = 4_000_000
 
 
 @dataclass(frozen=True, eq=False)
 class PackedPatterns(Displayed):
-    """Binary patterns at one bit per input.
+    """Binary patterns stored at one bit per input.
 
     Parameters
     ----------
     bits : array of uint8, shape (n_patterns, ceil(n_inputs / 8))
         Input i of a pattern is bit i % 8, lowest first, of byte i // 8.
     n_inputs : int
-        Inputs per pattern.
+        Number of inputs per pattern.
 
     Examples
     --------
@@ -73,12 +73,12 @@ class PackedPatterns(Displayed):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(n_patterns, n_inputs), as of the unpacked array."""
+        """(n_patterns, n_inputs), the shape of the unpacked array."""
         return (len(self.bits), self.n_inputs)
 
     @property
     def nbytes(self) -> int:
-        """Memory taken by the patterns."""
+        """Memory of the patterns in bytes."""
         return self.bits.nbytes
 
     def unpack(self, rows: Any = slice(None), inputs: NDArray[np.int64] | None = None) -> Bits:
@@ -88,7 +88,7 @@ class PackedPatterns(Displayed):
 
 
 def chosen_inputs(parts: Sequence[Bits], inputs: NDArray[np.int64]) -> Bits:
-    """Some columns of arrays that stand side by side; column -1 is all zeros."""
+    """Some columns of arrays placed side by side; column -1 is all zeros."""
     zeros = np.zeros((len(parts[0]), 1), dtype=np.uint8)
     return np.concatenate([*parts, zeros], axis=1).take(inputs, axis=1)
 
@@ -120,7 +120,7 @@ class Patterns(NamedTuple):
 
     @property
     def dense(self) -> Bits:
-        """The inputs, unpacked if they were packed."""
+        """The inputs, unpacked if necessary."""
         return self.inputs.unpack() if isinstance(self.inputs, PackedPatterns) else self.inputs
 
 
@@ -136,29 +136,29 @@ def random_patterns(
     n_branches: int | Sequence[int] | None = None,
     teacher: DendriticNeuron | tuple[DendriticNeuron, ArrayLike] | None = None,
 ) -> Patterns:
-    """Random binary patterns with random labels, or with those of a teacher.
+    """Random binary patterns with random labels, or with the labels of a teacher.
 
     Parameters
     ----------
     n_patterns, n_inputs : int
         P and N.
     f_in : float or array, shape (n_inputs,)
-        Probability that an input is 1, or one for each, such as ``neuron.input_activity()``.
+        Probability that an input is 1, as one number or one for each input, such as ``neuron.input_activity()``.
     f_out : float
         Probability that a label is 1.
     rng : int, SeedSequence, Generator or None
-        Seed, whose child for patterns is used, or source of randomness.
+        Seed, of which the child for patterns is used, or generator.
     packed : bool
-        Store inputs at one bit each; the patterns are the same as unpacked ones from the same seed.
+        Store inputs at one bit each; the patterns equal the unpacked ones of the same seed.
     branch_correlation : float
-        c_0 of `TaskSpec`: two inputs of one branch have the correlation c_0 K / N, which must be below 1. Each branch
-        has a level of activity of its own in each pattern, drawn from a Beta distribution [beta-mixture]. Inputs of
-        different branches are independent.
+        c_0 of `TaskSpec`: two inputs of one branch have correlation c_0 K / N, which must be below 1. In each pattern
+        each branch has its own level of activity, drawn from a Beta distribution [beta-mixture]. Inputs of different
+        branches are independent.
     n_branches : int or sequence of int
-        K, or the sizes of the branches, as ``neuron.branch_sizes``; needed where inputs are correlated.
+        K, or the sizes of the branches, such as ``neuron.branch_sizes``; required for correlated inputs.
     teacher : DendriticNeuron or (DendriticNeuron, weights), optional
-        Labels are its answers. Without weights it has ``teacher.teacher_weights(f_in, rng)``, which one seed makes the
-        same for any number of patterns. Inputs are the same as without a teacher.
+        Labels are its answers. By default its weights are ``teacher.teacher_weights(f_in, rng)``, which for a given
+        seed are the same for any number of patterns. Inputs are the same as without a teacher.
 
     Examples
     --------
@@ -192,7 +192,7 @@ def random_patterns(
 
 
 def _activity(f_in: float | ArrayLike, n_inputs: int) -> float | NDArray[np.float64]:
-    """Probability of an active input, checked: a number, or an array with one for each."""
+    """The checked probability of an active input: one number, or an array with one for each input."""
     if np.ndim(f_in) == 0:
         return real_number("f_in", f_in, 0.0, 1.0, low_open=True, high_open=True)
     each = np.asarray(f_in, dtype=np.float64)
@@ -205,7 +205,7 @@ def _activity(f_in: float | ArrayLike, n_inputs: int) -> float | NDArray[np.floa
 
 
 class _BetaBranches:
-    """Branches whose inputs share a random level of activity, so that two of them have the correlation c_0 K / N."""
+    """Branches whose inputs have a common random level of activity, which gives them correlation c_0 K / N."""
 
     def __init__(
         self,
@@ -216,7 +216,7 @@ class _BetaBranches:
     ) -> None:
         if n_branches is None:
             raise InvalidParameter(
-                f"branch_correlation = {branch_correlation:g} is not allowed without n_branches: give the number of "
+                f"branch_correlation = {branch_correlation:g} needs n_branches: give the number of "
                 "branches, or their sizes"
             )
         if np.ndim(n_branches) == 0:
@@ -238,13 +238,13 @@ class _BetaBranches:
         mean = each[starts]
         if np.any(np.repeat(mean, self._sizes) != each):
             raise InvalidParameter(
-                f"branch_correlation = {branch_correlation:g} is not allowed where inputs of one branch differ in f_in"
+                f"branch_correlation = {branch_correlation:g} is not allowed if inputs of one branch differ in f_in"
             )
         # [beta-mixture]: a level p with variance c f (1 - f) gives two inputs this covariance.
         self._a, self._b = (1.0 / correlation - 1.0) * mean, (1.0 / correlation - 1.0) * (1.0 - mean)
 
     def levels(self, n_patterns: int, generator: np.random.Generator) -> NDArray[np.float64]:
-        """Probability of every input of so many patterns."""
+        """Probability of every input in ``n_patterns`` patterns."""
         of_branch = generator.beta(self._a, self._b, (n_patterns, len(self._sizes)))
         return np.repeat(of_branch, self._sizes, axis=1)
 
@@ -255,7 +255,7 @@ def _answers(
     f_in: float | ArrayLike,
     rng: Seed,
 ) -> Bits:
-    """What a teacher says to patterns."""
+    """The answers of a teacher to patterns."""
     neuron, weights = teacher if isinstance(teacher, tuple) else (teacher, None)
     if not hasattr(neuron, "teacher_weights"):
         raise refuse("teacher", teacher, "a DendriticNeuron, or a pair of one and its weights")
@@ -263,7 +263,7 @@ def _answers(
         raise refuse("teacher.n_inputs", neuron.n_inputs, f"n_inputs = {inputs.shape[1]}")
     if weights is None:
         if np.ndim(f_in) != 0:
-            raise InvalidParameter("f_in with one number for each input is not allowed with a teacher without weights")
+            raise InvalidParameter("a teacher without weights needs a single f_in, not one for each input")
         weights = neuron.teacher_weights(float(f_in), rng)  # type: ignore[arg-type]
     return neuron.predict(weights, inputs)
 
@@ -284,7 +284,7 @@ def pack_patterns(inputs: ArrayLike) -> PackedPatterns:
 
 
 def binary_inputs(inputs: ArrayLike | PackedPatterns, n_inputs: int | None = None) -> Bits | PackedPatterns:
-    """Inputs as uint8 of shape ``(n_patterns, n_inputs)``, checked to be binary; packed ones stay packed."""
+    """Inputs as uint8 of shape ``(n_patterns, n_inputs)``, checked to be binary; packed inputs stay packed."""
     if not isinstance(inputs, PackedPatterns):
         inputs = _binary("inputs", np.atleast_2d(np.asarray(inputs)))
         if inputs.ndim != 2:
@@ -295,7 +295,7 @@ def binary_inputs(inputs: ArrayLike | PackedPatterns, n_inputs: int | None = Non
 
 
 def binary_patterns(inputs: ArrayLike | PackedPatterns, labels: ArrayLike, n_inputs: int) -> Patterns:
-    """Inputs and labels, checked to be binary and to fit together; at least one pattern."""
+    """Inputs and labels, checked to be binary and of matching length, with at least one pattern."""
     checked = binary_inputs(inputs, n_inputs)
     if len(checked) == 0:
         raise refuse("inputs.shape", checked.shape, "at least one pattern")
@@ -303,7 +303,7 @@ def binary_patterns(inputs: ArrayLike | PackedPatterns, labels: ArrayLike, n_inp
 
 
 def active_fraction(patterns: NDArray[np.uint8] | PackedPatterns) -> float:
-    """Fraction of ones among all inputs of at least one pattern."""
+    """Fraction of ones among all inputs of the patterns."""
     if isinstance(patterns, PackedPatterns):
         active = int(np.bitwise_count(patterns.bits).sum(dtype=np.int64))
         return active / (len(patterns) * patterns.n_inputs)

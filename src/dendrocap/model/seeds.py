@@ -1,10 +1,10 @@
-"""One seed, one run: how a seed becomes random numbers, the same way everywhere.
+"""Seeds: how a seed becomes random numbers, in the same way everywhere.
 
-A seed, a whole number or a `numpy.random.SeedSequence`, never feeds a generator itself. Each purpose has a child of
-it: patterns the first, a run (first weights and shuffles) the second, noise the third, a sweep's own function the
+A seed, a whole number or a `numpy.random.SeedSequence`, never feeds a generator directly. Each purpose has its own
+child: patterns the first, a run (initial weights and shuffles) the second, noise the third, the function of a sweep the
 fourth, a teacher the fifth. Children are independent, so that one seed serves all purposes, and fixed, so that the same
 seed gives the same patterns and the same run from Python, the command line, a protocol, a sweep or the explorer. A
-generator is used as it stands.
+generator is used directly.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ __all__ = ["Purpose", "Seed", "generator_for"]
 Seed = int | np.random.SeedSequence | np.random.Generator | None
 Purpose = Literal["patterns", "run", "noise", "job", "teacher"]
 
-# A purpose's number is its child's; new ones go to the end, for these decide what a seed means.
+# The number of a purpose is that of its child. Append new ones at the end, because the order defines what a seed means.
 CHILDREN: dict[str, int] = {"patterns": 0, "run": 1, "noise": 2, "job": 3, "teacher": 4}
 
 
 def generator_for(purpose: Purpose, seed: Seed) -> np.random.Generator:
-    """The random numbers that a seed has for a purpose; those of None differ from call to call.
+    """The generator of a seed for a purpose; with None it differs from call to call.
 
-    A `SeedSequence` is not changed: its children are named, not spawned.
+    A `SeedSequence` is not changed: its children are derived by number, not spawned.
 
     Examples
     --------

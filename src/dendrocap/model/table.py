@@ -1,12 +1,12 @@
-"""Tables of cubic pieces: how a function that compiled code cannot call reaches compiled code.
+"""Tables of cubic pieces, which represent functions that compiled code cannot call.
 
-A table is one flat array of floats, so that a kernel needs no types of its own::
+A table is one flat array of floats, so that a kernel needs no special types::
 
     [n_cells, n_buckets, low, buckets per unit, slope below, slope above,
      edges (n_cells + 1), coefficients (n_cells x 4, lowest power first), first cell of each bucket]
 
-Cells may differ in width; the buckets, all of one width, make finding a cell a single look-up and a
-step or two, which matters inside a training loop.
+Cells can differ in width. Buckets of equal width reduce the search for a cell to one look-up and a step or two, which
+matters inside a training loop.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ Floats = NDArray[np.float64]
 HEADER = 6
 MOST_CELLS = 50_000
 MOST_PIECES = 2_000
-ROUGH = 1e-3  # relative jump of a slope that no smooth function leaves between or inside its pieces
-NOISE = 3e-9  # pieces follow a function to 1e-11; a polynomial of degree 15 has up to 225 times that in its slope
-NARROWEST = 1e-9  # relative width below which a cell's inside differs from its ends in the last bits only
+ROUGH = 1e-3  # relative jump of a slope that a smooth function never shows between or inside its pieces
+NOISE = 3e-9  # pieces are accurate to 1e-11; a polynomial of degree 15 has up to 225 times this error in its slope
+NARROWEST = 1e-9  # relative width below which the inside of a cell differs from its ends only in the last bits
 
 
 def packed(edges: Floats, coefficients: Floats, slope_below: float, slope_above: float) -> Floats:
@@ -50,11 +50,11 @@ def adaptive_cubics(
     domain: tuple[float, float],
     tolerance: float = 1e-10,
 ) -> tuple[Floats, Floats]:
-    """Edges and coefficients of cubic Hermite pieces that follow a function to ``tolerance``.
+    """Edges and coefficients of cubic Hermite pieces that approximate a function to ``tolerance``.
 
-    Cells are halved until the cubic through a cell's ends meets the function at two points inside. No cell
-    spans a breakpoint, and values at a breakpoint are taken from the cell's own side, so that kinks
-    and jumps are kept exactly.
+    Cells are halved until the cubic through the ends of a cell agrees with the function at two points inside. No cell
+    contains a breakpoint, and values at a breakpoint are taken from the side of the cell, so that kinks and jumps are
+    represented exactly.
     """
     low, high = domain
     pieces = distinct(breakpoints, domain)
@@ -66,7 +66,7 @@ def adaptive_cubics(
         coefficients = _hermite(value, derivative, left, right)
         width = right - left
         good = np.ones(left.size, dtype=bool)
-        for fraction in (0.3, 0.6):  # not the middle alone, where an odd function may agree by symmetry
+        for fraction in (0.3, 0.6):  # not only the middle, where an odd function may agree by symmetry
             t = fraction * width
             truth = value(left + t)
             guess = coefficients[:, 0] + t * (coefficients[:, 1] + t * (coefficients[:, 2] + t * coefficients[:, 3]))
@@ -80,7 +80,7 @@ def adaptive_cubics(
         if left.size + sum(map(len, done_edges)) > MOST_CELLS:
             raise InvalidParameter(
                 f"function needs more than {MOST_CELLS} cubic pieces on domain = ({low:g}, {high:g}): "
-                "it must be smooth between its breakpoints; name every kink and jump in breakpoints"
+                "it must be smooth between its breakpoints; list every kink and jump in breakpoints"
             )
     starts = np.concatenate(done_edges)
     order = np.argsort(starts)
@@ -88,12 +88,12 @@ def adaptive_cubics(
 
 
 class Pieces:
-    """A function as polynomials of degree 15 between its knots.
+    """A function represented by polynomials of degree 15 between its knots.
 
     Attributes
     ----------
     knots : array
-        Where pieces meet, from one end of the domain to the other.
+        Ends of the pieces, from one end of the domain to the other.
     slopes : array, shape (len(knots) - 1, 15)
         Legendre coefficients of the derivative of each piece.
     """
@@ -104,20 +104,20 @@ class Pieces:
         self.nodes = 0.5 * (knots[1:] + knots[:-1])[:, None] + self._half[:, None] * nodes
         values = value(self.nodes)
         self.slopes = np.polynomial.legendre.legder(values @ to_coefficients, axis=1) / self._half[:, None]
-        # By how much rounding may move the slope of a piece.
+        # Possible effect of rounding on the slope of a piece.
         self.slope_noise = NOISE * np.maximum(np.abs(values).max(axis=1), 1.0) / self._half
 
     def slope(self, x: Floats) -> Floats:
-        """The derivative at points between the first knot and the last; a knot belongs to the piece on its right."""
+        """The derivative at points between the first and the last knot; a knot belongs to the piece on its right."""
         piece = np.clip(np.searchsorted(self.knots, x, side="right") - 1, 0, len(self._half) - 1)
         t = (2.0 * x - self.knots[piece] - self.knots[piece + 1]) / (2.0 * self._half[piece])
         return np.asarray(np.einsum("ij,ij->i", np.polynomial.legendre.legvander(t, 14), self.slopes[piece]))
 
     def rough(self, breakpoints: tuple[float, ...]) -> list[float]:
-        """Where the slope jumps although no breakpoint is there: between two pieces, or inside one.
+        """Points without a breakpoint at which the slope jumps: between two pieces, or inside one.
 
-        A smooth function, however steep, is cut until its slope is a polynomial too. A kink leaves pieces whose slope
-        is none, or neighbours with different slopes.
+        A smooth function, however steep, is split until its slope is a polynomial too. A kink leaves pieces whose slope
+        is not a polynomial, or neighbours with different slopes.
         """
         largest, last = np.abs(self.slopes).max(axis=1), np.abs(self.slopes[:, -3:]).max(axis=1)
         inside = np.flatnonzero((last > ROUGH * largest) & (last > self.slope_noise))
@@ -138,7 +138,7 @@ class Pieces:
 
 
 def _legendre_fit() -> tuple[Floats, Floats]:
-    """Sixteen nodes, and the matrix that turns values there into Legendre coefficients."""
+    """Sixteen nodes, and the matrix that converts values there to Legendre coefficients."""
     nodes, weights = legendre_rule(16)
     vander = np.polynomial.legendre.legvander(nodes, 15)
     return nodes, (vander * weights[:, None]) * (np.arange(16) + 0.5)
@@ -149,9 +149,9 @@ def polynomial_pieces(
 ) -> tuple[float, ...]:
     """Points between which a function is a polynomial of degree 15 to about 13 digits.
 
-    Intervals are halved until the last Legendre coefficients of the function vanish and its polynomial meets it
-    on a fine grid too, where a narrow bump between the nodes would show. Gauss-Legendre rules of 16 points are
-    then exact between two neighbouring points.
+    Intervals are halved until the last Legendre coefficients of the function vanish and its polynomial also agrees with
+    it on a fine grid, where a narrow bump between the nodes would show. Gauss-Legendre rules of 16 points are then
+    exact between two neighbouring points.
     """
     legendre = np.polynomial.legendre
     nodes, to_coefficients = _legendre_fit()
@@ -170,7 +170,7 @@ def polynomial_pieces(
         )
         truth = value(inside)
         scale = np.maximum(np.abs(coefficients).max(axis=1), 1e-3)
-        # Rounding of x alone moves a steep function by this much; no polynomial follows it closer.
+        # Rounding of x alone changes a steep function by this much; no polynomial can be more accurate.
         noise = 4e-16 * np.maximum(np.abs(left), np.abs(right)) * 16.0 * scale / half
         bad = np.abs(coefficients[:, -3:]).max(axis=1) > 1e-13 * scale + noise
         bad |= np.abs(coefficients @ at_grid - truth).max(axis=1) > 1e-11 * scale + 100.0 * noise
@@ -182,13 +182,13 @@ def polynomial_pieces(
             raise InvalidParameter(
                 f"function needs more than {MOST_PIECES} polynomial pieces on domain = "
                 f"({domain[0]:g}, {domain[1]:g}): it must be smooth between its breakpoints; "
-                "name every kink and jump in breakpoints"
+                "list every kink and jump in breakpoints"
             )
     return tuple(np.unique(np.concatenate([*done, breakpoints])).tolist())
 
 
 def distinct(breakpoints: tuple[float, ...], domain: tuple[float, float]) -> Floats:
-    """The domain cut at the breakpoints inside it; two that rounding can hardly tell apart are one."""
+    """The domain split at the breakpoints inside it; breakpoints that differ only by rounding are merged."""
     low, high = domain
     edges = np.array([low, *(point for point in breakpoints if low < point < high), high])
     return np.append(edges[:-1][np.diff(edges) > NARROWEST * np.maximum(1.0, np.abs(edges[:-1]))], high)
@@ -197,7 +197,7 @@ def distinct(breakpoints: tuple[float, ...], domain: tuple[float, float]) -> Flo
 def _hermite(
     value: Callable[[Floats], Floats], derivative: Callable[[Floats], Floats], left: Floats, right: Floats
 ) -> Floats:
-    """Coefficients, lowest power first, in the distance from each cell's left edge."""
+    """Coefficients, lowest power first, in the distance from the left edge of each cell."""
     inside_left, inside_right = np.nextafter(left, np.inf), np.nextafter(right, -np.inf)
     width = right - left
     y0, y1 = value(inside_left), value(inside_right)

@@ -1,8 +1,8 @@
-"""Millivolts: how the model's numbers of order one relate to what a recording electrode shows.
+"""Conversion between the model's numbers of order one and millivolts.
 
-The model measures everything in units of one dendritic saturation, 15 mV in the recordings of Polsky et al. (2004).
-Names in millivolts end in ``_mv``, here and wherever else they appear. A potential is either *local*, in the branch, or
-*somatic*, where most electrodes are; the dendro-somatic attenuation leads from the one to the other.
+The unit of the model is one dendritic saturation, 15 mV in the recordings of Polsky et al. (2004). Names of quantities
+in millivolts end in ``_mv``, here and everywhere else. A potential is either *local*, in the branch, or *somatic*,
+where most electrodes are; the dendro-somatic attenuation relates the two.
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ __all__ = ["Units"]
 
 @dataclass(frozen=True)
 class Units:
-    """Conversions between the model and millivolts, local and somatic, both ways [units].
+    """Conversions between model units and millivolts, local and somatic, in both directions [units].
 
     Parameters
     ----------
     n_inputs, n_branches : int
-        N and K, with 1 <= K <= N; the paper takes 10,000 and 100.
+        N and K, with 1 <= K <= N; the paper uses 10,000 and 100.
     scale_mv : float
-        What the model calls 1: the local depolarisation at which a dendrite saturates. A fit of a measured curve gives
-        it as its ``scale``.
+        The value that equals 1 in the model: the local depolarisation at which a dendrite saturates. A fit of a
+        measured curve gives it as its ``scale``.
     attenuation : float, optional
-        What arrives at the soma of a local millivolt, in (0, 1]; measured with two electrodes. Without it 1 / sqrt(K),
-        with which somatic EPSPs and dendritic thresholds are converted as the paper converts them.
+        Share of a local millivolt that arrives at the soma, in (0, 1]; it can be measured with two electrodes. By
+        default 1 / sqrt(K), with which somatic EPSPs and dendritic thresholds are converted as in the paper.
     printed : bool
-        Convert the somatic threshold as the paper prints it, without attenuation: see `as_printed`.
+        Convert the somatic threshold as printed in the paper, without attenuation: see `as_printed`.
 
     Notes
     -----
-    A branch's input is lambda = sqrt(K / N) sum W xi - sqrt(N / K) theta_d, and one unit of it is ``scale_mv`` in the
-    branch. All else follows: a synapse is sqrt(K / N) W of these units in its branch, and ``attenuation`` times as much
-    at the soma, where K saturated branches make K units times ``attenuation``. The paper leaves out the last factor
-    (paper notes, 'Millivolts').
+    The input of a branch is lambda = sqrt(K / N) sum W xi - sqrt(N / K) theta_d, and one unit of it is ``scale_mv`` in
+    the branch. The other conversions follow: a synapse contributes sqrt(K / N) W of these units in its branch, and
+    ``attenuation`` times as much at the soma, where K saturated branches give K units times ``attenuation``. The paper
+    omits the last factor (paper notes, 'Millivolts').
 
     Examples
     --------
@@ -71,10 +71,10 @@ class Units:
 
     @classmethod
     def as_printed(cls, n_inputs: int = 10_000, n_branches: int = 100, scale_mv: float = 15.0) -> Units:
-        """The conversions of the paper's appendix to the letter.
+        """The conversions exactly as in the paper's appendix.
 
-        Weights and dendritic thresholds arrive at the soma attenuated by 1 / sqrt(K), the somatic threshold does not,
-        so that millivolts of the one cannot be compared with millivolts of the other.
+        Weights and dendritic thresholds are attenuated by 1 / sqrt(K) at the soma, but the somatic threshold is not, so
+        that their millivolts cannot be compared.
 
         Examples
         --------
@@ -122,7 +122,7 @@ class Units:
         return _times(weight, self.mv_per_weight)
 
     def weight(self, weight_mv: ArrayLike) -> Any:
-        """The model's weight of a synapse whose EPSP at the soma is measured in millivolts."""
+        """The model weight of a synapse whose EPSP at the soma is given in millivolts."""
         return _over(weight_mv, self.mv_per_weight)
 
     def local_weight_mv(self, weight: ArrayLike) -> Any:
@@ -134,7 +134,7 @@ class Units:
         return _times(theta_d, self.mv_per_theta_d)
 
     def theta_d(self, theta_d_mv: ArrayLike) -> Any:
-        """The model's dendritic threshold of an inhibition in millivolts at the soma."""
+        """The dendritic threshold in model units for an inhibition in millivolts at the soma."""
         return _over(theta_d_mv, self.mv_per_theta_d)
 
     def local_theta_d_mv(self, theta_d: ArrayLike) -> Any:
@@ -146,7 +146,7 @@ class Units:
         return _times(theta_s, self.mv_per_theta_s)
 
     def theta_s(self, theta_s_mv: ArrayLike) -> Any:
-        """The model's somatic threshold of an inhibition in millivolts at the soma."""
+        """The somatic threshold in model units for an inhibition in millivolts at the soma."""
         return _over(theta_s_mv, self.mv_per_theta_s)
 
     def branch_input_mv(self, branch_input: ArrayLike) -> Any:
@@ -154,7 +154,7 @@ class Units:
         return _times(branch_input, self.scale_mv)
 
     def branch_input(self, branch_input_mv: ArrayLike) -> Any:
-        """The model's branch input of a local depolarisation in millivolts."""
+        """The branch input in model units for a local depolarisation in millivolts."""
         return _over(branch_input_mv, self.scale_mv)
 
 
@@ -163,5 +163,5 @@ def _times(value: ArrayLike, factor: float) -> Any:
 
 
 def _over(value: ArrayLike, factor: float) -> Any:
-    # Dividing by the very factor that the way out multiplied with: a round trip then misses by one rounding at most.
+    # Divides by the factor that the conversion multiplies with: a round trip then errs by at most one rounding.
     return (np.asarray(value, dtype=np.float64) / factor)[()]

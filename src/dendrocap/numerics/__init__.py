@@ -1,4 +1,4 @@
-"""Numerical building blocks without a model: tails, truncated normals, panels between knots, Gauss rules, errors.
+"""Model-independent numerics: Gaussian tails, truncated normals, panels between knots, Gauss rules, standard errors.
 
-`_compiled` holds what compiled code calls; `quadrature`, `statistics` and `truncated_normal` serve NumPy code.
+`_compiled` holds functions for compiled code; `quadrature`, `statistics` and `truncated_normal` serve NumPy code.
 """

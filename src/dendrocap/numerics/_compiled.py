@@ -1,4 +1,4 @@
-"""Gaussian tails and panels between knots, compiled; everything here is called from the inner loops of others."""
+"""Gaussian tails and panels between knots, compiled; other compiled functions call these in their inner loops."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
-# A division by zero gives infinity, as in NumPy: callers check what they get.
+# Division by zero gives infinity, as in NumPy: callers check the result.
 compiled = njit(cache=True, error_model="numpy")
 
 SQRT_2 = math.sqrt(2.0)
 PEAK = 1.0 / math.sqrt(2.0 * math.pi)
 LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
-FAR = 3.0  # from here on differences of tails cancel, and their ratios come from a continued fraction
-UNDERFLOW = 30.0  # from here on the tail itself has no digits left, but its logarithm has
+FAR = 3.0  # above this, differences of tails cancel, and their ratios come from a continued fraction
+UNDERFLOW = 30.0  # above this, the tail itself underflows, but its logarithm does not
 
 
 @compiled
@@ -52,7 +52,7 @@ def _far_ratios(t: float) -> tuple[float, float]:
     continued fraction, evaluated from its far end.
     """
     ratio = 0.0
-    # Either number of terms gives all digits; the second is the smaller one from t = 6 on.
+    # Both expressions give full precision; the second is the smaller one from t = 6 on.
     terms = min(20 + int(450.0 / (t * t)), 8 + int(900.0 / (t * t)))
     for n in range(terms, 1, -1):
         ratio = n / (t + ratio)
@@ -99,7 +99,7 @@ def mills(t: float) -> tuple[float, float, float, float]:
 
 @compiled
 def kept_positive(x: float) -> tuple[float, float, float]:
-    """Of exp(x w - w^2 / 2) on w >= 0, a unit Gaussian centred at x: ln of its integral, its mean and its variance."""
+    """The unit Gaussian exp(x w - w^2 / 2) on w >= 0, centred at x: ln of its integral, its mean and its variance."""
     log_i0, R, mean, variance = mills(-x)
     # The integral is exp(x^2/2) sqrt(2 pi) H(-x), or 1 / R(-x), which underflows for large x.
     return 0.5 * x * x + LOG_SQRT_2PI + log_i0 if x > 0.0 else -math.log(R), mean, variance
@@ -116,9 +116,9 @@ def kept_positive_each(x: Floats) -> tuple[Floats, Floats, Floats]:
 
 @compiled
 def panels(knots: Floats, origin: float, unit: float, low: float, high: float, widest: float, edges: Floats) -> int:
-    """Fill ``edges`` with where [low, high] is cut: at the knots, and so that no panel is wider than ``widest``.
+    """Fill ``edges`` with the cuts of [low, high]: at the knots, and such that no panel is wider than ``widest``.
 
-    Knots count from ``origin`` in units of ``unit``, ends and widths in those units. Returns the number of panels.
+    Knots count from ``origin`` in units of ``unit``, ends and widths in these units. Returns the number of panels.
     """
     edges[0] = low
     count = 0

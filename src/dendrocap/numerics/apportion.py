@@ -9,7 +9,7 @@ __all__ = ["apportioned"]
 
 
 def apportioned(shares: Sequence[float], total: int) -> list[int]:
-    """Whole numbers in the proportion of ``shares`` that sum to ``total``: largest remainders, the first of equal ones.
+    """Whole numbers in the proportion of ``shares`` that sum to ``total``, by largest remainders; ties go to the first.
 
     Examples
     --------
@@ -18,7 +18,7 @@ def apportioned(shares: Sequence[float], total: int) -> list[int]:
     """
     unit = total / math.fsum(shares)
     wanted = [share * unit for share in shares]
-    # A share that is a whole number but for rounding is one.
+    # A share within rounding error of a whole number counts as that number.
     counts = [math.floor(one + 1e-9) for one in wanted]
     left = sorted(range(len(counts)), key=lambda at: counts[at] - wanted[at])
     for at in left[: total - sum(counts)]:

@@ -1,4 +1,4 @@
-"""Rules for integrals: nodes and weights, made once for each number of nodes."""
+"""Quadrature rules: nodes and weights, computed once for each number of nodes."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ def hermite_rule(n: int) -> tuple[Floats, Floats]:
 
 @cache
 def trapezoidal_rule(n: int) -> tuple[Floats, Floats]:
-    """Equally spaced nodes and weights of a standard Gaussian average, up to five deviations.
+    """Equally spaced nodes and weights of a standard Gaussian average, up to five standard deviations.
 
-    It converges exponentially for smooth functions; a kink or a rise narrower than the distance of nodes costs its
-    square.
+    It converges exponentially for smooth functions. A kink, or a rise narrower than the spacing of the nodes, gives an
+    error of the order of the spacing squared.
 
     Examples
     --------

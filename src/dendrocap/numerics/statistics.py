@@ -12,7 +12,7 @@ __all__ = ["standard_error"]
 
 
 def standard_error(values: Sequence[float] | NDArray[np.float64]) -> float:
-    """Standard error of the mean of independent values; NaN for fewer than two, which cannot tell.
+    """Standard error of the mean of independent values; NaN for fewer than two values.
 
     Examples
     --------

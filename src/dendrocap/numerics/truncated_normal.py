@@ -1,4 +1,4 @@
-"""A Gaussian kept positive: the law of one weight in a given field."""
+"""A Gaussian restricted to positive values: the law of one weight in a given field."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Floats = NDArray[np.float64]
 
 
 class TruncatedNormal(NamedTuple):
-    """Mean, variance and ln of the norm of exp(-A w^2 / 2 + B w) on w >= 0."""
+    """Mean, variance and log norm of exp(-A w^2 / 2 + B w) on w >= 0."""
 
     mean: Floats
     variance: Floats

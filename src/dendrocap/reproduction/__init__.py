@@ -1,4 +1,4 @@
-"""The paper reproduced: one module per figure, with its data, next to what the paper claims."""
+"""Reproduction of the paper: one module per figure, with its data, compared with the claims of the paper."""
 
 from dendrocap.reproduction.claims import Claim, Judged, Measured, judge, paper_claims
 from dendrocap.reproduction.figure_runner import FigureOutcome, Reproduction, reproduce, stored

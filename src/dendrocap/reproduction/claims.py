@@ -1,7 +1,7 @@
-"""What the paper claims, as data, and what becomes of each claim when it is measured.
+"""The claims of the paper as data, and the verdict on each claim when it is measured.
 
-The claims are in ``claims.toml``, in our own words. None of the numbers there is compared by hand: a claim names the
-measurement that tests it, which a figure computes from its tables, and the verdict follows.
+The claims are in ``claims.toml``, in our own words. No number is compared by hand: a claim names the measurement that
+tests it, a figure computes the measurement from its tables, and the verdict follows.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ UNDECIDED, NOT_RUN = "not decided", "not run"
 COMPARISONS = ("equal", "above", "below")
 # A simulation decides a claim if it lies this many standard errors away from the border.
 STANDARD_ERRORS = 2.0
-NEEDS_FULL_SIZE = "only the size of the paper decides this"
+NEEDS_FULL_SIZE = "only simulations of the paper's size decide this"
 
 
 @dataclass(frozen=True)
@@ -49,27 +49,27 @@ class Claim(Displayed):
     id : str
         Short name.
     figure : str
-        The figure whose tables hold the measurement.
+        The figure whose tables contain the measurement.
     statement : str
         The claim, in our own words.
     source : str
-        Where the paper makes it.
+        Place of the claim in the paper.
     printed : float
-        Its number; for a claim without one, the border between true and false.
+        The printed number; for a claim without one, the border between true and false.
     comparison : {"equal", "above", "below"}
-        How the measurement must stand to the printed number.
+        Required relation of the measurement to the printed number.
     tolerance : float
-        Largest difference that still counts as equal; half a unit of the last printed digit unless explained.
+        Largest difference that counts as equal; half a unit of the last printed digit unless explained.
     measure : str
         Name of the measurement.
     how : str
         What is measured, and how.
     reading : str
-        How the statement is read, where the paper leaves it open; the verdict is under this reading.
+        Our reading of the statement if the paper is ambiguous; the verdict applies to this reading.
     needs_full_size : bool
-        Whether only simulations of the paper's size can decide it. So it is with what is best over a grid of settings,
-        with the end of training (the largest load learned, weights at rest) and with errors on whole image sets: fewer
-        settings, epochs or images shift such a number, and its spread over seeds does not show by how much.
+        Whether only simulations of the paper's size can decide it. This applies to optima over a grid of settings, to
+        the end of training (the largest load learned, weights at rest) and to errors on whole image sets: with fewer
+        settings, epochs or images such numbers are shifted, by an amount that their spread over seeds does not show.
 
     Examples
     --------
@@ -105,23 +105,18 @@ class Claim(Displayed):
 
 @dataclass(frozen=True)
 class Measured(Displayed):
-    """The outcome of a measurement.
+    """Result of a measurement.
 
     Attributes
     ----------
     value : float
-        NaN if there is nothing to be measured, such as a property of solutions where none is found.
+        The value; NaN if there is nothing to measure, such as a property of solutions if none is found.
     error : float
-        Standard error; zero for what is exact, NaN if a single seed cannot tell.
+        Standard error; zero if exact, NaN for a single seed.
     reachable : tuple of float, optional
-        Smallest and largest value that any choice of the parameters left open by the paper can give.
+        Smallest and largest value over all choices of the parameters that the paper leaves open.
     note : str
-        What a reader should know beside the number.
-
-    Examples
-    --------
-    >>> Measured(value=3.51, error=0.02).error
-    0.02
+        Additional information for the reader.
     """
 
     _displayed = ("value", "error", "note")
@@ -158,12 +153,12 @@ class Judged(Displayed):
 
     @property
     def in_words(self) -> str:
-        """The verdict, with the reading under which it stands."""
+        """The verdict, with the reading to which it applies."""
         return f"{self.verdict}, {self.claim.reading}" if self.claim.reading else self.verdict
 
 
 def number_with_error(value: float, error: float) -> str:
-    """A measured number with its standard error, as reports write it."""
+    """A measured number with its standard error, as written in reports."""
     if math.isnan(value):
         return "none"
     return f"{value:.6g} ± {error:.2g}" if error > 0.0 else f"{value:.6g}"
@@ -172,7 +167,7 @@ def number_with_error(value: float, error: float) -> str:
 def judge(claim: Claim, measured: Measured | None, missing: str = "", *, full_size: bool = True) -> Judged:
     """The verdict on a claim.
 
-    ``missing`` says why it was not measured. A run that is not of ``full_size`` leaves a claim open that needs it.
+    ``missing`` is the reason if it was not measured. A claim that needs ``full_size`` stays open in a smaller run.
 
     Examples
     --------
@@ -196,7 +191,7 @@ def judge(claim: Claim, measured: Measured | None, missing: str = "", *, full_si
     if math.isnan(measured.error):
         return Judged(claim, measured, UNDECIDED, f"a single seed has no standard error; {measured.note}".rstrip("; "))
     slack = STANDARD_ERRORS * measured.error
-    # How far inside the claim's region the measurement lies; negative outside.
+    # Distance of the measurement from the border of the claim's region; negative outside.
     inside = {
         "equal": claim.tolerance - abs(measured.value - claim.printed),
         "above": measured.value - claim.printed,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["FIGURE", "TABLES", "draw", "measure", "tables"]
 
 TABLES = (CURVE,) = ("fig1",)
-# What the sketch shows of a neuron, and its colours.
+# Elements of the sketch of a neuron, and their colours.
 BRANCHES, SYNAPSES = 4, 5
 INK, SOFT, SYNAPSE, DENDRITE = "0.15", "0.45", PALETTE[ReLU.name], PALETTE[Polsky.name]
 

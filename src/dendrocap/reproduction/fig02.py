@@ -39,7 +39,7 @@ CEILING_BRANCHES = (30, 100)
 
 
 def _drawn(tables: Tables, name: str, parameter: str) -> Figure:
-    """A panel: the paper's lines, with broken symmetry beside them, and what both assume."""
+    """A panel with the paper's lines, those with broken symmetry, and the assumptions of both."""
     figure = curves(both(tables, name), parameter, "alpha_c")
     footnote(figure, ASSUMED)
     return figure

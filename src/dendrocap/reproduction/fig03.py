@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 __all__ = ["FIGURE", "TABLES", "draw", "measure", "sweeps", "tables"]
 
 TABLES = ERROR, CAPACITY, THEORY, SOLVED = ("fig3_error", "fig3_capacity", "fig3_theory", "fig3_solve")
-# The paper does not say how many errors a stored load may have: shares of the patterns, for all neurons alike.
+# The paper does not say how many errors a stored load may have: shares of the patterns, the same for all neurons.
 TOLERANCES = (0.0, 0.01, 0.05)
-# Above these loads every run leaves more errors than the largest tolerance, so that none is made: by rule and theta_d.
+# Above these loads every run leaves more errors than the largest tolerance, so none is run: by rule and theta_d.
 LARGEST_LOADS = {
     sim.LINEAR: {sim.LINEAR_THETA: 1.2},
     sim.PLAIN: {0.01: 1.6, 0.05: 1.8, 0.1: 1.6, 0.3: 1.8, 0.5: 1.8, 1.0: 1.6},
     sim.SURROGATE: {0.1: 1.6, 0.5: 2.0, 1.0: 2.2},
 }
-# The surrogate slope is not the paper's: a few seeds show where it leads.
+# The surrogate slope is not part of the paper; a few seeds show its effect.
 SURROGATE_SEEDS = 3
-# Legends of the lower panels stand below them, where they hide nothing.
+# Legends of the lower panels are below them, where they hide nothing.
 BELOW: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (0.0, -0.22)}
 # What `solve` reached at the size of the paper, written by docs/results/measure_solvers.py.
 SOLVED_FILE = "solved_loads.csv"
@@ -61,7 +61,7 @@ def sweeps(size: RunSize) -> list[Sweep]:
 
 
 def tables(size: RunSize, records: Records) -> Tables:
-    """Training error against the load, the largest load learned, and what it is compared with."""
+    """Training error against the load, the largest load learned, and the results it is compared with."""
     import pandas as pd
 
     runs = sim.runs(records, ("alpha",), ("error", "solved"))
@@ -84,13 +84,13 @@ def tables(size: RunSize, records: Records) -> Tables:
 
 
 def _solved() -> pd.DataFrame:
-    """Largest loads of `solve` within two minutes, two of three seeds, at the size of the paper whatever the preset."""
+    """Largest loads of `solve` within two minutes, two of three seeds, at the size of the paper for every preset."""
     with as_file(files("dendrocap.reproduction").joinpath(SOLVED_FILE)) as path:
         return read_table(path)
 
 
 def _theory() -> pd.DataFrame:
-    """Capacities over the thresholds of the simulations: replica symmetric, broken, and where the first is unstable."""
+    """Capacities at the thresholds of the simulations: replica symmetric, broken, and the load of instability."""
     import pandas as pd
 
     thresholds = np.geomspace(0.01, 1.0, 21)
@@ -101,7 +101,7 @@ def _theory() -> pd.DataFrame:
 
 
 def draw(tables: Tables) -> Figure:
-    """Training error against the load; largest load learned against theta_d, by tolerance and beside the theory."""
+    """Training error against the load; largest load learned against theta_d, by tolerance and with the theory."""
     error, reached, theory, solved = (tables[name] for name in TABLES)
     with drawing(2, 6.8) as figure:
         axes = figure.subplot_mosaic([["error", "error"], ["readings", "theory"]])
@@ -112,7 +112,7 @@ def draw(tables: Tables) -> Figure:
                 own.alpha, 100 * own.error, bars, ls=line.dashes, lw=1.1, marker=line.marker, ms=2.5, **line.look
             )
         axes["error"].set(xlabel=AXIS_LABELS["alpha"], ylabel=AXIS_LABELS["error_percent"], ylim=(-0.4, 20.0))
-        axes["error"].set_yticks(range(0, 21, 5))  # of one width, however large the panel: the layout sees them once
+        axes["error"].set_yticks(range(0, 21, 5))  # fixed ticks of equal width: the layout is computed only once
         figure.legend(*axes["error"].get_legend_handles_labels(), loc="outside upper left", ncols=4)
         _draw_readings(axes["readings"], reached)
         _draw_theory(axes["theory"], reached, theory, solved)
@@ -120,7 +120,7 @@ def draw(tables: Tables) -> Figure:
 
 
 def _draw_readings(axes: Axes, reached: pd.DataFrame) -> None:
-    """The true slope against one layer, at every tolerance."""
+    """The true slope and the linear neuron, at every tolerance."""
     for tolerance, marker, shade in zip(TOLERANCES, "osD", ("#000000", "#0072B2", "#D55E00"), strict=True):
         part = reached[reached.tolerance == tolerance]
         own = part[part.rule == sim.PLAIN].sort_values("theta_d")
@@ -140,7 +140,7 @@ def _draw_readings(axes: Axes, reached: pd.DataFrame) -> None:
 
 
 def _draw_theory(axes: Axes, reached: pd.DataFrame, theory: pd.DataFrame, solved: pd.DataFrame) -> None:
-    """What is learned without errors, by three rules, beside the lines of the theory."""
+    """Loads learned without errors, by three rules, with the lines of the theory."""
     axes.plot(theory.theta_d, theory.alpha_rs, color=PALETTE[Polsky.name], **SYMMETRIC | {"label": PAPER_LABEL})
     axes.plot(theory.theta_d, theory.alpha_1rsb, color=PALETTE[Polsky.name], **ONE_STEP)
     axes.plot(theory.theta_d, theory.alpha_at, color="0.55", lw=1.0, **UNSTABLE)
@@ -165,7 +165,7 @@ def _draw_theory(axes: Axes, reached: pd.DataFrame, theory: pd.DataFrame, solved
 
 
 def measure(tables: Tables) -> dict[str, Measured]:
-    """How far gradient descent gets, against the linear neuron and against the theory."""
+    """Loads reached by gradient descent, compared with the linear neuron and with the theory."""
     reached, theory = tables[CAPACITY], tables[THEORY]
     exact = reached[reached.tolerance == 0.0]
     linear, plain = (exact[exact.rule == rule].sort_values("theta_d") for rule in (sim.LINEAR, sim.PLAIN))
@@ -195,7 +195,7 @@ def measure(tables: Tables) -> dict[str, Measured]:
 
 
 def _least_gain(reached: pd.DataFrame, tolerance: float) -> Measured:
-    """Load that the true slope learns beyond the linear neuron, both within a tolerance, where that is least."""
+    """Smallest difference of the loads learned with the true slope and by the linear neuron, within a tolerance."""
     part = reached[reached.tolerance == tolerance]
     linear = part[part.rule == sim.LINEAR].iloc[0]
     plain, surrogate = (part[part.rule == rule].sort_values("theta_d") for rule in (sim.PLAIN, sim.SURROGATE))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["FIGURE", "TABLES", "draw", "measure", "sweeps", "tables"]
 
 TABLES = CURVES, EPOCHS = ("fig4_curves", "fig4_epochs")
-# The paper's learning rate, at which all neurons are compared.
+# The paper's learning rate, common to all neurons.
 SHARED_RATE = 0.01
 
 
@@ -36,7 +36,7 @@ def sweeps(size: RunSize) -> list[Sweep]:
 
 
 def tables(size: RunSize, records: Records) -> Tables:
-    """Errors along the epochs at the shared learning rate, and epochs to zero error at every rate."""
+    """Errors against epochs at the common learning rate, and epochs to zero error at every rate."""
     import pandas as pd
 
     runs = sim.runs(records, ("learning_rate",), ("solved", "epochs", "sampled_epochs", "sampled_error"))
@@ -55,9 +55,9 @@ def tables(size: RunSize, records: Records) -> Tables:
         seeds=("solved", "size"),
     )
     epochs = epochs.reset_index()
-    unfinished = 2 * epochs.solved <= epochs.seeds  # the median run did not get there
+    unfinished = 2 * epochs.solved <= epochs.seeds  # the median run did not reach zero error
     epochs.loc[unfinished, "median_epochs"] = math.inf
-    epochs["standard_error"] = epochs.spread / np.sqrt(epochs.solved)  # only those that got there have a length
+    epochs["standard_error"] = epochs.spread / np.sqrt(epochs.solved)  # only runs that reached it have a length
     return {
         CURVES: sim.averaged(pd.DataFrame(curves), [*neuron, "epoch"], "error"),
         EPOCHS: epochs.drop(columns="spread"),
@@ -65,7 +65,7 @@ def tables(size: RunSize, records: Records) -> Tables:
 
 
 def draw(tables: Tables) -> Figure:
-    """Error against epochs at a shared learning rate; epochs to zero error against the rate."""
+    """Error against epochs at the common learning rate; epochs to zero error against the rate."""
     curves, epochs = (tables[name] for name in TABLES)
     with drawing(2, 2.8) as figure:
         left, right = figure.subplots(1, 2)
@@ -85,7 +85,7 @@ def draw(tables: Tables) -> Figure:
 
 
 def measure(tables: Tables) -> dict[str, Measured]:
-    """Epochs of the linear neuron over those of the dendritic one, at the shared rate and with each at its best."""
+    """Ratio of epochs of the linear and the dendritic neuron, at the common rate and at the best rate of each."""
     epochs = tables[EPOCHS]
     solved = epochs[(epochs.solved == epochs.seeds) & ((epochs.rule == sim.LINEAR) | (epochs.theta_d <= sim.TRAINABLE))]
     best = solved.loc[solved.groupby(["rule", "theta_d"]).median_epochs.idxmin()]
@@ -96,7 +96,7 @@ def measure(tables: Tables) -> dict[str, Measured]:
 
 
 def _speed_up(epochs: pd.DataFrame) -> Measured:
-    """How many times fewer epochs the slowest trainable dendritic neuron takes; a geometric mean over seeds."""
+    """Factor by which the slowest trainable dendritic neuron is faster in epochs; a geometric mean over seeds."""
     linear, dendritic = epochs[epochs.rule == sim.LINEAR], epochs[epochs.rule == sim.PLAIN]
     if linear.empty or dendritic.empty:
         return Measured(math.nan, note=sim.UNLEARNED)

@@ -31,7 +31,7 @@ def tables() -> Tables:
 
 
 def draw(tables: Tables) -> Figure:
-    """The paper's lines, with one step of replica symmetry breaking beside them."""
+    """The paper's lines, and those with one step of replica symmetry breaking."""
     figure = curves(both(tables, SILENT), "theta_d", "silent_fraction", log=True)
     figure.axes[0].set_ylim(0.0, 1.0)
     footnote(figure, ASSUMED)
@@ -39,7 +39,7 @@ def draw(tables: Tables) -> Figure:
 
 
 def measure(tables: Tables) -> dict[str, Measured]:
-    """Silent fractions, and what breaking makes of them."""
+    """Silent fractions, and the effect of symmetry breaking on them."""
     rs, broken = tables[SILENT], of(tables[BROKEN], Polsky)
     polsky, relu, linear = (of(rs, g).silent_fraction for g in (Polsky, ReLU, Linear))
     peak = of(rs, ReLU).theta_d[relu.idxmax()]

@@ -59,7 +59,7 @@ def tables(size: RunSize, records: Records) -> Tables:
         "printed": printed.pdf(w),
         "likelihood": comparison.likelihood.weights_mv.pdf(w),
     }
-    # The paper fixes theta_d through W_star; only theta_s is then free to reach its p0.
+    # In the paper W_star determines theta_d; only theta_s is then free to reach its p0.
     own_theta_d = PRINTED.task.f_in * PRINTED.W_star * CapacityWeights(float(ndtri(PRINTED.p0)), 1.0).mean()
     scan = [
         {
@@ -121,7 +121,7 @@ def _with_broken_symmetry(theta_d: float) -> list[dict[str, float]]:
 
 
 def draw(tables: Tables) -> Figure:
-    """Measured amplitudes, the printed fit in the model's units, and the same fit to the raw data."""
+    """Measured amplitudes, the printed fit in model units, and the same fit to the raw data."""
     bins, density, fit = tables[HISTOGRAM], tables[DENSITY], tables[FIT].iloc[0]
     with drawing(2, 3.3) as figure:
         left, right = figure.subplots(1, 2, width_ratios=(5, 4))
@@ -174,7 +174,7 @@ def draw(tables: Tables) -> Figure:
 
 
 def measure(tables: Tables) -> dict[str, Measured]:
-    """The printed parameters put through the equations, and the fit repeated on the raw amplitudes."""
+    """The silent fractions that follow from the printed parameters, and the fit repeated on the raw amplitudes."""
     readings = tables[READINGS].set_index("label")
     fit, rivals = tables[FIT].iloc[0], tables[RIVALS]
     behind = rivals[rivals.name == "capacity"].set_index("fit").delta_aic

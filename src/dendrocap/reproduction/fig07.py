@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 __all__ = ["FIGURE", "TABLES", "draw", "measure", "sweeps", "tables"]
 
 TABLES = (NOISE, THEORY) = ("fig7", "fig7_theory")
-# How neurons are trained: all alike to their first zero error, or each at its best settings and on past it.
+# Training: equal settings for all up to the first zero error, or the best settings of each and continued beyond it.
 SHARED, OWN = "shared", "own"
 INPUTS, SYNAPSES = "inputs", "synapses"
 SHARED_RATE, SHARED_GAMMA_CE = 0.1, 10.0
 FLIPS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2)
 SYNAPTIC_NOISE = (0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0)
-# States of the theory, each beside the training that comes nearest to it, and how wide its line is.
+# States of the theory, each with the training that comes nearest to it, and the width of its line.
 TYPICAL, MARGIN, LEARNED, BEST = "typical", "largest margin", "least loss", "best possible"
 LINES = {TYPICAL: (SHARED, "-", 1.2), MARGIN: (OWN, "-", 0.6), LEARNED: (OWN, "-", 1.4), BEST: (OWN, ":", 1.2)}
-THEORY_THRESHOLD = 0.05  # of the dendritic neuron for which there are lines
+THEORY_THRESHOLD = 0.05  # threshold of the dendritic neuron for which lines are drawn
 NOTE = (
     "Lines: replica symmetric, many long branches; linear and θ_d = 0.05. Above: typical solutions. Below: least loss "
     "(thick), largest margin κ/√Γ₀ (thin), best possible against flips (dotted)."
@@ -40,7 +40,7 @@ NOTE = (
 
 
 def sweeps(size: RunSize) -> list[Sweep]:
-    """Error under noise: all neurons trained alike to their first zero error, and on past it in several ways."""
+    """Error under noise: equal training up to the first zero error, and several continuations beyond it."""
     how = {
         "alpha": sim.HALF_LOAD,
         "max_epochs": size.noise_epochs,
@@ -62,10 +62,10 @@ def sweeps(size: RunSize) -> list[Sweep]:
 
 
 def tables(size: RunSize, records: Records) -> Tables:
-    """Error against the strength of the noise: all neurons trained alike, and each at its own best settings.
+    """Error against the strength of the noise: equal training for all, and the best settings of each.
 
-    "Best" is chosen for each strength among settings that every seed solved, on the measured error itself, and for all
-    neurons from the same list, which flatters all alike.
+    "Best" is chosen for each strength among the settings that every seed solved, by the measured error itself, and for
+    all neurons from the same list, so that the selection bias is the same for all.
     """
     import pandas as pd
 
@@ -101,8 +101,8 @@ def tables(size: RunSize, records: Records) -> Tables:
 def _theory(size: RunSize) -> pd.DataFrame:
     """Errors that noise adds in the replica-symmetric states at the same load, for many long branches.
 
-    Synaptic noise shifts the means as it does in a neuron of this size. The loss has the best steepness of the dots'
-    list at which fewer than half a pattern would be wrong without noise.
+    Synaptic noise shifts the means as in a neuron of this size. The loss has the best steepness of the list used in the
+    simulations at which fewer than half a pattern would be wrong without noise.
     """
     import pandas as pd
 
@@ -125,7 +125,7 @@ def _theory(size: RunSize) -> pd.DataFrame:
                     for state, found in states.items()
                     if found
                 }
-                if noise == INPUTS:  # the bound knows no drift of the means
+                if noise == INPUTS:  # the bound does not account for a shift of the means
                     added[BEST] = least_noise_error(neuron, alpha=sim.HALF_LOAD, flips=level)
                 place = {"rule": rule, "theta_d": neuron.theta_d, "noise": noise, "level": level}
                 rows += [{"state": state, **place, "increase": increase} for state, increase in added.items()]
@@ -133,7 +133,7 @@ def _theory(size: RunSize) -> pd.DataFrame:
 
 
 def draw(tables: Tables) -> Figure:
-    """Errors that noise adds, all neurons trained alike (above) and each at its best (below), beside the theory's."""
+    """Errors that noise adds, with equal training (above) and with the best settings of each (below), and theory."""
     table, theory = tables[NOISE], tables[THEORY]
     columns = ((INPUTS, "flip_probability"), (SYNAPSES, "noise_amplitude"))
     rows = ((SHARED, "same settings, first zero error"), (OWN, "own settings, trained on"))
@@ -186,7 +186,7 @@ def _excess(table: pd.DataFrame) -> Measured:
     for theta_d, own in table[(table.rule == sim.PLAIN) & (table.theta_d <= sim.TRAINABLE)].groupby("theta_d"):
         both = own.merge(linear, on="level", suffixes=("", "_linear"))
         difference = both.increase_linear - both.increase
-        # Levels share their trained neurons, so that their errors do not average out.
+        # The levels use the same trained neurons, so their errors do not average out.
         error = float(np.hypot(both.standard_error, both.standard_error_linear).mean())
         excesses.append((float(difference.mean()), error, theta_d))
     if not excesses:

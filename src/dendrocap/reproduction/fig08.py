@@ -25,7 +25,7 @@ __all__ = ["FIGURE", "TABLES", "draw", "measure", "sweeps", "tables"]
 TABLES = ERRORS, LOGISTIC = ("fig8", "fig8_logistic")
 DATASETS = MNIST, FASHION, CIFAR = ("mnist", "fashion-mnist", "cifar10")
 ODD_EVEN, DIGITS = "cifar10-odd-even", "digits"
-# Title of each panel, and the numbers of branches: of the paper's appendix and of its caption, for the digits ours.
+# Title of each panel, and the numbers of branches: in the paper's appendix and in its caption; our choice for digits.
 PANELS = {
     MNIST: ("MNIST, odd/even", (7, 49)),
     FASHION: ("Fashion-MNIST, odd/even", (7, 49)),
@@ -33,9 +33,9 @@ PANELS = {
     ODD_EVEN: ("CIFAR-10, odd/even", (8,)),
     DIGITS: ("8 x 8 digits, odd/even", (4, 8)),
 }
-# Half of all the work for one number that the paper gives in passing: a few seeds fix it to a per cent.
+# Half of the total work for one number that the paper mentions in passing: a few seeds determine it to a per cent.
 MOST_SEEDS = {ODD_EVEN: 3}
-# The linear neuron as the sweeps call it; tables count it as having no branches.
+# Name of the linear neuron in the sweeps; in tables it has zero branches.
 LINEAR: dict[str, Any] = {"nonlinearity": sim.LINEAR, "theta_d": 0.1}
 NONE = 0
 # Learning rate and steepness of the loss, the best of the paper's grid on held-out training images, by data set and
@@ -58,25 +58,25 @@ SETTINGS: dict[tuple[str, int], tuple[float, float]] = {
 }
 PENALTIES = {MNIST: 10.0, FASHION: 100.0, CIFAR: 100.0, ODD_EVEN: 1000.0, DIGITS: 1.0}
 TRAIN, TEST = "train_error", "test_error"
-# Whose settings the linear neuron was trained with: its own best, or those that are best for dendrites.
+# Settings of the linear neuron: its own best, or those that are best for dendrites.
 OWN, SHARED, ONE_LAYER = "own", "shared", "logistic"
 
 
 def sweeps(size: RunSize) -> list[Sweep]:
-    """Every neuron at its own best settings, the linear one also at the dendritic ones', and logistic regression."""
+    """Every neuron at its own best settings, the linear one also at the dendritic settings, and logistic regression."""
     found = []
     for dataset, (_, branches) in PANELS.items():
         if not is_here(BINARY_SETS[dataset].data_set):
             continue
         images: dict[str, Any] = {"dataset": dataset}
-        if size.images is not None and dataset != DIGITS:  # there are 1200 of them in all
+        if size.images is not None and dataset != DIGITS:  # digits has 1200 in all
             images["n_train"] = size.images
         seeds = range(min(size.image_seeds, MOST_SEEDS.get(dataset, size.image_seeds)))
         how = {**images, "max_epochs": size.image_epochs, "every": max(1, size.image_epochs // 20)}
         found += [Sweep("image_error", {}, {**how, "n_branches": K, **_settings(dataset, K)}, seeds) for K in branches]
         for rate, gamma in dict.fromkeys(SETTINGS[dataset, K] for K in (NONE, *branches)):
             found.append(Sweep("image_error", {}, {**how, **LINEAR, "learning_rate": rate, "gamma_ce": gamma}, seeds))
-        # Of all images it is the same for every seed: a permutation of the pixels changes nothing.
+        # With all images it is the same for every seed: a permutation of the pixels changes nothing.
         own_seeds = seeds if "n_train" in images else range(1)
         found.append(Sweep("image_logistic", {}, {**images, "penalty": PENALTIES[dataset]}, own_seeds))
     return found
@@ -87,7 +87,7 @@ def _settings(dataset: str, n_branches: int) -> dict[str, float]:
 
 
 def tables(size: RunSize, records: Records) -> Tables:
-    """Training and test errors along the epochs, averaged over seeds; those of logistic regression, which has none."""
+    """Training and test errors against epochs, averaged over seeds, and those of logistic regression."""
     import pandas as pd
 
     neurons, references = ([r for r in records if r.job == job] for job in ("image_error", "image_logistic"))
@@ -128,7 +128,7 @@ def draw(tables: Tables) -> Figure:
     bent, straight = PALETTE[Polsky.name], PALETTE[sim.LINEAR]
     with drawing(0.62 * max(2, len(names)), 4.4) as figure:
         grid = figure.subplots(2, len(names), sharex="col", squeeze=False)
-        one_layer: dict[str, Any] = {}  # what all panels have, for one legend
+        one_layer: dict[str, Any] = {}  # entries common to all panels, for one legend
         for column, name in enumerate(names):
             own = table[table.dataset == name]
             reference = references[references.dataset == name].iloc[0]
@@ -160,9 +160,9 @@ def draw(tables: Tables) -> Figure:
 
 
 def measure(tables: Tables) -> dict[str, Measured]:
-    """Test error of one layer minus that of the dendritic neuron at the end, and how hard odd against even is.
+    """Final test error of one layer minus that of the dendritic neuron, and the difficulty of odd against even.
 
-    One layer is the linear neuron at the dendritic one's settings, at its own best, and logistic regression.
+    One layer is the linear neuron at the dendritic settings, at its own best settings, and logistic regression.
     """
     table, references = (tables[name] for name in TABLES)
     last = table[table.epoch == table.groupby("dataset").epoch.transform("max")]
@@ -175,7 +175,7 @@ def measure(tables: Tables) -> dict[str, Measured]:
             linear[(linear.learning_rate == one.learning_rate) & (linear.gamma_ce == one.gamma_ce)].iloc[0]
             for one in dendritic.itertuples()
         ]
-        # Fitted to all images it does not depend on the seed.
+        # The fit to all images does not depend on the seed.
         fitted = reference.fillna({"test_error_se": 0.0}) if reference.seeds == 1 else reference
         measured |= {
             f"{dataset}_{SHARED}": _gain(dendritic, shared),
@@ -189,7 +189,7 @@ def measure(tables: Tables) -> dict[str, Measured]:
 
 
 def _gain(dendritic: pd.DataFrame, one_layer: list[pd.Series[float]]) -> Measured:
-    """How many test errors the dendritic neuron makes less, for the number of branches where that is least."""
+    """Reduction of the test error by the dendritic neuron, for the number of branches where it is smallest."""
     gains = []
     for one, other in zip(dendritic.itertuples(), one_layer, strict=True):
         words = f"K = {one.n_branches}: {100 * one.test_error:.2f} against {100 * other.test_error:.2f} %"

@@ -24,7 +24,7 @@ __all__ = ["FIGURE", "TABLES", "draw", "measure", "tables"]
 
 NAME = "fig9"
 TABLES = CURVES, SLOPES, BROKEN = (NAME, "fig9_slopes", "fig9_rsb")
-# Far enough that a fit over decades sees the asymptote of saturating g, and the slow approach of the ReLU.
+# Large enough that a fit over decades shows the asymptote of saturating g, and the slow approach of the ReLU.
 FAR = np.geomspace(1.0, 1e8, 81)
 RELU_FIT = (1e2, 1e4)
 
@@ -56,7 +56,7 @@ def _slopes(g: Nonlinearity, curves: pd.DataFrame) -> dict[str, Any]:
     if not _saturates(g):
         fitted = own[(own.theta_d >= RELU_FIT[0]) & (own.theta_d <= RELU_FIT[1])]
         slope = float(np.polyfit(np.log(fitted.theta_d), fitted.alpha_c, 1)[0])
-        # The limit, approached like 1 / ln theta_d: the derivative of the asymptotic law where corrections are tiny.
+        # The limit is approached like 1 / ln theta_d: take the derivative of the asymptotic law at tiny corrections.
         far = [relu_large_threshold_capacity(math.exp(u)) for u in (690.0, 700.0)]
         limit = (far[1] - far[0]) / 10.0
         return {"nonlinearity": g.name, "fitted": slope, "exact": limit, "printed_sign": math.nan}
@@ -71,10 +71,10 @@ def _slopes(g: Nonlinearity, curves: pd.DataFrame) -> dict[str, Any]:
 
 
 def _slope_with_printed_sign(g: Nonlinearity, theta_d: float) -> float:
-    """Capacity per theta_d that the reduced equation gives at its own B, were its numerator 2 Gamma_1 H(-B).
+    """Capacity per theta_d from the reduced equation at its own B if its numerator were 2 Gamma_1 H(-B).
 
-    The equations for W_bar and Q eliminate alpha_c Gamma_0 / Gamma_1, which leaves the same Q(B); only the load that
-    the equation itself gives is scaled by H(-B) / H(B).
+    The equations for W_bar and Q eliminate alpha_c Gamma_0 / Gamma_1, which leaves the same Q(B); only the load given
+    by the equation itself is scaled by H(-B) / H(B).
     """
     found = critical_capacity(NeuronSpec(g, theta_d, 0.5))
     return found.alpha_c / theta_d * found.silent_fraction / (1.0 - found.silent_fraction)
@@ -125,7 +125,7 @@ def draw(tables: Tables) -> Figure:
 
 
 def _draw_broken(axes: Any, tables: Tables) -> list[Any]:
-    """Capacities with and without breaking; the entries of a legend for all three panels."""
+    """Capacities with and without breaking; returns the legend entries of all three panels."""
     far = tables[BROKEN].theta_d.max()
     symmetric, broken = (table[table.theta_d <= far].to_dict("records") for table in (tables[CURVES], tables[BROKEN]))
     rows = [*symmetric, *broken]
@@ -135,7 +135,7 @@ def _draw_broken(axes: Any, tables: Tables) -> list[Any]:
 
 
 def measure(tables: Tables) -> dict[str, Measured]:
-    """Growth laws: fitted, exact, with the sign that is printed, and with broken replica symmetry."""
+    """Growth laws: fitted, exact, with the printed sign, and with broken replica symmetry."""
     curves, broken = tables[CURVES], tables[BROKEN]
     slopes = tables[SLOPES].set_index("nonlinearity")
     relu = of(curves, ReLU)

@@ -46,7 +46,7 @@ def tables() -> Tables:
 
 
 def draw(tables: Tables) -> Figure:
-    """Three panels that share their axis of silent fractions."""
+    """Three panels with a common axis of silent fractions."""
     with drawing(2, 3.2) as figure:
         panels = figure.subplots(1, 3, sharey=True)
         for axes, parameter, name in zip(panels, PARAMETERS, PANELS, strict=True):

@@ -1,4 +1,4 @@
-"""From the name of a figure to its files: simulate, tabulate, draw, measure; one figure's failure is its own."""
+"""Production of figures: simulate, tabulate, draw, measure; the failure of one figure does not affect the others."""
 
 from __future__ import annotations
 
@@ -41,29 +41,24 @@ STORE = "results.db"
 
 @dataclass(frozen=True)
 class FigureOutcome(Displayed):
-    """What became of a figure, as it is kept beside it.
+    """Outcome of a figure, stored beside it.
 
     Attributes
     ----------
     name : str
-        Of the figure.
+        Name of the figure.
     preset, settings, version, command : str
         How it was made.
     status : str
         "done", "failed", "interrupted", or "not run".
     reason : str
-        Why it is not done; or which image sets it goes without, or what was wrong with some of its runs.
+        Why it is not done, which image sets it lacks, or what went wrong in some of its runs.
     tables : tuple of str
         Names of its tables, each a CSV file.
     seconds : float
-        How long the last call took.
+        Duration of the last call.
     core_seconds : float
-        Time of all simulations behind it, also of those that were stored before.
-
-    Examples
-    --------
-    >>> FigureOutcome(name="fig8", preset="quick", status="failed", reason="no space left on the device").status
-    'failed'
+        Total time of its simulations, including those stored before.
     """
 
     _displayed = ("name", "status", "preset", "seconds", "reason")
@@ -82,20 +77,20 @@ class FigureOutcome(Displayed):
 
 @dataclass(frozen=True)
 class Reproduction(Displayed):
-    """A folder with figures, their data, and what became of the paper's claims.
+    """A folder with figures, their data and the verdicts on the paper's claims.
 
     Attributes
     ----------
     folder : Path
-        Where everything is.
+        The folder.
     preset : str
-        How large the simulations were.
+        Size of the simulations.
     outcomes : tuple of FigureOutcome
-        One for each figure of the paper, in its order; those of earlier calls with the same preset included.
+        One for each figure of the paper, in order, including those of earlier calls with the same preset.
     judged : tuple of Judged
         One for each claim.
     interrupted : bool
-        Whether the user stopped it.
+        Whether the user interrupted the run.
 
     Examples
     --------
@@ -114,11 +109,11 @@ class Reproduction(Displayed):
     interrupted: bool = False
 
     def claims_of(self, name: str) -> list[Judged]:
-        """What became of the claims about a figure."""
+        """The verdicts on the claims about a figure."""
         return [judged for judged in self.judged if judged.claim.figure == name]
 
     def path(self, name: str) -> Path:
-        """A file of the folder."""
+        """The path of a file in the folder."""
         return self.folder / name
 
 
@@ -134,31 +129,31 @@ def reproduce(
 ) -> Reproduction:
     """Compute and draw figures of the paper, with their data and the verdicts on its claims.
 
-    Finished simulations are kept in ``out`` and never run again, so that a call which was stopped can be repeated.
+    Finished simulations are kept in ``out`` and never run again, so an interrupted call can be repeated.
 
     Parameters
     ----------
     figures : sequence of str
-        Names, numbers or words, such as "fig3", "2" or "speed"; all if empty.
+        Names, numbers or aliases, such as "fig3", "2" or "speed"; all if empty.
     preset : str or RunSize
         "quick", or "paper" for the sizes of the paper.
     out : str or Path
-        Folder for everything, made if it does not exist.
+        Output folder, created if it does not exist.
     seeds : int, optional
-        Repetitions of every simulation, in place of the preset's; more can be added by a later call.
+        Repetitions of every simulation, overriding the preset; a later call can add more.
     workers : int, optional
-        Processes of this machine for simulations; by default one per core.
+        Number of processes for simulations; by default one per core.
     executor : Executor, optional
-        Who else runs simulations, such as a `DaskExecutor`.
+        Another place to run simulations, such as a `DaskExecutor`.
     callback : callable, optional
-        Called with the name of a figure and the `Progress` of its simulations after every run, and its `FigureOutcome`
-        in the end.
+        Called with the name of a figure and the `Progress` of its simulations after every run, and finally with its
+        `FigureOutcome`.
 
     Raises
     ------
     InvalidParameter
-        If there is no such figure or preset, or the folder cannot be used. Whatever goes wrong with a figure later is
-        part of its outcome.
+        If there is no such figure or preset, or the folder cannot be used. Later errors of a figure become part of its
+        outcome.
 
     Examples
     --------
@@ -179,7 +174,7 @@ def reproduce(
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InvalidParameter(f"the folder {folder} cannot be made: {error.strerror}") from error
+        raise InvalidParameter(f"the folder {folder} cannot be created: {error.strerror}") from error
     workshop = _Workshop(folder, size, workers, executor, callback)
     interrupted = False
     for figure in wanted:
@@ -194,7 +189,7 @@ def reproduce(
 
 
 def stored(folder: str | Path, preset: str) -> Reproduction:
-    """What a folder holds of a preset: outcomes, and verdicts measured on the tables in it.
+    """The stored results of a preset: outcomes, and verdicts measured from the tables in the folder.
 
     Examples
     --------
@@ -214,7 +209,7 @@ def stored(folder: str | Path, preset: str) -> Reproduction:
         if outcome.status == DONE:
             try:
                 measured = figure.measure(read_tables(folder, outcome.tables))
-            except Exception as error:  # a damaged table must not cost the verdicts on the others
+            except Exception as error:  # a damaged table must not affect the verdicts on the others
                 missing = f"its tables cannot be measured: {error}"
                 outcome = replace(outcome, status=FAILED, reason=missing)
         outcomes.append(outcome)
@@ -228,7 +223,7 @@ def stored(folder: str | Path, preset: str) -> Reproduction:
 
 @dataclass(frozen=True)
 class _Workshop:
-    """Where a figure is made."""
+    """The settings with which figures are made."""
 
     folder: Path
     size: RunSize
@@ -237,7 +232,7 @@ class _Workshop:
     callback: Callable[[str, Progress | FigureOutcome], Any] | None
 
     def make(self, figure: PaperFigure) -> FigureOutcome:
-        """All files of a figure, or the reason why not."""
+        """Make all files of a figure; on failure, return the reason."""
         began = time.monotonic()
         name, size = self.size.name, self.size
         command = f"dendrocap reproduce {figure.name} --preset {name}"
@@ -256,15 +251,15 @@ class _Workshop:
             spent = sum(record.seconds for record in records)
             outcome = replace(outcome, status=DONE, reason=reason, tables=tuple(tables), core_seconds=spent)
         except KeyboardInterrupt:
-            outcome = replace(outcome, status=INTERRUPTED, reason="stopped by the user; the same command goes on")
+            outcome = replace(outcome, status=INTERRUPTED, reason="stopped by the user; the same command resumes it")
         except DendrocapError as error:
             outcome = replace(outcome, reason=str(error))
-        except Exception as error:  # a figure's failure, whatever it is, must not cost the others
+        except Exception as error:  # a failed figure must not affect the others
             outcome = replace(outcome, reason=f"{type(error).__name__}: {error}")
         return replace(outcome, seconds=time.monotonic() - began)
 
     def _simulate(self, figure: PaperFigure) -> tuple[list[Record], str]:
-        """The finished runs of a figure, after those that were missing; and a word about failed and older runs."""
+        """Run the missing simulations of a figure; returns all finished runs and a remark on failed and older ones."""
         sweeps = figure.sweeps(self.size)
         if not sweeps:
             return [], ""
@@ -290,7 +285,7 @@ class _Workshop:
     def _write(self, figure: PaperFigure, tables: Tables, origin: list[str]) -> None:
         for name, table in tables.items():
             write_table(self.folder / f"{name}.csv", table, [f"{figure.title}: {name}", *origin])
-        drawn = figure.draw(read_tables(self.folder, tables))  # what is drawn is what is stored
+        drawn = figure.draw(read_tables(self.folder, tables))  # draws the stored tables
         if figure.sweeps(self.size):
             footnote(drawn, f"{self.size.name} preset: {figure.settings(self.size)}")
         for suffix in FORMATS:
@@ -298,24 +293,24 @@ class _Workshop:
 
 
 def remarks(records: Sequence[Record]) -> str:
-    """A word about the runs behind a figure: how many failed, and whether versions of the package are mixed."""
+    """A remark on the runs of a figure: how many failed, and whether versions of the package are mixed."""
     said, failed = [], [record for record in records if record.status != DONE]
     if failed:
         said.append(f"{len(failed)} of {len(records)} runs failed and are left out: {failed[0].reason}")
     versions = sorted({record.version for record in records if record.status == DONE})
     if len(versions) > 1:
-        said.append(f"stored runs of dendrocap {', '.join(versions)} stand side by side")
+        said.append(f"stored runs of different versions are combined: dendrocap {', '.join(versions)}")
     return "; ".join(said)
 
 
 def _not_here(datasets: Sequence[str]) -> str:
-    """Which image sets a figure goes without, and how to get them."""
+    """The image sets that a figure lacks, and how to get them."""
     absent = [name for name in datasets if not is_here(name)]
     if not absent:
         return ""
     return (
         f"without {', '.join(data_set(name).title for name in absent)}, not on this machine: "
-        f"set DENDROCAP_DATA to a folder that holds them, or run dendrocap datasets fetch {' or '.join(absent)}"
+        f"set DENDROCAP_DATA to a folder that contains them, or run dendrocap datasets fetch {' or '.join(absent)}"
     )
 
 
@@ -326,7 +321,7 @@ def _read_outcome(folder: Path, figure: PaperFigure, preset: str) -> FigureOutco
     )
     if not path.exists():
         return nothing
-    with reading(path, "what dendrocap wrote, delete it and repeat"):
+    with reading(path, "a file written by dendrocap, delete it and repeat the command"):
         kept = json.loads(path.read_text(encoding="utf-8"))
         outcome = FigureOutcome(**{**kept, "tables": tuple(kept["tables"])})
     return outcome if outcome.preset == preset else nothing

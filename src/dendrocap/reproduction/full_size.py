@@ -1,4 +1,4 @@
-"""The verdicts at the sizes of the paper, which come with the package: a smaller run stands beside them.
+"""The verdicts at the sizes of the paper, which are part of the package, for comparison with smaller runs.
 
 ``full_size.json`` is written from the tables in docs/results/paper by `dendrocap.reproduction.publish`.
 """
@@ -22,22 +22,22 @@ if TYPE_CHECKING:
 __all__ = ["FILE", "FullSizeVerdict", "contradicts", "full_size_verdicts", "gathered"]
 
 FILE = "full_size.json"
-# Verdicts that say something about the paper.
+# Verdicts that decide a claim.
 DECIDED = (REPRODUCED, DIFFERS, CANNOT)
 
 
 @dataclass(frozen=True)
 class FullSizeVerdict(Displayed):
-    """What became of a claim at the sizes of the paper.
+    """The verdict on a claim at the sizes of the paper.
 
     Attributes
     ----------
     value, error : float
-        The measurement and its standard error; NaN where there is none.
+        The measurement and its standard error; NaN if there is none.
     verdict, note : str
-        What follows from it, and what a reader should know beside it.
+        The verdict, and additional information for the reader.
     settings : str
-        How large the simulations were.
+        Size of the simulations.
 
     Examples
     --------
@@ -61,7 +61,7 @@ class FullSizeVerdict(Displayed):
 
 
 def gathered(made: Reproduction) -> dict[str, Any]:
-    """The verdicts of a reproduction as plain data: how each figure was made, and what became of each claim."""
+    """The verdicts of a reproduction as plain data: how each figure was made, and the verdict on each claim."""
     return {
         "figures": {
             one.name: {"settings": one.settings, "command": one.command, "version": one.version}
@@ -81,7 +81,7 @@ def gathered(made: Reproduction) -> dict[str, Any]:
 
 
 def _plain(number: float) -> float | None:
-    """A number that JSON knows, with the digits that platforms agree on."""
+    """A number for JSON, with the digits on which platforms agree."""
     return float(f"{number:.10g}") if math.isfinite(number) else None
 
 
@@ -109,7 +109,7 @@ def full_size_verdicts() -> Mapping[str, FullSizeVerdict]:
 
 
 def contradicts(judged: Judged) -> bool:
-    """Whether a verdict and that at full size say different things about the paper; an open one says nothing.
+    """Whether a verdict and that at full size decide a claim differently; an open verdict contradicts nothing.
 
     Examples
     --------

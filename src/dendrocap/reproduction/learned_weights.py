@@ -1,4 +1,4 @@
-"""In the paper's text: weights at algorithmic capacity."""
+"""Weights at algorithmic capacity, as described in the paper's text."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MOST_SEEDS = 3
 
 
 def sweeps(size: RunSize) -> list[Sweep]:
-    """Weights at rest over a range of loads that ends above every algorithmic capacity."""
+    """Weights at rest over a range of loads that exceeds every algorithmic capacity."""
     how = {"patience": size.patience // 2, "max_epochs": size.weight_epochs, "gamma_ce": sim.STEEP_LOSS}
     below, loads = ({"alpha": [load for load in size.loads if 0.6 <= load <= most]} for most in (1.2, 1.6))
     branched, seeds = {**sim.dendritic(size), **how}, range(min(MOST_SEEDS, size.seeds))
@@ -44,7 +44,7 @@ def sweeps(size: RunSize) -> list[Sweep]:
 
 
 def tables(size: RunSize, records: Records) -> Tables:
-    """Weights at rest at the largest load that each seed solved, and what they look like."""
+    """Weights at rest at the largest load that each seed solved, and their distribution."""
     import pandas as pd
 
     kept = ("last_errors", "n_patterns", "near_zeros", "exact_zeros", "mean_weight", "distance", "weight_quantiles")
@@ -61,7 +61,7 @@ def tables(size: RunSize, records: Records) -> Tables:
 
 
 def _largest_solved(runs: pd.DataFrame) -> pd.DataFrame:
-    """Of every seed the run at the largest load that it solved."""
+    """The run of every seed at the largest load that it solved."""
     solved = runs[runs.last_errors == 0]
     return solved.loc[solved.groupby(["rule", "theta_d", "seed"], sort=False).alpha.idxmax()]
 
@@ -91,7 +91,7 @@ def draw(tables: Tables) -> Figure:
 
 
 def measure(tables: Tables) -> dict[str, Measured]:
-    """Silent fractions among the solutions at the largest load solved."""
+    """Silent fractions of the solutions at the largest load solved."""
     runs = tables[WEIGHTS]
     solved = _largest_solved(runs)
     linear, plain = solved[solved.rule == sim.LINEAR], solved[solved.rule == sim.PLAIN]

@@ -1,7 +1,6 @@
-"""A figure of the paper: what it computes, draws and measures, and its data as CSV files.
+"""A figure of the paper: its computation, drawing and measurements, and its data as CSV files.
 
-Each file has the words that say how it was made. Numbers are written with all their digits, so that what is read back
-is what was computed.
+Each file states how it was made. Numbers are written with all digits, so that they are read back exactly.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ HERE = Path(__file__).parent
 # The tables of docs/results: in an installed package, where pyproject.toml puts them, or in the clone it runs from.
 RESULTS = (HERE / "results", HERE.parents[2] / "docs" / "results")
 
-# The finished cells of a figure's sweeps, and its data by their names.
+# The finished cells of a figure's sweeps, and its tables by name.
 Records = Sequence[Record]
 Tables = Mapping[str, "pd.DataFrame"]
 
@@ -40,19 +39,19 @@ class PaperFigure(Displayed):
     Attributes
     ----------
     name, alias : str
-        Number and word by which it can be asked for.
+        Number and alias by which it is selected.
     title : str
         What it shows.
     tables : callable
-        Its data, from the size of the runs, the finished cells of its sweeps, and nothing else.
+        Computes its data from the size of the runs and the finished cells of its sweeps.
     draw : callable
-        The figure, from its tables.
+        Draws the figure from its tables.
     measure : callable
-        The measurements that claims refer to, from its tables.
+        Computes the measurements that claims refer to from its tables.
     settings : callable
-        How large it is, in words.
+        Describes its size.
     minutes : dict
-        How long it takes on two cores in each preset, as measured.
+        Measured running time on two cores in each preset.
     sweeps : callable
         The simulations that it needs.
     datasets : tuple of str
@@ -92,7 +91,7 @@ def exact(
     *,
     seconds: float,
 ) -> PaperFigure:
-    """A figure that follows from the equations alone, whatever the preset."""
+    """A figure that follows from the equations alone, independent of the preset."""
     return PaperFigure(
         name,
         alias,
@@ -106,20 +105,20 @@ def exact(
 
 
 def write_table(path: Path, table: pd.DataFrame, origin: Sequence[str]) -> None:
-    """Write a table behind comment lines that say where it comes from; the file appears when it is complete."""
+    """Write a table after comment lines that state its origin; the file appears when it is complete."""
     write_file(path, "".join(f"# {line}\n" for line in origin) + table.to_csv(index=False, lineterminator="\n"))
 
 
 def read_table(path: Path) -> pd.DataFrame:
-    """The table in a file, without its comment lines."""
+    """Read the table in a file, without its comment lines."""
     import pandas as pd
 
-    with reading(path, "a table that dendrocap wrote"):
-        return pd.read_csv(path, comment="#", engine="python")  # whose numbers are Python's, exact to the last digit
+    with reading(path, "a table written by dendrocap"):
+        return pd.read_csv(path, comment="#", engine="python")  # the Python engine reads numbers exactly
 
 
 def read_tables(folder: str | Path, names: Iterable[str]) -> Tables:
-    r"""Stored tables by their names, such as those of a figure: what its ``draw`` and ``measure`` take.
+    r"""Stored tables by name, such as those of a figure, for its ``draw`` and ``measure``.
 
     Examples
     --------

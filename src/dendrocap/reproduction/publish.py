@@ -1,10 +1,10 @@
-"""From a folder of full-size runs to what the documentation shows and the package carries.
+"""Publishes a folder of full-size runs: for the documentation, and as part of the package.
 
 Usage: python -m dendrocap.reproduction.publish [RUN] KEPT
 
 Copies the tables, outcomes and pictures of the `paper` preset from RUN, made by ``dendrocap reproduce --preset paper
---out RUN``, into KEPT (docs/results/paper), writes KEPT/report.md, and the verdicts into ``full_size.json`` beside this
-module. Without RUN the report and the verdicts are written again from the tables in KEPT.
+--out RUN``, into KEPT (docs/results/paper), and writes KEPT/report.md and the verdicts in ``full_size.json`` beside
+this module. Without RUN, the report and the verdicts are rewritten from the tables in KEPT.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ HERE = Path(__file__).parent
 
 
 def publish(kept: str | Path, run: str | Path | None = None, *, verdicts: Path = HERE / FILE) -> Reproduction:
-    """Take over the finished figures of a run, then write the report and the verdicts again.
+    """Copy the finished figures of a run, then write the report and the verdicts.
 
     Parameters
     ----------
@@ -36,14 +36,14 @@ def publish(kept: str | Path, run: str | Path | None = None, *, verdicts: Path =
     run : path, optional
         Folder of a run of the `paper` preset.
     verdicts : path
-        Where the verdicts are written.
+        File of the verdicts.
     """
     kept = Path(kept)
     if run is not None:
         made = stored(run, FULL_SIZE)
         finished = [outcome for outcome in made.outcomes if outcome.status == DONE]
         if not finished:
-            raise InvalidParameter(f"{run} holds no figure of the {FULL_SIZE} preset")
+            raise InvalidParameter(f"{run} contains no figure of the {FULL_SIZE} preset")
         for outcome in finished:
             for name in (f"{outcome.name}.json", f"{outcome.name}.png", *(f"{table}.csv" for table in outcome.tables)):
                 shutil.copyfile(made.path(name), kept / name)

@@ -1,4 +1,4 @@
-"""The figures of the paper in its order, and how one asks for them."""
+"""The figures of the paper in order, and their selection by name."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ FIGURES: tuple[PaperFigure, ...] = (
 
 
 def selected(names: Sequence[str]) -> tuple[PaperFigure, ...]:
-    """The figures asked for, in the order of the paper: by name, word or number; a number stands for all its panels.
+    """The figures with these names, aliases or numbers, in the order of the paper; a number selects all its panels.
 
     Examples
     --------

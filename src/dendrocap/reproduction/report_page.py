@@ -1,7 +1,7 @@
-"""One page about a reproduction: each figure next to what the paper claims, as HTML and as Markdown.
+"""A report of a reproduction: each figure with the claims of the paper, as HTML and as Markdown.
 
-The HTML file holds its pictures and its data and needs nothing else, neither files nor a network. Both pages say only
-what the folder holds: verdicts are measured again on the stored tables.
+The HTML file is self-contained, with its pictures and data. Both pages depend only on the folder: verdicts are measured
+again from the stored tables.
 """
 
 from __future__ import annotations
@@ -32,31 +32,31 @@ PAPER = (
     "Impact of dendritic non-linearities on the computational capabilities of neurons, arXiv 2407.07572"
 )
 INTRODUCTION = (
-    "Each figure was computed and drawn again; each claim of the paper, in our own words, stands beside what was "
-    "measured. Printed numbers are the paper's; measured ones were computed from the tables behind the figures."
+    "Each figure was recomputed and redrawn. Each claim of the paper, in our own words, is listed with our "
+    "measurement. Printed numbers are the paper's; measured numbers were computed from the tables behind the figures."
 )
 BEST = (
-    "Capacities and silent fractions of the theory are replica symmetric, the paper's estimate, unless said otherwise. "
-    "The best estimate for a real neuron, N = {n_inputs} synapses on K = {n_branches} branches as in the paper's "
-    "simulations, with θ_d = θ_s = 1/2, is {answer}. It comes from"
+    "Capacities and silent fractions of the theory are replica symmetric, the paper's estimate, unless stated "
+    "otherwise. The best estimate for a real neuron, N = {n_inputs} synapses on K = {n_branches} branches as in the "
+    "paper's simulations, with θ_d = θ_s = 1/2, is {answer}. It is the output of"
 )
 COMMAND = "dendrocap capacity --theta-d 0.5 --theta-s 0.5 -N {n_inputs} -K {n_branches} --estimates"
 VERDICTS = (REPRODUCED, DIFFERS, CANNOT, UNDECIDED, NOT_RUN)
 MEANINGS = {
     REPRODUCED: "the measurement agrees with the paper within the stated tolerance",
-    DIFFERS: "it does not",
-    CANNOT: "no choice of what the paper leaves open gives its number, or there is nothing to measure",
+    DIFFERS: "the measurement disagrees with the paper",
+    CANNOT: "no choice of the parameters left open by the paper gives its number, or there is nothing to measure",
     UNDECIDED: "the simulation is too small: the border lies within two standard errors",
     NOT_RUN: "the figure was not made",
 }
-COLUMNS = ("claim", "printed", "measured", "verdict", "how, and what to know")
+COLUMNS = ("claim", "printed", "measured", "verdict", "method and remarks")
 FULL_COLUMN = "at full size"
 NUMBERS = ("printed", "measured", "claims")
 SMALL = (
-    "This run is smaller than the paper's simulations. Verdicts at full size, of runs stored with the package, stand "
-    "beside its own; a claim that only full size can decide is left open here."
+    "This run is smaller than the paper's simulations. Verdicts at full size, from runs stored with the package, are "
+    "listed beside its own; a claim that only full size can decide is left open here."
 )
-CONTRADICTION = "This run contradicts full size in: {claims}. Full size counts."
+CONTRADICTION = "This run contradicts full size in: {claims}. The verdicts at full size take precedence."
 
 
 def write_report(made: Reproduction) -> tuple[Path, Path]:
@@ -79,13 +79,13 @@ def write_report(made: Reproduction) -> tuple[Path, Path]:
 
 @lru_cache(maxsize=1)
 def best_estimate() -> Capacity:
-    """What the neuron of the paper's simulations can store; five seconds, once."""
+    """Capacity of the neuron of the paper's simulations; takes five seconds, once."""
     size = PRESETS["paper"]
     return capacity(DendriticNeuron(NeuronSpec(Polsky(), 0.5, 0.5), size.n_inputs, size.n_branches))
 
 
 def _best() -> tuple[str, str]:
-    """The best estimate in words, and the command that prints it."""
+    """The best estimate as text, and the command that prints it."""
     answer = best_estimate()
     neuron = answer.neuron
     assert isinstance(neuron, DendriticNeuron)
@@ -108,7 +108,7 @@ def _summary_head(made: Reproduction) -> tuple[str, ...]:
 
 
 def _summary(made: Reproduction) -> list[tuple[Any, ...]]:
-    """Each verdict with its count, and with that at full size where this run is smaller."""
+    """Each verdict with its count, and with that at full size if this run is smaller."""
     own = Counter(judged.verdict for judged in made.judged)
     if made.preset == FULL_SIZE:
         return [(verdict, own[verdict]) for verdict in VERDICTS if own[verdict]]
@@ -126,7 +126,7 @@ def _full_size(judged: Judged) -> str:
 
 
 def _facts(outcome: FigureOutcome) -> list[str]:
-    """Settings and run time of a figure, in words."""
+    """Settings and running time of a figure as text."""
     facts = [outcome.settings] if outcome.settings else []
     if outcome.status == DONE:
         facts.append(f"made in {_duration(outcome.seconds)}")
@@ -141,7 +141,7 @@ def _duration(seconds: float) -> str:
 
 
 def _small(made: Reproduction) -> list[str]:
-    """What a reader of a run that is not of full size should know."""
+    """Notes for a run that is smaller than full size."""
     if made.preset == FULL_SIZE:
         return []
     against = ", ".join(judged.claim.id for judged in made.judged if contradicts(judged))
@@ -149,7 +149,7 @@ def _small(made: Reproduction) -> list[str]:
 
 
 def _beside(made: Reproduction, figure: PaperFigure, outcome: FigureOutcome) -> bool:
-    """Whether verdicts at full size stand beside those of a figure: not where size makes no difference."""
+    """Whether to list verdicts at full size for a figure; not if it does not depend on the size."""
     return made.preset != FULL_SIZE and outcome.settings != figure.settings(PRESETS[FULL_SIZE])
 
 
@@ -222,7 +222,7 @@ def _html_cells(judged: Judged, beside: bool) -> list[str]:
 
 
 def _html_row(columns: Sequence[str], cells: Sequence[str]) -> str:
-    """A row whose cells know the names of their columns: where the page is narrow it is a card (report.css)."""
+    """A row whose cells hold the names of their columns; on a narrow page it becomes a card (report.css)."""
     shown = (
         f'<td data-label="{column}"{" class=number" if column in NUMBERS else ""}>{cell}</td>'
         for column, cell in zip(columns, cells, strict=True)
@@ -243,7 +243,7 @@ def _download(path: Path) -> str:
 
 
 def markdown_report(made: Reproduction) -> str:
-    """The page as Markdown."""
+    """The report as Markdown."""
     best, command = _best()
     lines = [f"# The paper reproduced, {made.preset} preset", "", f"{PAPER}. {INTRODUCTION}", ""]
     lines += [f"{best} `{command}`.", ""]

@@ -1,7 +1,7 @@
-"""How large a reproduction is: `quick` for a coffee break, `paper` for the sizes of the paper.
+"""The size of a reproduction: `quick` takes minutes, `paper` has the sizes of the paper.
 
-Theory is exact in both. Simulations of the quick preset have fewer synapses, but as many per branch as in the paper
-(37), on which finite-size effects depend most.
+The theory is exact in both. Simulations of the quick preset have fewer synapses, but the same number per branch as in
+the paper (37), on which finite-size effects depend most.
 """
 
 from __future__ import annotations
@@ -15,36 +15,36 @@ __all__ = ["FULL_SIZE", "PRESETS", "RunSize"]
 
 @dataclass(frozen=True)
 class RunSize(Displayed):
-    """Sizes of everything that is not exact.
+    """Sizes of all simulations.
 
     Parameters
     ----------
     name : str
-        As given to ``--preset``.
+        Name of the preset.
     n_inputs, n_branches, seeds : int
-        Of every simulation with random patterns.
+        Size and repetitions of every simulation with random patterns.
     thresholds, surrogate_thresholds : tuple of float
         Dendritic thresholds trained with the true slope of g, and with a surrogate.
     loads : tuple of float
         Patterns per synapse at which the training error is measured.
     patience, capacity_epochs : int
-        Epochs without progress before the rate is halved, and at most, at each load.
+        Epochs without improvement before the rate is halved, and maximum number of epochs, at each load.
     speed_rates : tuple of float
-        Learning rates among which each neuron's best is looked for.
+        Learning rates among which the best is chosen for each neuron.
     speed_epochs, noise_epochs : int
-        Longest runs of the learning speed, and length of those that are then exposed to noise.
+        Maximum epochs of the speed measurement, and epochs of the runs whose robustness is measured.
     noise_rates, noise_gammas : tuple of float
-        Learning rates and steepnesses of the loss among which the most robust neuron is looked for.
+        Learning rates and steepnesses of the loss among which the most robust neuron is chosen.
     noise_samples : int
-        Samples of the noise per neuron and strength.
+        Number of noise samples per neuron and strength.
     weight_epochs : int
-        Longest runs whose weights are looked at.
+        Maximum epochs of the runs whose weights are measured.
     images : int or None
-        Training images; None for all.
+        Number of training images; None for all.
     image_epochs, image_seeds : int
-        Length and number of runs on images.
+        Epochs and number of runs on images.
     bootstrap : int
-        Resamplings behind the error bars of the fit to measured synapses.
+        Number of bootstrap samples for the error bars of the fit to measured synapses.
 
     Examples
     --------
@@ -78,7 +78,7 @@ class RunSize(Displayed):
 
     @property
     def words(self) -> str:
-        """The size of a simulation in words, for captions."""
+        """The size of a simulation as text, for captions."""
         return f"N = {self.n_inputs}, K = {self.n_branches}, {self.seeds} seeds"
 
 

@@ -1,7 +1,7 @@
-"""What the simulated figures share: neurons and rules, rows of finished runs, averages over seeds, and their look.
+"""Code shared by the simulated figures: neurons and rules, tables of finished runs, averages over seeds, line styles.
 
-Hyper-parameters were chosen on patterns that no figure uses (docs/results/learning.md): for plain gradient descent the
-better of two learning rates, for the surrogate its width. The paper gives one rate for all, 0.01.
+Hyper-parameters were chosen on patterns that no figure uses (docs/results/learning.md): the better of two learning
+rates for plain gradient descent, the width for the surrogate. The paper uses one rate for all, 0.01.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dendrocap.reproduction.run_size import RunSize
 if TYPE_CHECKING:
     import pandas as pd
 
-# Which rule a run followed, as tables and legends call it; the first is also what sweeps call the linear neuron.
+# Names of the rules in tables and legends; the first is also the name of the linear neuron in sweeps.
 LINEAR, PLAIN, SURROGATE = Linear.name, "true slope", "surrogate slope"
 
 STEEP_LOSS = 100.0
@@ -28,15 +28,15 @@ RATES = {0.01: 0.01, 0.05: 0.1, 0.1: 0.01, 0.3: 0.1, 0.5: 0.1, 1.0: 0.1}
 WIDTHS = {0.1: 0.2, 0.3: 0.3, 0.5: 0.3, 1.0: 0.3}
 LINEAR_THETA, LINEAR_RATE = 0.5, 0.1
 
-# The learning rates and steepnesses of the loss among which the paper chose.
+# The learning rates and steepnesses of the loss from which the paper chose.
 PAPER_RATES, PAPER_GAMMAS = (1e-4, 1e-3, 0.01, 0.1, 1.0), (1e-3, 0.01, 0.1, 1.0, 10.0, 100.0)
 
-# Half of a neuron's capacity if it is linear: every neuron can learn that much.
+# Half of the capacity of the linear neuron: every neuron can learn this load.
 HALF_LOAD = 0.5
 SMALL_THRESHOLDS = (0.01, 0.05, 0.1, 0.3)
-# At larger thresholds plain gradient descent leaves patterns unlearned; the paper's comparisons presuppose solutions.
+# At larger thresholds plain gradient descent leaves patterns unlearned, but the paper's comparisons need solutions.
 TRAINABLE = 0.1
-UNLEARNED = "no neuron learned all its patterns in the epochs allowed"
+UNLEARNED = "no neuron learned all its patterns within the allowed epochs"
 
 
 # The parameters of a sweep -------------------------------------------------------------------------------------------
@@ -58,7 +58,7 @@ def surrogate(theta_d: float) -> dict[str, Any]:
 
 
 def by_rate(thresholds: Iterable[float]) -> Iterable[tuple[float, list[float]]]:
-    """Each learning rate of plain gradient descent, with the thresholds that it serves."""
+    """Each learning rate of plain gradient descent, with the thresholds at which it is used."""
     grouped: dict[float, list[float]] = {}
     for theta_d in thresholds:
         grouped.setdefault(RATES[theta_d], []).append(theta_d)
@@ -102,7 +102,7 @@ def averaged(table: pd.DataFrame, by: list[str], column: str) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Line:
-    """How the runs of one rule at one threshold look in all figures."""
+    """The style of the runs of one rule at one threshold, the same in all figures."""
 
     rule: str
     theta_d: float
@@ -115,7 +115,7 @@ class Line:
 
     @property
     def dashes(self) -> str:
-        """Its line style; dashes would say that symmetry is broken."""
+        """Its line style; dashes are reserved for broken symmetry."""
         return ":" if self.rule == SURROGATE else "-"
 
     @property
@@ -131,7 +131,7 @@ class Line:
 
 
 def lines(table: pd.DataFrame) -> list[Line]:
-    """The lines of a table: the linear neuron in black, then by rule, the thresholds from light to dark."""
+    """The lines of a table: the linear neuron in black, then by rule, with thresholds from light to dark."""
     from matplotlib import colormaps
 
     thresholds = sorted(set(table.theta_d[table.rule != LINEAR]))
@@ -143,7 +143,7 @@ def lines(table: pd.DataFrame) -> list[Line]:
 
 
 def thinned(found: Sequence[Line]) -> list[Line]:
-    """Of every rule the smallest, the middle and the largest threshold: no panel has more lines than one can follow."""
+    """The smallest, middle and largest threshold of every rule, to keep panels legible."""
     kept = []
     for rule in dict.fromkeys(line.rule for line in found):
         own = [line for line in found if line.rule == rule]

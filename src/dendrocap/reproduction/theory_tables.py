@@ -1,4 +1,4 @@
-"""What the figures of the theory share: tables of solutions at capacity along one parameter.
+"""Code shared by the figures of the theory: tables of solutions at capacity along one parameter.
 
 All have f_in = f_out = 1/2, no margin, and theta_s = theta_d = 1/2 unless they vary, as in the paper.
 """
@@ -22,7 +22,7 @@ __all__ = ["ALL", "ASSUMED", "BROKEN", "DENDRITIC", "along", "along_shape", "bot
 
 DENDRITIC: tuple[Nonlinearity, ...] = (Polsky(), SaturatingReLU(), ReLU())
 ALL = (*DENDRITIC, Linear())
-BROKEN = {"rsb": [1]}  # of the tables beside the paper's replica-symmetric ones
+BROKEN = {"rsb": [1]}  # for the tables that accompany the paper's replica-symmetric ones
 ASSUMED = (
     "Infinitely many long, equal branches. "
     "The best estimate for a real neuron: dendrocap capacity -N SYNAPSES -K BRANCHES."
@@ -45,9 +45,9 @@ def along(gs: Sequence[Nonlinearity], **parameters: Any) -> pd.DataFrame:
 
 
 def along_shape(parameter: str, values: NDArray[np.float64], **more: Any) -> pd.DataFrame:
-    """The standard neuron along a parameter of its g, and those without that parameter as constants beside it.
+    """The standard neuron along a parameter of its g, and neurons without this parameter as constants.
 
-    With broken symmetry the linear neuron is left out: nothing is broken in it.
+    With broken symmetry the linear neuron is left out, because its symmetry is not broken.
     """
     import pandas as pd
 
@@ -59,12 +59,12 @@ def along_shape(parameter: str, values: NDArray[np.float64], **more: Any) -> pd.
 
 
 def broken_name(name: str) -> str:
-    """The name of the table that has one step of symmetry breaking where another is replica symmetric."""
+    """The name of the table with one step of symmetry breaking that accompanies a replica-symmetric one."""
     return f"{name}_rsb"
 
 
 def both(tables: Mapping[str, pd.DataFrame], name: str) -> list[dict[str, Any]]:
-    """A replica-symmetric table with the one of broken symmetry behind it, as rows that say which they are."""
+    """The rows of a replica-symmetric table and of its counterpart with broken symmetry, each with its estimate."""
     return [row for one in (name, broken_name(name)) for row in tables[one].to_dict("records")]
 
 
@@ -74,6 +74,6 @@ def of(table: pd.DataFrame, g: type[Nonlinearity]) -> pd.DataFrame:
 
 
 def furthest(values: Any, target: float) -> float:
-    """The value that is furthest from its target."""
+    """The value furthest from the target."""
     array = np.asarray(values, dtype=np.float64)
     return float(array[np.argmax(np.abs(array - target))])

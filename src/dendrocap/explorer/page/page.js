@@ -1,12 +1,12 @@
-// The page's side of the bridge. One message is under way at a time: what happens meanwhile is collected and sent
-// when the reply is there, so that a slider never leaves a queue behind.
+// The browser side of the bridge. Only one message is in flight at a time: later changes are collected and sent after
+// the reply has arrived, so that a slider never builds up a queue.
 
 const el = (id) => document.getElementById(id)
 const all = (selector) => [...document.querySelectorAll(selector)]
-const POLL = 200 // ms between two looks at a run
+const POLL = 200 // ms between polls of a run
 const PATIENCE = 15000 // ms after which a reply counts as lost
-const IDLE = 250 // ms of rest before the best estimate is asked for
-const AGAIN = 600 // ms between two looks at how far it is
+const IDLE = 250 // ms of rest before the best estimate is requested
+const AGAIN = 600 // ms between polls of its progress
 const MARKS = {good: "✓", caution: "!", bad: "✗"}
 
 export function render({model}) {
@@ -20,7 +20,7 @@ export function render({model}) {
   let resting = null
   let millivolts = {}
   let spoken = ""
-  const typing = new Set() // fields with a number that is not finished yet: answers must not write into them
+  const typing = new Set() // fields that are being edited: replies must not overwrite them
   let polling = null
   let running = false
   const open = () => (el("training").hidden ? "explore" : "train")
@@ -61,14 +61,14 @@ export function render({model}) {
     next()
   })
 
-  // --- what the server says -----------------------------------------------------------------------------------------
+  // --- replies of the server ----------------------------------------------------------------------------------------
   function note(id, text) {
     el(id).textContent = text ?? ""
     el(id).hidden = !text
   }
 
   function show(data) {
-    if (data.problem || data.said !== undefined) { // else it is a look at what is computed: messages stay
+    if (data.problem || data.said !== undefined) { // replies to polls carry no message: the old one stays
       note("problem", data.problem)
       note("said", data.said)
     }
@@ -112,7 +112,7 @@ export function render({model}) {
     el(`capacity-${data.settings.axis}`).setAttribute("aria-label", data.described.capacity)
     el("figure-weights").setAttribute("aria-label", data.described.weights)
     compared(data.compared, data.neuron)
-    // Heard at rest, not at every step of a slider.
+    // Announced when the sliders rest, not at every step.
     const words = data.answer && data.answer.accuracy === "best" ? data.answer.in_words : ""
     if (words && words !== spoken) el("spoken").textContent = spoken = words
   }
@@ -122,8 +122,8 @@ export function render({model}) {
     if (!pending) return
     el("pending").firstElementChild.value = pending.share
     el("pending").lastElementChild.textContent = pending.words
-      ? `the best estimate is on its way: ${Math.round(100 * pending.share)} %, ${pending.words}`
-      : "a quick look with equal branches; rest for the best estimate"
+      ? `computing the best estimate: ${Math.round(100 * pending.share)} %, ${pending.words}`
+      : "a quick look with equal branches; the best estimate starts when the sliders rest"
   }
 
   function made(tag, kind, text) {
@@ -197,13 +197,13 @@ export function render({model}) {
     el("alone").hidden = !both
   }
 
-  // What g can reach ends the slider, so that it cannot leave the reach of the neuron.
+  // The range of g limits the slider, so that it stays within what the neuron can reach.
   function limit(name, low, high) {
     const range = el(`${name}-range`), number = el(`${name}-number`)
     if (Number(range.min) !== low || Number(range.max) !== high) {
       range.min = range.dataset.low = number.min = low
       range.max = range.dataset.high = number.max = high
-      number.title = `${shown(low)} to ${shown(high)}, what the branches can put out`
+      number.title = `${shown(low)} to ${shown(high)}, the range of the branch outputs`
     }
   }
 
@@ -213,7 +213,7 @@ export function render({model}) {
   }
 
   function rested() {
-    if (document.hidden) return // asked again when somebody looks
+    if (document.hidden) return // requested again when the page is visible
     if (Object.keys(changes).length || waiting) return rest(AGAIN)
     history.replaceState(null, "", `?${link}${location.hash}`)
     send({kind: "rest"})
@@ -285,7 +285,7 @@ export function render({model}) {
     number.addEventListener("change", () => {
       typing.delete(number)
       if (number.value.trim() === "" || !Number.isFinite(Number(number.value))) {
-        note("problem", `${name}: a number is needed`)
+        note("problem", `${name}: enter a number`)
       } else {
         change(name, Number(number.value))
       }
@@ -297,7 +297,7 @@ export function render({model}) {
       typing.delete(number)
       const name = number.dataset.mv
       const value = Number(number.value) / millivolts[name]
-      if (number.value.trim() === "" || !Number.isFinite(value)) note("problem", `${name}: a number of millivolts is needed`)
+      if (number.value.trim() === "" || !Number.isFinite(value)) note("problem", `${name}: enter a number of millivolts`)
       else change(name, value)
     })
   }
@@ -344,7 +344,7 @@ export function render({model}) {
         const tested = el("n-tested").value.trim() === "" ? null : Number(el("n-tested").value)
         send({kind: "upload", holds: input.dataset.holds, name: file.name, content, n_tested: tested})
       }
-      input.value = "" // the same file again, mended, is a change too
+      input.value = "" // choosing the same file again, corrected, must count as a change
     })
   }
 
