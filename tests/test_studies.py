@@ -146,9 +146,7 @@ def test_a_new_task_of_message_passing_is_one_of_the_stored_ones(tmp_path, monke
     assert list(again) == list(rows[0])
     assert again["settled"] == "yes"
     own = [row for row in rows if (row["n_inputs"], row["alpha"]) == ("500", "0.2")]
-    for (
-        name
-    ) in bethe.COMPARED:  # on the line of what the theory leaves against the tilt, within the scatter of 100 tasks
+    for name in bethe.COMPARED:  # what theory leaves, against the tilt: on the line of 100 tasks, within their scatter
         tilts = np.array([float(row["tilt"]) for row in (*own, again)])
         excess = np.array([float(row[name]) - float(row[f"rs_{name}"]) for row in (*own, again)])
         line = np.polyfit(tilts[:-1], excess[:-1], 1)

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from dendrocap import DendriticNeuron, LinearNeuron, NeuronSpec, Polsky, random_patterns, solve
 from dendrocap.experiments import ProcessExecutor, SerialExecutor, Store, Sweep, learning_jobs, run_sweep, run_sweeps
@@ -139,7 +140,15 @@ def test_learned_weights_are_those_at_the_end_of_the_run():
     assert metrics["near_zeros"] == np.mean(weights < 1e-3 * weights.mean())
     assert metrics["mean_weight"] == pytest.approx(weights.mean())
     np.testing.assert_allclose(metrics["weight_quantiles"], np.quantile(weights, [0.0, 0.25, 0.5, 0.75, 1.0]))
-    assert 0.0 < metrics["distance"] < 1.0
+    # The law of the theory with as many silent weights and the same mean, against the steps of the sample.
+    B = norm.ppf(metrics["near_zeros"])
+    unit = norm.pdf(B) - B * norm.sf(B)  # mean of max(z - B, 0) for a standard Gaussian z
+    ordered = np.sort(weights)
+    law, steps = norm.cdf(ordered * unit / weights.mean() + B), np.arange(weights.size + 1) / weights.size
+    gaps = np.maximum(np.abs(steps[1:] - law), np.abs(steps[:-1] - law))
+    expected = gaps[ordered >= 1e-3 * weights.mean()].max()
+    assert metrics["distance"] == pytest.approx(expected, abs=1e-9)
+    assert 0.02 < expected < 0.45
 
 
 def test_several_sweeps_run_as_one_and_share_cells(tmp_path):

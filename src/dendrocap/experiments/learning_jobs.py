@@ -82,16 +82,17 @@ def solve(
         raise refuse("kappa", task.kappa, "0: solvers ask for no margin")
     patterns, start = patterns_at_load(finite_neuron(neuron), alpha, seed, task), time.process_time()
     end = start + real_number("cpu_seconds", cpu_seconds, 0.0, low_open=True)
+    chosen = solvers.suitable_solver(neuron, len(patterns.labels)).name if solver == "auto" else solver
     result = solvers.solve(
         neuron,
         *patterns,
-        solver=solver,
+        solver=chosen,
         seed=seed,
         time_limit=None,
         max_epochs=MOST_EPOCHS,
         callback=lambda _: time.process_time() > end,
     )
-    return {**_summary(result), "solver": result.algorithm.name, "cpu_seconds": time.process_time() - start}
+    return {**_summary(result), "solver": chosen, "cpu_seconds": time.process_time() - start}
 
 
 def bethe_free_entropy(
