@@ -7,7 +7,7 @@ OUT ?= reproduced
 PRESET ?= quick
 OLDEST ?= # the tests to run with the oldest versions; all by default
 
-.PHONY: explore reproduce test test-all test-oldest test-sweeps test-site test-browser lint format types coverage bench docs clean help
+.PHONY: explore reproduce test test-all test-oldest test-wheel test-sweeps test-site test-browser lint format types coverage bench docs clean help
 
 help:
 	@echo "make explore     the page of dendrocap explore, in a browser"
@@ -18,9 +18,10 @@ help:
 	@echo "make test-site   the tools that build the documentation"
 	@echo "make test-browser the explorer in a real browser, Chromium, if there is one"
 	@echo "make test-oldest the fast suite with the oldest supported versions of everything"
+	@echo "make test-wheel  build the wheel, install it into an empty environment and use it there"
 	@echo "make lint        ruff, formatting included      make format   let ruff mend it"
 	@echo "make docs        the documentation, with its examples run and its links checked, in docs/_build/html"
-	@echo "make types       strict mypy on src/            make bench    the benchmarks"
+	@echo "make types       strict mypy on src/            make bench    every benchmark"
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -88,7 +89,11 @@ docs: $(VENV)/.docs
 	$(BIN)/python docs/check_site.py docs/_build/html
 
 bench: $(VENV)/.dev
-	for name in nonlinearities theory rsb branches explorer; do $(BIN)/python -m benchmarks.$$name || exit 1; done
+	$(BIN)/python -m benchmarks
+
+# The wheel in an empty environment, outside the clone: README's lines of Python, and one command of each kind.
+test-wheel: $(VENV)/.dev
+	$(BIN)/python tests/wheel.py
 
 clean:
 	rm -rf $(VENV) .venv-oldest $(OUT) docs/_build docs/auto_gallery docs/reference/generated .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis

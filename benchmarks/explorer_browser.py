@@ -71,6 +71,9 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--moves", type=int, default=500)
     moves = parser.parse_args().moves
+    if chromium() is None:
+        print("not measured: no Chromium is installed (Debian: apt-get install chromium)")
+        return
     with sync_playwright() as driver, explorer() as (process, address):
         browser = driver.chromium.launch(executable_path=chromium(), args=OPTIONS)
         context = browser.new_context()

@@ -120,15 +120,15 @@ def _real_neuron() -> dict[str, Number]:
         found[f"best {theta_d}"] = number(best, table, command, float(row["error"]))
         found[f"silent best {theta_d}"] = number(silent, table, command, float(row["silent_error"]))
         found.setdefault(f"paper {theta_d}", number(float(row["replica_symmetric"]), table, command))
-    measured = "python docs/results/measure_solvers.py capacity"
+    measured = "python -m studies.solvers capacity"
     over_paper, shares = [], []
     for theta_d, load in reached.items():
         row = rows[f"{theta_d:g}"]
-        found[f"solved {theta_d:g}"] = number(load, "docs/results/solvers.csv", measured)
+        found[f"solved {theta_d:g}"] = number(load, "studies/solvers.csv", measured)
         over_paper.append(load - float(row["replica_symmetric"]))
         shares.append(load / float(row["best"]))
         found[f"share {theta_d:g}"] = number(shares[-1], table, command)
-    found["solved above paper"] = number(max(over_paper), "docs/results/solvers.csv", measured)
+    found["solved above paper"] = number(max(over_paper), "studies/solvers.csv", measured)
     found["share least"] = number(min(shares), table, command)
     found["share most"] = number(max(shares), table, command)
     found["left least"] = number(1.0 - max(shares), table, command)
@@ -193,8 +193,7 @@ def _classifiers() -> dict[str, Number]:
 def _images() -> dict[str, Number]:
     """Dendritic and linear neuron on images, with settings chosen on held-out ones: errors after the last epoch."""
     found = {}
-    table = "docs/results/generalisation.csv"
-    command = "python docs/results/measure_generalisation.py docs/results"
+    table, command = "studies/generalisation.csv", "python -m studies.generalisation"
     rows = stored(ROOT / table)
     last = {row["task"]: max(int(one["epoch"]) for one in rows if one["task"] == row["task"]) for row in rows}
     for row in rows:

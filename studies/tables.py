@@ -1,15 +1,15 @@
-"""What the studies share: CSV tables that grow row by row, Markdown tables, and loads that learning has reached."""
+"""What the studies share: CSV tables that grow row by row, sweeps in a store, Markdown tables, and loads reached."""
 
 from __future__ import annotations
 
 import csv
-import importlib.util
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dendrocap.experiments import Progress, Record, Sweep
 
 ROOT = Path(__file__).parents[1]
 IMAGES = ROOT / "docs" / "images"
@@ -36,6 +36,15 @@ def append(path: Path, row: Row) -> None:
     print(*row.values(), flush=True)
 
 
+def write(path: Path, rows: Iterable[Row]) -> None:
+    """A whole table in place of the one that is there."""
+    several = list(rows)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(several[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(several)
+
+
 def fill(path: Path, settings: Iterable[Sequence[Any]], keys: Sequence[str], compute: Callable[..., Row]) -> None:
     """Compute the rows that a table lacks; it may be stopped and started again."""
     for setting in settings:
@@ -60,18 +69,29 @@ def in_brackets(value: str | float, error: str | float, digits: int = 2) -> str:
     return f"{float(value):.{digits}f}({round(float(error) * 10**digits)})"
 
 
-@cache
-def _solvers() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("measure_solvers", ROOT / "docs" / "results" / "measure_solvers.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+def swept(sweeps: Sequence[Sweep], name: str, workers: int = 1) -> Iterator[Record]:
+    """The finished cells of some sweeps; those that the study's store lacks are run first, and may be stopped."""
+    from dendrocap.experiments import Store, run_sweeps
+
+    store = ROOT / "build" / "studies" / f"{name}.db"
+    store.parent.mkdir(parents=True, exist_ok=True)
+    run_sweeps(sweeps, store, workers=workers, callback=_show)
+    with Store(store) as results:
+        for sweep in sweeps:
+            for record in results.records(sweep):
+                if record.status == "done":
+                    yield record
+                else:
+                    print(f"failed: {dict(record.parameters)}, seed {record.seed}: {record.reason}", file=sys.stderr)
+
+
+def _show(progress: Progress) -> None:
+    print(f"{progress.done + progress.failed} of {progress.cells} cells, {progress.seconds:.0f} s", file=sys.stderr)
 
 
 def loads_reached(budget: float = 120.0) -> dict[float, float]:
     """Largest load that `solve` reached at each theta_d, N = 999, K = 27, two of three seeds, within a budget."""
-    found = _solvers().summary(budget)
+    from studies import solvers  # which writes its table with what stands above
+
+    found = solvers.summary(stored(solvers.TABLE), budget)
     return {theta_d: row["alpha"] for (solver, theta_d), row in sorted(found.items()) if solver == "surrogate"}

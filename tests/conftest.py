@@ -7,9 +7,10 @@ import pytest
 from hypothesis import settings
 
 from tests.browser import browser, open_page
+from tests.drawing import drawn
 from tests.image_fixtures import real_data, small_sets
 
-__all__ = ["browser", "open_page", "real_data", "rng", "small_sets"]
+__all__ = ["browser", "drawn", "open_page", "real_data", "rng", "small_sets"]
 
 # No test depends on the clock: a first example may have to compile, and machines are busy.
 settings.register_profile("dendrocap", deadline=None)

@@ -1,7 +1,9 @@
 """The layer diagram: each layer may import what stands to its right, never the reverse."""
 
 import ast
+import re
 from graphlib import TopologicalSorter
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -18,7 +20,7 @@ MAY_IMPORT = {
     "validation": {"errors"},
     "display": set(),
     "files": {"errors"},
-    "numerics": {"errors", "validation"},
+    "numerics": set(),
     "model": {"errors", "validation"},
     "encoding": MODEL,
     "theory": MODEL,
@@ -34,7 +36,7 @@ MAY_IMPORT = {
     "plot": {"figures"},
     "reproduction": SCIENCE | {"figures"},
     "explorer": SCIENCE | {"figures", "plot"},
-    "cli": SCIENCE | {"estimator", "figures", "plot", "reproduction", "explorer"},
+    "cli": SCIENCE | {"figures", "plot", "reproduction", "explorer"},
     "__main__": {"cli"},
 }
 # Leaves that every layer but themselves may import.
@@ -49,6 +51,10 @@ ONLY_IN = {
     "bokeh": ("explorer/",),
     "tornado": ("explorer/",),
 }
+
+PICTURE = (
+    (PACKAGE.parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("## How the code is laid out")[2]
+)
 
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
 
@@ -76,6 +82,56 @@ def test_imports_follow_the_layers(path):
             assert target in allowed, f"{inside} imports {name}"
         elif root in ONLY_IN:
             assert any(place in inside.as_posix() for place in ONLY_IN[root]), f"{inside} imports {name}"
+
+
+def arrows():
+    """The picture in CONTRIBUTING: to which layers the arrows of each lead."""
+    graph = {}
+    for line in re.findall(r"^    (.*→.*)$", PICTURE, flags=re.M):
+        for left, right in pairwise(re.findall(r"\w+", part) for part in line.split("→")):
+            for name in left:
+                graph.setdefault(name, set()).update(right)
+    return graph
+
+
+def reached(graph, name):
+    """All layers that a layer's arrows lead to, on whatever way."""
+    found, new = set(), set(graph.get(name, ()))
+    while new:
+        found |= new
+        new = {further for near in new for further in graph.get(near, ())} - found
+    return found
+
+
+def test_the_picture_shows_every_layer_and_the_rules_of_this_file():
+    graph = arrows()
+    (for_all,) = re.findall(r"^    for all: \{(.*)\}$", PICTURE, flags=re.M)
+    assert set(re.findall(r"\w+", for_all)) == FOR_ALL
+    layers = {path.name.removesuffix(".py") for path in PACKAGE.iterdir() if path.suffix in (".py", "")}
+    layers -= {"__init__", "__pycache__"}
+    assert layers == MAY_IMPORT.keys()
+    assert graph.keys() | set().union(*graph.values()) | FOR_ALL == layers
+    for layer, allowed in MAY_IMPORT.items():
+        assert allowed - {layer} <= reached(graph, layer), f"the picture has no way from {layer} to all of {allowed}"
+        assert graph.get(layer, set()) <= allowed, f"the picture has arrows from {layer} that are not allowed"
+        assert layer not in reached(graph, layer)
+
+
+def test_every_arrow_of_the_picture_is_an_import():
+    used = {layer: set() for layer in MAY_IMPORT}
+    for path in MODULES:
+        layer = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+        used[layer] |= {name.split(".")[1] for name in imported(path) if name.startswith("dendrocap.")}
+        used[layer] |= {alias for alias in from_package(path) if (PACKAGE / f"{alias}.py").exists()}
+    for layer, wanted in arrows().items():
+        assert wanted <= used[layer], f"{layer} imports nothing of {wanted - used[layer]}"
+
+
+def from_package(path):
+    """Names imported as ``from dendrocap import name``."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module == "dendrocap":
+            yield from (alias.name for alias in node.names)
 
 
 def run_time_imports(tree):

@@ -88,6 +88,26 @@ def test_lower_bounds_are_the_versions_that_are_tested():
         assert not any(version[len(lowest) :]), name
 
 
+def test_metadata_name_the_paper_and_the_supported_pythons():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    (paper,) = set(re.findall(r"arXiv:([\d.]+)", (ROOT / "CITATION.cff").read_text(encoding="utf-8")))
+    assert project["urls"] == {"Paper": f"https://arxiv.org/abs/{paper}"}
+    versions = re.findall(r"Python :: 3\.(\d+)", " ".join(project["classifiers"]))
+    assert project["requires-python"] == f">=3.{min(map(int, versions))}"
+    assert sys.version_info.minor in map(int, versions)
+
+
+def test_benchmarks_and_studies_are_all_listed():
+    """`make bench` finds every benchmark, and the README of studies names every study with its table."""
+    from benchmarks.__main__ import names
+
+    assert {"theory", "learning", "rsb", "sweeps", "estimator", "images", "explorer"} <= set(names())
+    readme = (ROOT / "studies" / "README.md").read_text(encoding="utf-8")
+    scripts = {path.stem for path in (ROOT / "studies").glob("*.py")} - {"__init__", "tables", "what_holds_pictures"}
+    assert scripts == set(re.findall(r"`python -m studies\.(\w+)", readme)) - {"NAME"}
+    assert {path.name for path in (ROOT / "studies").glob("*.csv")} <= set(re.findall(r"\w+\.csv", readme))
+
+
 def test_unknown_names_are_refused_as_usual():
     with pytest.raises(AttributeError, match="no attribute 'Perceptron'"):
         dendrocap.Perceptron  # noqa: B018

@@ -8,7 +8,15 @@ from numpy.testing import assert_allclose
 
 from dendrocap import NeuronSpec, ReLU, critical_capacity
 from dendrocap.theory.finite import best_split
-from studies import any_dendrite, classifiers, settings_for_images, settings_of_gradient_descent
+from studies import (
+    any_dendrite,
+    bethe,
+    classifiers,
+    rsb_capacity,
+    settings_for_images,
+    settings_of_gradient_descent,
+    solvers,
+)
 from studies import branches_of_solutions as solutions
 from studies import breaking_by_steps as breaking
 from studies import capacity_of_a_real_neuron as real_neuron
@@ -16,6 +24,7 @@ from studies import free_entropy_of_unequal_branches as entropy
 from studies import how_many_branches as branches
 from studies import linear_programming as programming
 from studies import solving_extensions as solving
+from studies import tables as shared
 from studies.tables import ROOT, append, fill, loads_reached, stored
 
 DOCS = ROOT / "docs"
@@ -126,8 +135,44 @@ def test_loads_reached_are_those_of_the_solvers_page():
 
 
 def test_the_figure_of_broken_symmetry_has_the_same_dots():
-    rows = stored(DOCS / "results" / "rsb_learned.csv")
+    rows = stored(ROOT / "studies" / "rsb_learned.csv")
     assert {float(row["theta_d"]): float(row["alpha"]) for row in rows} == loads_reached()
+
+
+def test_a_new_task_of_message_passing_is_one_of_the_stored_ones(tmp_path, monkeypatch):
+    monkeypatch.setattr(shared, "ROOT", tmp_path)
+    (record,) = shared.swept([bethe.sweep(500, 10, 0.2, [3])], "bethe")
+    again, rows = bethe.row(record), stored(bethe.TABLE)
+    assert list(again) == list(rows[0])
+    assert again["settled"] == "yes"
+    own = [row for row in rows if (row["n_inputs"], row["alpha"]) == ("500", "0.2")]
+    for name in bethe.COMPARED:  # what theory leaves, against the tilt: on the line of 100 tasks, within their scatter
+        tilts = np.array([float(row["tilt"]) for row in (*own, again)])
+        excess = np.array([float(row[name]) - float(row[f"rs_{name}"]) for row in (*own, again)])
+        line = np.polyfit(tilts[:-1], excess[:-1], 1)
+        scatter = np.std(excess[:-1] - np.polyval(line, tilts[:-1]))
+        assert abs(excess[-1] - np.polyval(line, tilts[-1])) < 4.0 * scatter < 0.5 * abs(float(again[name]))
+
+
+def test_solvers_are_asked_for_the_load_that_two_of_three_seeds_reach(tmp_path, monkeypatch):
+    monkeypatch.setattr(shared, "ROOT", tmp_path)
+    monkeypatch.setattr(solvers, "LARGEST_LOAD", 3.0)
+    sweep = solvers.search("surrogate", 0.5, budget=0.2, step=1.0, size=(60, 4))
+    records = list(shared.swept([sweep], "solvers"))
+    assert {record.parameters["alpha"] for record in records} == {1.0, 2.0, 3.0}
+    assert [record.seed for record in records] == [0, 1, 2] * 3
+    assert not any(record.metrics["solved"] for record in records[6:])  # 3 N patterns are beyond what can be stored
+
+
+@pytest.mark.slow
+def test_a_row_of_the_capacities_with_broken_symmetry_is_computed_again():
+    (row,) = (
+        row for row in stored(rsb_capacity.TABLE) if row["theta_d"] == "0.48431254" and row["nonlinearity"] == "relu"
+    )
+    again = rsb_capacity.row(ReLU(), float(row["theta_d"]))
+    assert list(again) == list(row)
+    for name in row.keys() - {"nonlinearity", "full_error", "levels", "reason"}:
+        assert float(again[name]) == pytest.approx(float(row[name]), rel=1e-6, abs=1e-6), name
 
 
 def test_steps_of_breaking_are_computed_again():

@@ -2,12 +2,14 @@
 
 import json
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from dendrocap import capacity, cell_from_morphology
 from dendrocap.cli import app
 from dendrocap.datasets import example_cell
+from tests.drawing import points
 
 pytest.importorskip("morphio", reason="needs the extra morphology")
 
@@ -18,14 +20,17 @@ def run(*arguments):
     return runner.invoke(app, ["cell", *(str(argument) for argument in arguments)])
 
 
-def test_a_cell_gives_a_table_a_figure_and_json(tmp_path):
+def test_a_cell_gives_a_table_a_figure_and_json(tmp_path, drawn):
     target = tmp_path / "cell.png"
     outcome = run(example_cell(), "--synapses-per-um", 2, "--plot", target)
     assert outcome.exit_code == 0, outcome.stderr
     assert "apical tuft" in outcome.stdout
     assert max(len(line) for line in outcome.stdout.splitlines()) <= 80
     assert "the paper's replica-symmetric estimate" in " ".join(outcome.stdout.split())
-    assert target.stat().st_size > 1000
+    branches = [points(line) for line in drawn["cell.png"].axes[0].lines[:5]]  # the reconstruction, from above
+    assert sum(np.hypot(*np.diff(ends, axis=0)[0]) for ends in branches) == pytest.approx(
+        2 * np.hypot(100, 40) + 200 + 2 * np.hypot(60, 80), rel=1e-6
+    )
     kind = "apical tuft:theta_d=0.1,f_in=0.3"
     (row,) = json.loads(run(example_cell(), "--synapses-per-um", 2, "--kind", kind, "--json").stdout)
     cell = cell_from_morphology(example_cell(), synapses_per_um=2, kinds={"apical tuft": {"theta_d": 0.1, "f_in": 0.3}})

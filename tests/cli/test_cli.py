@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from dendrocap import Polsky, __version__
 from dendrocap.cli import app
 from dendrocap.cli.output import emit
+from tests.drawing import points
 
 runner = CliRunner()
 
@@ -51,10 +52,13 @@ def test_json_has_no_nan_and_no_infinity(capsys):
 
 
 @pytest.mark.parametrize("suffix", ["png", "pdf", "svg"])
-def test_plot_writes_a_figure_and_says_so_on_stderr(tmp_path, suffix):
+def test_plot_writes_a_figure_and_says_so_on_stderr(tmp_path, suffix, drawn):
     target = tmp_path / f"g.{suffix}"
     outcome = run("nonlinearity", "polsky", "--plot", target, "--json")
-    assert target.stat().st_size > 1000
+    x, y = points(drawn[target.name].axes[0].lines[0]).T
+    np.testing.assert_allclose(y, Polsky()(x), rtol=1e-12)
+    np.testing.assert_allclose(points(drawn[target.name].axes[1].lines[0])[:, 1], Polsky().derivative(x), rtol=1e-12)
+    assert (x[0], x[-1]) == (-0.5, 1.5)
     assert str(target) in outcome.stderr
     json.loads(outcome.stdout)  # stdout carries data only
 

@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 
 from dendrocap import NeuronSpec, Polsky, TaskSpec, Units, capacity_report, critical_capacity, fit_weights
 from dendrocap.cli import app
+from tests.drawing import points
 
 runner = CliRunner()
 FAST = ["--accuracy", "fast"]
@@ -42,7 +43,7 @@ def epsp_csv(tmp_path, amplitudes):
     return path
 
 
-def test_a_curve_gives_parameters_errors_and_a_figure(curve_csv, tmp_path):
+def test_a_curve_gives_parameters_errors_and_a_figure(curve_csv, tmp_path, drawn):
     target = tmp_path / "curve.png"
     outcome = run("nonlinearity", curve_csv, "--json", "--plot", target)
     (row,) = json.loads(outcome.stdout)
@@ -50,7 +51,13 @@ def test_a_curve_gives_parameters_errors_and_a_figure(curve_csv, tmp_path):
         assert abs(row[name] - truth) < 6.0 * row[f"{name}_error"]
     assert row["n_points"] == 24
     assert row["r_squared"] > 0.99
-    assert target.stat().st_size > 1000
+    above, below = drawn["curve.png"].axes
+    x, y = points(above.lines[1]).T  # the fit
+    np.testing.assert_allclose(y, row["scale"] * Polsky(row["x_min"], row["gamma"])(x / row["scale"]), rtol=1e-9)
+    measured = np.loadtxt(curve_csv, delimiter=",", skiprows=2)
+    np.testing.assert_allclose(points(above.lines[2]), measured, rtol=1e-12)
+    residuals = measured[:, 1] - np.interp(measured[:, 0], x, y)
+    np.testing.assert_allclose(points(below.lines[1])[:, 1], residuals, atol=2e-3)
     assert str(target) in outcome.stderr
     assert "gamma" in run("nonlinearity", curve_csv).stdout
 
@@ -81,7 +88,7 @@ def test_json_holds_the_numbers_of_the_python_fit(epsp_csv, amplitudes):
     assert row["linear_kappa_mv"] == fit.linear.kappa_mv
 
 
-def test_the_table_shows_both_explanations_and_the_rivals(epsp_csv, tmp_path):
+def test_the_table_shows_both_explanations_and_the_rivals(epsp_csv, tmp_path, amplitudes, drawn):
     target = tmp_path / "fit.svg"
     outcome = run("weights", epsp_csv, "--tested", 4000, "--bootstrap", 20, "--plot", target, *FAST)
     assert outcome.exit_code == 0
@@ -90,7 +97,13 @@ def test_the_table_shows_both_explanations_and_the_rivals(epsp_csv, tmp_path):
     assert "silent fraction" in outcome.stderr
     assert "the paper's replica-symmetric estimate" in " ".join(outcome.stdout.split())
     assert max(len(line) for line in outcome.stdout.splitlines()) <= 80
-    assert target.stat().st_size > 1000
+    silent, density, branch, _ = drawn["fit.svg"].axes
+    fit = fit_weights(amplitudes, 4000, nonlinearity=Polsky(), n_bootstrap=20)
+    assert silent.patches[0].get_height() == pytest.approx(fit.silent_fraction.value, rel=1e-12)
+    w, f = points(density.lines[0]).T
+    np.testing.assert_allclose(f, fit.weights_mv.pdf(w), rtol=1e-9)
+    x, g = points(branch.lines[0]).T
+    np.testing.assert_allclose(g, 15.0 * Polsky()(x / 15.0), rtol=1e-9)
 
 
 def test_a_measured_curve_gives_g_and_the_scale(epsp_csv, curve_csv):
@@ -113,14 +126,17 @@ def test_an_unreachable_fraction_is_said_on_stderr_and_in_the_data(epsp_csv):
     assert row["nearest_silent_fraction"] == pytest.approx(row["reachable_high"])
 
 
-def test_the_papers_fit_is_one_command(tmp_path):
+def test_the_papers_fit_is_one_command(tmp_path, drawn):
     target = tmp_path / "fig6.png"
     outcome = run("song2005", "--bootstrap", 20, "--json", "--plot", target, *FAST)
     rows = json.loads(outcome.stdout)
     assert [row["label"].split(",")[0] for row in rows] == ["printed"] * 4 + ["raw data"] * 3
     assert "0.7563" in outcome.stderr
     assert "0.7446" in outcome.stderr
-    assert target.stat().st_size > 1000
+    ours, printed = drawn["fig6.png"].axes[1].lines
+    assert f"{rows[4]['W_star_mv']:.2f}$ mV" in ours.get_label()
+    assert f"{rows[0]['W_star_mv']:.2f} mV" in printed.get_label()
+    assert printed.get_ydata()[0] > ours.get_ydata()[0]  # the printed scale is smaller, its density narrower
     table = run("song2005", "--bootstrap", 0).stdout
     assert "15 sqrt(K) theta_s" in table
     assert max(len(line) for line in table.splitlines()) <= 80

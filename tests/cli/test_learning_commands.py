@@ -10,6 +10,7 @@ from dendrocap import LinearNeuron, random_patterns
 from dendrocap.cli import app
 from dendrocap.learning import SGD, Training, load_run, patterns_at_load
 from dendrocap.learning import train as train_directly
+from tests.drawing import lines_of, points
 
 runner = CliRunner()
 SMALL = ("-N", 100, "-K", 7, "--theta-d", 0.1)
@@ -34,7 +35,7 @@ def test_train_reports_what_python_would():
     assert (row["n_patterns"], row["alpha"], row["stopped"]) == (40, 0.4, "solved")
 
 
-def test_train_for_people_and_with_every_option(tmp_path):
+def test_train_for_people_and_with_every_option(tmp_path, drawn):
     figure, file = tmp_path / "run.png", tmp_path / "run.npz"
     outcome = run(
         "train", *SMALL, "--alpha", 1.5, "--x-min", 0.2, "--gamma", 20, "--patience", 3, "--surrogate-width", 0.3,
@@ -42,7 +43,12 @@ def test_train_for_people_and_with_every_option(tmp_path):
     )  # fmt: skip
     assert outcome.exit_code == 0
     assert "max_epochs reached" in outcome.stdout
-    assert figure.stat().st_size > 1000
+    error, rate = drawn["run.png"].axes
+    saved = load_run(file)
+    after, best = lines_of(error).values()
+    np.testing.assert_allclose(after[:, 1], saved.error_history / len(saved.labels), rtol=1e-12)
+    np.testing.assert_array_equal(best[:, 1], np.minimum.accumulate(after[:, 1]))
+    np.testing.assert_allclose(points(rate.lines[0])[:, 1], saved.rate_history, rtol=1e-6)
     assert str(file) in outcome.stderr
     stored = load_run(file)
     assert stored.neuron.nonlinearity.gamma == 20.0
@@ -71,7 +77,7 @@ def test_train_on_data_from_a_file(tmp_path):
     assert (row["n_patterns"], row["solved"]) == (20, True)
 
 
-def test_capacity_lists_the_loads_tried_and_states_tolerance_and_patience(tmp_path):
+def test_capacity_lists_the_loads_tried_and_states_tolerance_and_patience(tmp_path, drawn):
     options = (
         "algorithmic-capacity",
         *SMALL,
@@ -90,7 +96,10 @@ def test_capacity_lists_the_loads_tried_and_states_tolerance_and_patience(tmp_pa
     assert set(rows[0]) >= {"alpha", "solved", "seeds", "success_low", "success_high", "mean_error"}
     assert "algorithmic capacity" in outcome.stderr
     assert "tolerance 0, patience 20" in outcome.stderr
-    assert (tmp_path / "curve.pdf").stat().st_size > 1000
+    error, success = drawn["curve.pdf"].axes
+    np.testing.assert_allclose(points(error.lines[0]), [[row["alpha"], row["mean_error"]] for row in rows], rtol=1e-12)
+    shares = [[row["alpha"], row["solved"] / row["seeds"]] for row in rows]
+    np.testing.assert_allclose(points(success.lines[0]), shares, rtol=1e-12)
     scan = rows_of(run(*options, *loads, "--method", "scan", "--json"))
     assert scan[0]["alpha"] == 0.2
     curve = rows_of(run(*options, *loads, "--method", "curve", "--workers", 1, "--json"))
@@ -99,7 +108,7 @@ def test_capacity_lists_the_loads_tried_and_states_tolerance_and_patience(tmp_pa
     assert "of 2" in run(*options, *loads).stdout
 
 
-def test_robustness_of_a_saved_run_and_of_a_fresh_one(tmp_path):
+def test_robustness_of_a_saved_run_and_of_a_fresh_one(tmp_path, drawn):
     file = tmp_path / "run.npz"
     rows_of(run("train", *SMALL, "--alpha", 0.4, "--learning-rate", 0.1, "--save", file, "--json"))
     options = ("--flips", "0,0.2", "--noise", "0.5", "--samples", 5, "--json")
@@ -108,7 +117,9 @@ def test_robustness_of_a_saved_run_and_of_a_fresh_one(tmp_path):
         ("input flips", 0.0), ("input flips", 0.2), ("synaptic noise", 0.5),
     ]  # fmt: skip
     assert rows[0]["error"] == 0.0 < rows[1]["error"]
-    assert (tmp_path / "noise.svg").stat().st_size > 1000
+    flips, synapses = (points(axes.lines[0])[1:] for axes in drawn["noise.svg"].axes)  # behind the error without noise
+    np.testing.assert_allclose(flips, [[row["level"], row["error"]] for row in rows[:2]], rtol=1e-12)
+    np.testing.assert_allclose(synapses, [[row["level"], row["error"]] for row in rows[2:]], rtol=1e-12)
     fresh = run("robustness", *SMALL, "--alpha", 0.3, "--max-epochs", 60, "--beyond-zero", *options)
     assert len(rows_of(fresh)) == 3
     assert "after 60 epochs" in fresh.stderr

@@ -8,6 +8,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -18,6 +19,7 @@ from dendrocap.experiments import Environment, Progress, Store, Sweep, run_sweep
 from dendrocap.experiments.jobs import job_named
 from dendrocap.experiments.store import decoded
 from dendrocap.experiments.sweep import canonical
+from tests.drawing import points
 
 runner = CliRunner()
 
@@ -51,7 +53,7 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_run_status_export_and_plot(here):
+def test_run_status_export_and_plot(here, drawn):
     outcome = run("run", "theory.toml", "--workers", 1, "--json")
     assert outcome.exit_code == 0, outcome.stderr
     (row,) = json.loads(outcome.stdout)
@@ -70,7 +72,10 @@ def test_run_status_export_and_plot(here):
     assert float(exported[0]["alpha_c"]) == pytest.approx(1.0, rel=1e-12)
     outcome = run("plot", "out.png", "--x", "theta_d", "--y", "alpha_c", "--by", "kappa", "--json")
     assert outcome.exit_code == 0, outcome.stderr
-    assert (here / "out.png").stat().st_size > 1000
+    shown = {bars.get_label(): points(bars.lines[0]) for bars in drawn["out.png"].axes[0].containers}
+    for kappa in (0.0, 0.1):
+        own = sorted([float(row["theta_d"]), float(row["alpha_c"])] for row in exported if float(row["kappa"]) == kappa)
+        np.testing.assert_allclose(sorted(shown[f"kappa = {kappa}"].tolist()), own, rtol=1e-12)
     assert [point["alpha_c"] for point in json.loads(outcome.stdout)] == [
         float(line["alpha_c"]) for line in sorted(exported, key=lambda line: float(line["kappa"]))
     ]

@@ -21,6 +21,7 @@ from dendrocap import (
 )
 from dendrocap.cli import app
 from dendrocap.cli.ranges import values
+from tests.drawing import lines_of, points
 
 runner = CliRunner()
 
@@ -114,15 +115,25 @@ def test_some_failures_are_null_with_a_reason_and_a_message():
     assert rows[0].keys() == rows[1].keys()
 
 
-def test_plot_of_one_parameter(tmp_path):
+def test_plot_of_one_parameter(tmp_path, drawn):
     target = tmp_path / "c.png"
     arguments = ["capacity", "-g", "polsky,linear", "--theta-d", "0.01:1:5", "--log", "--accuracy", "fast"]
-    outcome = run(*arguments, "--plot", target)
-    assert outcome.exit_code == 0
-    assert target.stat().st_size > 5000
+    outcome = run(*arguments, "--plot", target, "--json")
+    rows = json.loads(outcome.stdout)
+    (axes,) = drawn["c.png"].axes
+    lines = lines_of(axes)
+    assert axes.get_xscale() == "log"
+    for name, label in (
+        ("polsky", "Polsky, quick estimate"),
+        ("linear", "linear, replica symmetric (the paper's estimate)"),
+    ):
+        own = [[row["theta_d"], row["alpha_c"]] for row in rows if row["nonlinearity"] == name]
+        np.testing.assert_allclose(lines[label], own, rtol=1e-12)
+    paper = [row["estimates"]["replica symmetric"] for row in rows if row["nonlinearity"] == "polsky"]
+    np.testing.assert_allclose(lines["Polsky, replica symmetric (the paper's estimate)"][:, 1], paper, rtol=1e-12)
 
 
-def test_saddle_points_along_the_load(tmp_path):
+def test_saddle_points_along_the_load(tmp_path, drawn):
     target = tmp_path / "entropy.svg"
     outcome = run("saddle-point", "--alpha", "0:1:3", "--theta-d", 0.1, "--json", "--plot", target)
     rows = json.loads(outcome.stdout)
@@ -130,7 +141,8 @@ def test_saddle_points_along_the_load(tmp_path):
     exact = saddle_point(NeuronSpec(Polsky(), 0.1, 0.5), TaskSpec(), alpha=0.5)
     for name in ("Q", "q", "M_hat", "free_entropy", "stability", "error", "iterations"):
         assert rows[1][name] == getattr(exact, name)
-    assert target.stat().st_size > 5000
+    (axes,) = drawn["entropy.svg"].axes
+    np.testing.assert_allclose(points(axes.lines[0]), [[row["alpha"], row["free_entropy"]] for row in rows], rtol=1e-12)
     beyond = run("saddle-point", "--alpha", 9, "--theta-d", 0.1)
     assert beyond.exit_code == 1
     assert "replica-symmetric capacity alpha_c = 1.5714" in beyond.stderr
@@ -219,14 +231,19 @@ def test_a_bad_size_does_not_look_fine():
     assert "1 synapses per branch" in outcome.stdout
 
 
-def test_a_family_of_curves_over_sizes(tmp_path):
+def test_a_family_of_curves_over_sizes(tmp_path, drawn):
     target = tmp_path / "branches.png"
     arguments = ["capacity", "-N", 1000, "-K", "10:100:4", "--log", "--theta-d", "0.1,1", "--accuracy", "fast"]
     outcome = run(*arguments, "--plot", target, "--csv")
     rows = list(csv.DictReader(io.StringIO(outcome.stdout)))
     assert [row["n_branches"] for row in rows[:4]] == ["10.0", "22.0", "46.0", "100.0"]
     assert json.loads(rows[0]["estimates"])["replica symmetric"] > 1.0
-    assert target.stat().st_size > 5000
+    lines = lines_of(drawn["branches.png"].axes[0])
+    for theta_d in ("0.1", "1"):
+        own = [
+            [float(row["n_branches"]), float(row["alpha_c"])] for row in rows if float(row["theta_d"]) == float(theta_d)
+        ]
+        np.testing.assert_allclose(lines[rf"Polsky, quick estimate, $\theta_d$ = {theta_d}"], own, rtol=1e-12)
 
 
 def test_branches_of_finite_length_are_a_parameter():

@@ -24,22 +24,25 @@ def test_a_downloaded_script_draws_its_figure(path, tmp_path, monkeypatch):
     assert names["figure"].axes
 
 
-def test_stored_tables_of_every_simulated_figure_are_in_the_package():
+def test_stored_tables_of_figures_and_studies_are_in_the_package():
     wheel = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["build"]["targets"][
         "wheel"
     ]
-    inside = wheel["sources"]["docs/results"]
-    assert paper_figure.RESULTS[0] == ROOT / "src" / inside  # what is put there is looked for there
-    packed = {path.relative_to(DOCS / "results") for glob in wheel["include"] for path in ROOT.glob(glob)
-              if path.is_relative_to(DOCS)}  # fmt: skip
-    assert {path.relative_to(stored_results()) for path in stored_results().rglob("*.csv")} <= packed
-    assert {f"{figure.name}.json" for figure in FIGURES} <= {path.name for path in packed}
+    for of, (installed, in_clone) in paper_figure.RESULTS.items():
+        folder = in_clone.relative_to(ROOT).as_posix()
+        assert installed == ROOT / "src" / wheel["sources"][folder]  # what is put there is looked for there
+        packed = {path for glob in wheel["include"] for path in ROOT.glob(glob) if path.is_relative_to(in_clone)}
+        assert stored_results(of) == in_clone
+        assert packed >= set(in_clone.glob("*.csv")) != set()
+    assert {f"{figure.name}.json" for figure in FIGURES} <= {path.name for path in stored_results("paper").iterdir()}
 
 
 def test_a_package_without_tables_says_where_it_looked(tmp_path, monkeypatch):
-    monkeypatch.setattr(paper_figure, "RESULTS", (tmp_path / "one", tmp_path / "two"))
+    monkeypatch.setattr(paper_figure, "RESULTS", {"paper": (tmp_path / "one", tmp_path / "two")})
     with pytest.raises(ValueError, match=r"one nor .*two exists; install the package"):
-        stored_results()
+        stored_results("paper")
+    with pytest.raises(ValueError, match=r"of = 'studies' is not allowed: it must be one of 'paper'"):
+        stored_results("studies")
 
 
 @pytest.mark.site

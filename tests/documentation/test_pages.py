@@ -93,3 +93,23 @@ def test_glossary_names_exist():
     names = re.findall(r"\{(?:func|class)\}`~dendrocap\.(\w+)`", text("glossary.md") + text("limits.md"))
     assert len(names) > 15
     assert all(hasattr(dendrocap, name) for name in names)
+
+
+def measured_tables():
+    """Tables with ten decimals or more, each with the text of its section and of the page's introduction."""
+    for path in sorted(DOCS.rglob("*.md")):
+        if "_build" in path.parts or path.parent.name == "paper":  # the report names a command for each figure
+            continue
+        page = path.read_text(encoding="utf-8")
+        introduction = re.split(r"^##", page, maxsplit=1, flags=re.MULTILINE)[0]
+        for section in re.split(r"^#+ ", page, flags=re.MULTILINE):
+            for table in re.findall(r"(?:^\|.*\n)+", section, flags=re.MULTILINE):
+                if len(re.findall(r"\d\.\d", table)) >= 10:
+                    yield f"{path.relative_to(DOCS)}: {table.splitlines()[0]}", introduction + section
+
+
+def test_every_table_of_numbers_names_the_command_or_the_call_that_gives_it():
+    names = r"python -m \w|python benchmarks/|dendrocap [a-z]|make [a-z]|`[^`]*\w\([^`]*\)[^`]*`|\{func\}`"
+    found = dict(measured_tables())
+    assert len(found) > 40
+    assert [table for table, around in found.items() if not re.search(names, around)] == []

@@ -1,18 +1,19 @@
 """The tables of docs/solvers.md say what the stored runs say."""
 
-from argparse import Namespace
-
 import pytest
 
-from tests.documentation.sources import DOCS, script
+from studies import bethe, solvers
+from studies.tables import stored
+from tests.documentation.sources import DOCS
 
-measure = script("results/measure_solvers.py")
 
-
-@pytest.mark.parametrize(("part", "budget"), [("table", 10.0), ("table", 120.0), ("limits", 120.0)])
-def test_every_row_is_in_the_page(part, budget, capsys):
-    getattr(measure, part)(Namespace(budget=budget))
-    _, rule, *rows = capsys.readouterr().out.splitlines()
+@pytest.mark.parametrize(
+    "lines",
+    [*(solvers.table(stored(solvers.TABLE), budget) for budget in (10.0, 120.0)), bethe.limits(stored(bethe.TABLE))],
+    ids=["10 s", "120 s", "limits"],
+)
+def test_every_row_is_in_the_page(lines):
+    _, rule, *rows = lines
     assert set(rule) == set("| -")
     assert len(rows) >= 6
     page = (DOCS / "solvers.md").read_text(encoding="utf-8").splitlines()

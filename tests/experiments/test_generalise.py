@@ -11,7 +11,9 @@ from typer.testing import CliRunner
 from dendrocap import SGD, InvalidParameter, Recipe
 from dendrocap.cli import app
 from dendrocap.datasets import binary_set
-from dendrocap.experiments.generalise import contenders, generalisation_curve, generalise
+from dendrocap.experiments.generalise import balanced_error, contenders, generalisation_curve, generalise
+from dendrocap.learning import Training
+from tests.drawing import lines_of
 
 
 def run(*arguments):
@@ -35,21 +37,35 @@ def test_curves_follow_the_epochs_and_repeat_with_their_seed(small_sets):
 
 
 def test_balanced_error_counts_both_classes_alike(small_sets):
+    assert balanced_error(np.array([False] * 8 + [True, False]), np.array([0] * 8 + [1, 1])) == 0.25  # 0.1 of all
     clothes = binary_set("fashion-mnist", rng=0)
-    curve = generalisation_curve(clothes, contenders(1568, recipe=Recipe(max_epochs=1), n_branches=7)[1], seed=0)
-    assert 0.0 <= curve.balanced_test_error[0] <= 1.0
+    shares = [np.mean(clothes.test_labels == label) for label in (0, 1)]
+    assert shares[0] != shares[1]
+    linear = contenders(1568, recipe=Recipe(max_epochs=1), n_branches=7)[1]
+    curve = generalisation_curve(clothes, linear, seed=0)
+    run = Training(linear.neuron, clothes.inputs, clothes.labels, linear.recipe, seed=0)
+    run.drain()
+    wrong = linear.neuron.predict(run.state().weights, clothes.test_inputs) != clothes.test_labels
+    missed = [np.mean(wrong[clothes.test_labels == label]) for label in (0, 1)]
+    assert curve.balanced_test_error[0] == pytest.approx(sum(missed) / 2.0, rel=1e-12)
+    assert curve.test_error[0] == pytest.approx(np.dot(shares, missed), rel=1e-12)
+    assert curve.balanced_test_error[0] != curve.test_error[0]
     with pytest.raises(InvalidParameter, match="'svhn'"):
         generalise("svhn", n_branches=7, seeds=[0])
 
 
-def test_command_prints_the_last_epoch_or_all_of_them(small_sets, tmp_path):
+def test_command_prints_the_last_epoch_or_all_of_them(small_sets, tmp_path, drawn):
     target = tmp_path / "curve.png"
     arguments = ["generalise", "mnist", "--images", 40, "--max-epochs", 4, "--seeds", 2]
     table = run(*arguments, "--plot", target)
     assert table.exit_code == 0, table.stderr
     assert "dendritic" in table.stdout
-    assert target.stat().st_size > 5000
     rows = json.loads(run(*arguments, "--json").stdout)
+    for label, line in lines_of(drawn["curve.png"].axes[0]).items():
+        neuron, _, what = label.rpartition(", ")
+        error = {"test": "test_error", "training": "train_error"}[what]
+        own = [[row["epoch"], 100.0 * row[error]] for row in rows if row["neuron"] == neuron]
+        np.testing.assert_allclose(line, own, rtol=1e-12)
     assert [row["epoch"] for row in rows] == [1, 2, 3, 4] * 2
     assert all(np.isfinite(row["test_error_se"]) for row in rows)
 

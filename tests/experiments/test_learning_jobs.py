@@ -1,13 +1,17 @@
 """Training as a job: the same as by hand, with the seed of the cell."""
 
+from itertools import count
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+from scipy.stats import norm
 
-from dendrocap import DendriticNeuron, LinearNeuron, NeuronSpec, Polsky, random_patterns
-from dendrocap.experiments import ProcessExecutor, SerialExecutor, Store, Sweep, run_sweep, run_sweeps
+from dendrocap import DendriticNeuron, LinearNeuron, NeuronSpec, Polsky, random_patterns, solve
+from dendrocap.experiments import ProcessExecutor, SerialExecutor, Store, Sweep, learning_jobs, run_sweep, run_sweeps
 from dendrocap.experiments.cells import run_cell
 from dendrocap.experiments.jobs import check
-from dendrocap.learning import SGD, ExponentialAnnealing, HalveOnPlateau, noise_robustness, train
+from dendrocap.learning import SGD, ExponentialAnnealing, HalveOnPlateau, bethe_free_entropy, noise_robustness, train
 from tests.experiments.comparing import TRAININGS, contents
 
 POLSKY = {"theta_d": 0.1, "theta_s": 0.5, "n_inputs": 120, "n_branches": 9, "max_epochs": 60}
@@ -136,7 +140,15 @@ def test_learned_weights_are_those_at_the_end_of_the_run():
     assert metrics["near_zeros"] == np.mean(weights < 1e-3 * weights.mean())
     assert metrics["mean_weight"] == pytest.approx(weights.mean())
     np.testing.assert_allclose(metrics["weight_quantiles"], np.quantile(weights, [0.0, 0.25, 0.5, 0.75, 1.0]))
-    assert 0.0 < metrics["distance"] < 1.0
+    # The law of the theory with as many silent weights and the same mean, against the steps of the sample.
+    B = norm.ppf(metrics["near_zeros"])
+    unit = norm.pdf(B) - B * norm.sf(B)  # mean of max(z - B, 0) for a standard Gaussian z
+    ordered = np.sort(weights)
+    law, steps = norm.cdf(ordered * unit / weights.mean() + B), np.arange(weights.size + 1) / weights.size
+    gaps = np.maximum(np.abs(steps[1:] - law), np.abs(steps[:-1] - law))
+    expected = gaps[ordered >= 1e-3 * weights.mean()].max()
+    assert metrics["distance"] == pytest.approx(expected, abs=1e-9)
+    assert 0.02 < expected < 0.45
 
 
 def test_several_sweeps_run_as_one_and_share_cells(tmp_path):
@@ -150,3 +162,37 @@ def test_several_sweeps_run_as_one_and_share_cells(tmp_path):
     with Store(tmp_path / "open.db", write=True) as store:  # one that is open is used, and stays open
         assert [report.ran for report in run_sweeps([first, second], store, workers=1)] == [len(first), len(second)]
         assert len(store.records(first)) == len(first)
+
+
+def test_solve_is_a_search_on_the_cell_s_own_patterns():
+    parameters = {"theta_d": 0.5, "theta_s": 0.5, "n_inputs": 120, "n_branches": 9, "alpha": 0.4}
+    metrics = only("solve", solver="surrogate", **parameters)
+    neuron = DendriticNeuron(NeuronSpec(Polsky(), 0.5, 0.5), 120, 9)
+    result = solve(neuron, *random_patterns(48, 120, rng=5), solver="surrogate", seed=5, time_limit=None)
+    assert result.solved
+    assert (metrics["solved"], metrics["epochs"], metrics["n_patterns"]) == (True, result.epochs, 48)
+    assert metrics["silent_fraction"] == np.mean(neuron.flat_weights(result.weights) == 0.0)
+    assert (metrics["solver"], only("solve", **{**parameters, "theta_d": 0.05})["solver"]) == ("surrogate", "sgd")
+
+
+def test_the_cpu_time_of_a_search_ends_it(monkeypatch):
+    clock = SimpleNamespace(
+        process_time=count().__next__
+    )  # a second from look to look: before, after each epoch, at the end
+    monkeypatch.setattr(learning_jobs, "time", clock)
+    hopeless = {"theta_d": 0.5, "theta_s": 0.5, "n_inputs": 60, "n_branches": 3, "alpha": 5.0}
+    metrics = only("solve", solver="least-action", cpu_seconds=6, **hopeless)
+    assert (metrics["solved"], metrics["epochs"], metrics["cpu_seconds"]) == (False, 7, 8)
+    (cell,) = Sweep("solve", parameters={**hopeless, "kappa": 0.5})
+    assert "kappa = 0.5 is not allowed" in run_cell(cell).reason
+
+
+def test_free_entropy_of_a_cell_is_that_of_its_patterns():
+    parameters = {"theta_d": 0.5, "theta_s": 0.5, "n_inputs": 200, "n_branches": 10, "alpha": 0.1, "f_in": 0.4}
+    metrics = only("bethe_free_entropy", kappa=0.1, tolerance=0.1, **parameters)
+    neuron = DendriticNeuron(NeuronSpec(Polsky(), 0.5, 0.5), 200, 10)
+    found = bethe_free_entropy(neuron, *random_patterns(20, 200, 0.4, rng=5), kappa=0.1, tolerance=0.1)
+    assert (metrics["free_entropy"], metrics["converged"]) == (found.free_entropy, True)
+    assert metrics["iterations"] == found.iterations > 2
+    unsettled = only("bethe_free_entropy", max_iterations=2, **parameters)
+    assert (unsettled["converged"], unsettled["iterations"]) == (False, 2)

@@ -10,7 +10,7 @@ from dendrocap import plot
 from dendrocap.figures.style import FONT_SIZE, MANY_STEPS, ONE_STEP, SYMMETRIC, UNSTABLE
 from dendrocap.reproduction import FIGURES, read_tables, stored, stored_results
 
-FOLDER = stored_results() / "paper"
+FOLDER = stored_results("paper")
 MADE = {
     figure.name: (figure, outcome.tables)
     for figure, outcome in zip(FIGURES, stored(FOLDER, "paper").outcomes, strict=True)
@@ -24,8 +24,8 @@ def drawn(name):
     if name in MADE:
         figure, tables = MADE[name]
         return figure.draw(read_tables(FOLDER, tables))
-    loads = pd.read_csv(stored_results() / "rsb_capacity.csv").to_dict("records")
-    learned = pd.read_csv(stored_results() / "rsb_learned.csv").to_dict("records")
+    loads = pd.read_csv(stored_results("studies") / "rsb_capacity.csv").to_dict("records")
+    learned = pd.read_csv(stored_results("studies") / "rsb_learned.csv").to_dict("records")
     polsky = [row for row in loads if row["nonlinearity"] == "polsky"]
     if name == "breaking":
         return plot.breaking(loads, learned)

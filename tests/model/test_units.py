@@ -72,7 +72,13 @@ def test_a_branch_of_mean_weights_balances_its_threshold():
 
 
 def test_arrays_are_converted_elementwise():
-    assert Units(100, 10, 10.0).weight_mv([1.0, 2.0]).tolist() == [1.0, 2.0]
+    units = Units(400, 10, 8.0)  # no factor is one
+    for there in ("weight_mv", "theta_d_mv", "theta_s_mv", "branch_input_mv"):
+        back = there.removesuffix("_mv")
+        converted = getattr(units, there)([1.0, 2.0])
+        assert converted.tolist() == [getattr(units, there)(1.0), getattr(units, there)(2.0)]
+        assert converted[0] != 1.0
+        assert_allclose(getattr(units, back)(converted), [1.0, 2.0], rtol=1e-14)
 
 
 @pytest.mark.parametrize(

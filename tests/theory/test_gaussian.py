@@ -3,7 +3,7 @@
 import mpmath as mp
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.special import ndtr
@@ -27,16 +27,16 @@ def relative(found, exact):
 def test_closed_forms_equal_quadrature(g, s, shift, theta):
     m = theta + shift * s
     exact = quadrature_moments(g, theta, s, m, order=24)
-    if exact.slope > 1e-12:
-        assert relative(moments(g, theta, s, m), exact).max() < 2e-11
+    assume(exact.slope > 1e-12)  # else g is flat, and there is nothing to compare with
+    assert relative(moments(g, theta, s, m), exact).max() < 2e-11
 
 
 @given(st.builds(Polsky, st.floats(0.0, 1.0), st.floats(0.5, 200.0)), scales, st.floats(-4, 4))
 def test_doubling_the_nodes_changes_nothing(g, s, shift):
     m = 0.5 + shift * s
     exact = quadrature_moments(g, 0.5, s, m, order=32)
-    if exact.slope > 1e-12:
-        assert relative(moments(g, 0.5, s, m), exact).max() < 1e-11
+    assume(exact.slope > 1e-12)
+    assert relative(moments(g, 0.5, s, m), exact).max() < 1e-11
 
 
 def twin(g, theta, s, m):

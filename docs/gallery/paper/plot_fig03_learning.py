@@ -9,4 +9,4 @@ paper --seeds 6``; :doc:`what the paper claims and what we measured </results/pa
 
 from dendrocap.reproduction import fig03, read_tables, stored_results
 
-figure = fig03.draw(read_tables(stored_results() / "paper", fig03.TABLES))
+figure = fig03.draw(read_tables(stored_results("paper"), fig03.TABLES))

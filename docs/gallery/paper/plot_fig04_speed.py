@@ -10,4 +10,4 @@ ten seeds. At one rate for all the dendritic neuron is far ahead; each at its be
 
 from dendrocap.reproduction import fig04, read_tables, stored_results
 
-figure = fig04.draw(read_tables(stored_results() / "paper", fig04.TABLES))
+figure = fig04.draw(read_tables(stored_results("paper"), fig04.TABLES))

@@ -9,4 +9,4 @@ what we measured </results/paper/report>`.
 
 from dendrocap.reproduction import fig05, read_tables, stored_results
 
-figure = fig05.draw(read_tables(stored_results() / "paper", fig05.TABLES))
+figure = fig05.draw(read_tables(stored_results("paper"), fig05.TABLES))

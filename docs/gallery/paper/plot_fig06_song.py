@@ -9,4 +9,4 @@ paper``; :doc:`what the paper claims and what we measured </results/paper/report
 
 from dendrocap.reproduction import fig06, read_tables, stored_results
 
-figure = fig06.draw(read_tables(stored_results() / "paper", fig06.TABLES))
+figure = fig06.draw(read_tables(stored_results("paper"), fig06.TABLES))

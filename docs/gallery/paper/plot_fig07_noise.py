@@ -9,4 +9,4 @@ claims and what we measured </results/paper/report>`.
 
 from dendrocap.reproduction import fig07, read_tables, stored_results
 
-figure = fig07.draw(read_tables(stored_results() / "paper", fig07.TABLES))
+figure = fig07.draw(read_tables(stored_results("paper"), fig07.TABLES))

@@ -9,4 +9,4 @@ measured </results/paper/report>`.
 
 from dendrocap.reproduction import fig08, read_tables, stored_results
 
-figure = fig08.draw(read_tables(stored_results() / "paper", fig08.TABLES))
+figure = fig08.draw(read_tables(stored_results("paper"), fig08.TABLES))

@@ -9,4 +9,4 @@ measured </results/paper/report>`.
 
 from dendrocap.reproduction import fig09, read_tables, stored_results
 
-figure = fig09.draw(read_tables(stored_results() / "paper", fig09.TABLES))
+figure = fig09.draw(read_tables(stored_results("paper"), fig09.TABLES))

@@ -10,4 +10,4 @@ silent. Stored tables of ``dendrocap reproduce fig10``; :doc:`what the paper cla
 
 from dendrocap.reproduction import fig10, read_tables, stored_results
 
-figure = fig10.draw(read_tables(stored_results() / "paper", fig10.TABLES))
+figure = fig10.draw(read_tables(stored_results("paper"), fig10.TABLES))

@@ -9,4 +9,4 @@ measured </results/paper/report>`.
 
 from dendrocap.reproduction import learned_weights, read_tables, stored_results
 
-figure = learned_weights.draw(read_tables(stored_results() / "paper", learned_weights.TABLES))
+figure = learned_weights.draw(read_tables(stored_results("paper"), learned_weights.TABLES))

@@ -36,6 +36,8 @@ BUILT_IN = {
     "learned_state": "dendrocap.theory:learned_state",
     "teacher_student": "dendrocap.experiments.theory_jobs:teacher_student",
     "train": "dendrocap.experiments.learning_jobs:train",
+    "solve": "dendrocap.experiments.learning_jobs:solve",
+    "bethe_free_entropy": "dendrocap.experiments.learning_jobs:bethe_free_entropy",
     "algorithmic_capacity": "dendrocap.experiments.learning_jobs:algorithmic_capacity",
     "learning_speed": "dendrocap.experiments.learning_jobs:learning_speed",
     "learned_weights": "dendrocap.experiments.learning_jobs:learned_weights",

@@ -6,6 +6,7 @@ nothing in parallel: the sweep does.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,26 +17,40 @@ from dendrocap.datasets import BinarySet, binary_set
 from dendrocap.errors import InvalidParameter
 from dendrocap.experiments import generalise as images
 from dendrocap.experiments.logistic import positive_logistic
-from dendrocap.learning import SGD, Recipe, TrainingResult, noise_robustness, patterns_at_load, weight_statistics
+from dendrocap.learning import (
+    SGD,
+    BetheEstimate,
+    Recipe,
+    TrainingResult,
+    noise_robustness,
+    patterns_at_load,
+    solvers,
+    weight_statistics,
+)
 from dendrocap.learning import algorithmic_capacity as measure_capacity
 from dendrocap.learning.trials import train_at_load
 from dendrocap.model import DendriticNeuron, LinearNeuron, NeuronSpec, TaskSpec
 from dendrocap.model.flat import finite_neuron
 from dendrocap.theory import CapacityWeights
+from dendrocap.validation import real_number, refuse
 
 __all__ = [
     "algorithmic_capacity",
+    "bethe_free_entropy",
     "generalise",
     "image_error",
     "image_logistic",
     "learned_weights",
     "learning_speed",
     "robustness",
+    "solve",
     "train",
 ]
 
 # A learning curve is kept at this many epochs, evenly spaced in the logarithm.
 SAMPLED_EPOCHS = 60
+# Only its CPU time ends a search.
+MOST_EPOCHS = 10**9
 IMAGE_ERRORS = ("train_error", "test_error", "balanced_test_error")
 # Defaults: the flat loss used for comparing robustness, and the settings for weights at rest.
 FLAT_LOSS, TO_REST = Recipe(SGD(0.1, 10.0)), Recipe(stop_when_solved=False)
@@ -47,6 +62,62 @@ def train(neuron: DendriticNeuron, task: TaskSpec, recipe: Recipe, alpha: float,
     A run in which all branches die or weights overflow is a result, marked by ``stopped``, not a failed cell.
     """
     return _summary(train_at_load(finite_neuron(neuron), alpha, seed, task, recipe))
+
+
+def solve(
+    neuron: DendriticNeuron,
+    task: TaskSpec,
+    alpha: float,
+    seed: int,
+    *,
+    solver: str = "auto",
+    cpu_seconds: float = 120.0,
+) -> dict[str, Any]:
+    """One search for weights without errors on random patterns of load ``alpha``, as `dendrocap.solve` does it.
+
+    ``cpu_seconds`` limits the CPU time of the search, so that a busy machine changes how long it takes and not what
+    it finds; the time used is a metric of the same name.
+    """
+    if task.kappa:
+        raise refuse("kappa", task.kappa, "0: solvers ask for no margin")
+    patterns, start = patterns_at_load(finite_neuron(neuron), alpha, seed, task), time.process_time()
+    end = start + real_number("cpu_seconds", cpu_seconds, 0.0, low_open=True)
+    chosen = solvers.suitable_solver(neuron, len(patterns.labels)).name if solver == "auto" else solver
+    result = solvers.solve(
+        neuron,
+        *patterns,
+        solver=chosen,
+        seed=seed,
+        time_limit=None,
+        max_epochs=MOST_EPOCHS,
+        callback=lambda _: time.process_time() > end,
+    )
+    return {**_summary(result), "solver": chosen, "cpu_seconds": time.process_time() - start}
+
+
+def bethe_free_entropy(
+    neuron: DendriticNeuron,
+    task: TaskSpec,
+    alpha: float,
+    seed: int,
+    *,
+    damping: float = 0.5,
+    max_iterations: int = 500,
+    tolerance: float = 1e-4,
+) -> BetheEstimate:
+    """Free entropy of random patterns of load ``alpha``, as `dendrocap.learning.bethe_free_entropy` finds it.
+
+    Messages that do not settle are a result, with ``converged`` false, not a failed cell.
+    """
+    return solvers.bethe_free_entropy(
+        finite_neuron(neuron),
+        *patterns_at_load(neuron, alpha, seed, task),
+        kappa=task.kappa,
+        damping=damping,
+        max_iterations=max_iterations,
+        tolerance=tolerance,
+        on_failure="return",
+    )
 
 
 def algorithmic_capacity(

@@ -37,7 +37,7 @@ LARGEST_LOADS = {
 SURROGATE_SEEDS = 3
 # Legends of the lower panels are below them, where they hide nothing.
 BELOW: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (0.0, -0.22)}
-# What `solve` reached at the size of the paper, written by docs/results/measure_solvers.py.
+# What `solve` reached at the size of the paper, written by `python -m studies.solvers loads`.
 SOLVED_FILE = "solved_loads.csv"
 
 

@@ -16,6 +16,7 @@ from dendrocap.experiments import Record, Sweep
 from dendrocap.files import reading, write_file
 from dendrocap.reproduction.claims import Measured
 from dendrocap.reproduction.run_size import PRESETS, RunSize
+from dendrocap.validation import choice
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,8 +25,11 @@ if TYPE_CHECKING:
 __all__ = ["PaperFigure", "Records", "Tables", "exact", "read_table", "read_tables", "stored_results", "write_table"]
 
 HERE = Path(__file__).parent
-# The tables of docs/results: in an installed package, where pyproject.toml puts them, or in the clone it runs from.
-RESULTS = (HERE / "results", HERE.parents[2] / "docs" / "results")
+# Where stored tables are: in an installed package, where pyproject.toml puts them, or in the clone it runs from.
+RESULTS = {
+    "paper": (HERE / "results" / "paper", HERE.parents[2] / "docs" / "results" / "paper"),
+    "studies": (HERE / "results" / "studies", HERE.parents[2] / "studies"),
+}
 
 # The finished cells of a figure's sweeps, and its tables by name.
 Records = Sequence[Record]
@@ -133,8 +137,13 @@ def read_tables(folder: str | Path, names: Iterable[str]) -> Tables:
     return {name: read_table(Path(folder) / f"{name}.csv") for name in names}
 
 
-def stored_results() -> Path:
-    """Folder of the stored tables that come with the package: full-size figures of the paper in ``paper``, and others.
+def stored_results(of: str) -> Path:
+    """Folder of the stored tables that come with the package.
+
+    Parameters
+    ----------
+    of : {"paper", "studies"}
+        The paper's figures at full size, or the studies behind the pages of the documentation.
 
     Raises
     ------
@@ -144,14 +153,15 @@ def stored_results() -> Path:
     Examples
     --------
     >>> from dendrocap.reproduction import fig09, read_tables, stored_results
-    >>> slopes = read_tables(stored_results() / "paper", fig09.TABLES)[fig09.SLOPES]
+    >>> slopes = read_tables(stored_results("paper"), fig09.TABLES)[fig09.SLOPES]
     >>> slopes.set_index("nonlinearity").exact.round(3).to_dict()
     {'polsky': 9.058, 'saturating_relu': 3.518, 'relu': 0.999}
     """
-    for folder in RESULTS:
+    places = RESULTS[choice("of", of, tuple(RESULTS))]
+    for folder in places:
         if folder.is_dir():
             return folder
     raise InvalidParameter(
-        f"the stored tables are missing: neither {' nor '.join(map(str, RESULTS))} exists; install the package from a "
+        f"the stored tables are missing: neither {' nor '.join(map(str, places))} exists; install the package from a "
         "clone of the repository with pip install ."
     )

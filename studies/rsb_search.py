@@ -5,12 +5,13 @@ theory says that solutions become rarer with N; below, that they do not. A searc
 capacity as often, or more often, when N grows would falsify it. Finding none proves nothing: a learning rule may miss
 what exists, and does so increasingly as the capacity comes near.
 
-Usage: python -m benchmarks.rsb_search docs/results/rsb_search.csv [instances]
+Usage: python -m studies.rsb_search [instances]
+
+fills rsb_search.csv, the table of docs/rsb.md.
 """
 
 from __future__ import annotations
 
-import csv
 import sys
 import time
 from pathlib import Path
@@ -28,14 +29,17 @@ from dendrocap import (
     random_patterns,
     train_many,
 )
+from studies.tables import write
 
+TABLE = Path(__file__).with_suffix(".csv")
 SIZES = ((5, 13), (9, 21), (15, 27), (27, 37))  # branches, synapses on each
 LOADS = (1.0, 1.2, 1.4, 1.6, 2.3, 2.6)  # the last two lie above the broken capacity
 STARTS, PATIENCE, EPOCHS = 8, 200, 3000
 SPEC = NeuronSpec(Polsky(), 0.5, 0.5)
 
 
-def main(target: Path, instances: int) -> None:
+def main(instances: int) -> None:
+    """Search, and write what was found after every load."""
     rows, began = [], time.perf_counter()
     recipe = Recipe(SGD(learning_rate=2.0 * 0.5, surrogate=Lorentzian()), HalveOnPlateau(PATIENCE), EPOCHS)
     for branches, size in SIZES:
@@ -54,11 +58,8 @@ def main(target: Path, instances: int) -> None:
                 "starts": STARTS * instances, "mean_best_error": round(float(np.mean(best)), 5),
             })  # fmt: skip
             print(f"{time.perf_counter() - began:5.0f} s", rows[-1], flush=True)
-            with target.open("w", newline="") as file:
-                table = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-                table.writeheader()
-                table.writerows(rows)
+            write(TABLE, rows)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 12)
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 12)

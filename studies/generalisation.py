@@ -1,14 +1,16 @@
 """Generalisation on MNIST, Fashion-MNIST and CIFAR-10: dendritic against linear neuron, as the paper's Fig. 8.
 
 Hyper-parameters are chosen on images held out from the training set, with a seed that is not used afterwards; test
-images are looked at once, with the choice made. Usage (with DENDROCAP_DATA set, about ten minutes on one core):
+images are looked at once, with the choice made.
 
-    python docs/results/measure_generalisation.py docs/results
+Usage: python -m studies.generalisation
+
+with DENDROCAP_DATA set, about ten minutes on one core; it writes generalisation.csv, of which docs/data.md and
+docs/compare.md show the last epochs.
 """
 
 from __future__ import annotations
 
-import csv
 import itertools
 import sys
 from pathlib import Path
@@ -16,12 +18,15 @@ from pathlib import Path
 from dendrocap import SGD, DendrocapError, NeuronSpec, Polsky, Recipe
 from dendrocap.datasets import BinarySet, binary_set
 from dendrocap.experiments.generalise import Contender, contenders, generalisation_curve, generalise, summary
+from studies.tables import write
 
+TABLE = Path(__file__).with_suffix(".csv")
 TUNING_SEED, SEEDS, N_TRAIN, EPOCHS = 1000, (0, 1, 2, 3, 4), 10_000, 50
 SETTINGS = [("mnist", 7), ("mnist", 49), ("fashion-mnist", 7), ("fashion-mnist", 49), ("cifar10", 8), ("cifar10", 72)]
 
 
 def best(images: BinarySet, candidates: list[tuple[dict[str, float], Contender]]) -> tuple[dict[str, float], float]:
+    """The candidate with the smallest error, and that error."""
     found: list[tuple[float, int]] = []
     for index, (_, contender) in enumerate(candidates):
         try:
@@ -51,6 +56,7 @@ def tuned(name: str, n_branches: int) -> tuple[tuple[NeuronSpec, Recipe], dict[s
 
 
 def trained(theta_d: float, learning_rate: float, gamma_ce: float) -> tuple[NeuronSpec, Recipe]:
+    """The dendritic neuron with a choice of its settings."""
     return NeuronSpec(Polsky(), theta_d, 0.5), Recipe(SGD(learning_rate, gamma_ce), max_epochs=EPOCHS)
 
 
@@ -58,7 +64,8 @@ def _size(name: str) -> int:
     return 8000 if name == "fashion-mnist" else N_TRAIN  # the rarer class has 4,265 images with a median above zero
 
 
-def main(folder: Path) -> None:
+def main() -> None:
+    """Tune, measure and write the table."""
     rows = []
     for name, n_branches in SETTINGS:
         dendritic, linear, choice = tuned(name, n_branches)
@@ -77,11 +84,8 @@ def main(folder: Path) -> None:
             about = {"task": name, "K": n_branches, "neuron": row["neuron"], "epoch": row["epoch"]}
             rows.append(about | errors | {"n_train": _size(name), "seeds": len(SEEDS)} | choice)
         print("  ", rows[-1], flush=True)
-    with (folder / "generalisation.csv").open("w", newline="") as stream:
-        table = csv.DictWriter(stream, list(rows[0]), lineterminator="\n")
-        table.writeheader()
-        table.writerows(rows)
+    write(TABLE, rows)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main()

@@ -1,6 +1,6 @@
-"""The measurements behind learning.md, printed as Markdown tables.
+"""What gradient descent reaches: the measurements behind docs/results/learning.md, printed as Markdown tables.
 
-Usage: python docs/results/measure_learning.py {capacity,curve,patience,speed,noise,weights} [--seeds 3] [--workers 1]
+Usage: python -m studies.learning {capacity,curve,patience,speed,noise,weights,oracle} [--seeds 3] [--workers 1]
 """
 
 import argparse

@@ -1,0 +1,72 @@
+"""Capacity against the dendritic threshold with 0, 1, 2 and many steps of breaking, and the AT load.
+
+Usage: python -m studies.rsb_capacity {compute,figure}
+
+``compute`` writes rsb_capacity.csv, in a few minutes; ``figure`` draws docs/images/rsb.png from it and from
+rsb_learned.csv, which `python -m studies.solvers loads` writes.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+
+from dendrocap import NeuronSpec, Polsky, ReLU, SaturatingReLU, TaskSpec, critical_capacity, plot, stability_limit
+from dendrocap.model import Nonlinearity
+from dendrocap.theory.rsb import broken_capacity
+from studies.tables import IMAGES, Row, stored, write
+
+DENDRITES = (ReLU(), SaturatingReLU(), Polsky())
+THRESHOLDS = np.concatenate([np.geomspace(0.01, 0.05, 5)[:-1], np.geomspace(0.05, 10.0, 15)])
+TABLE = Path(__file__).with_suffix(".csv")
+
+
+def row(g: Nonlinearity, theta_d: float) -> Row:
+    """All capacities at one threshold."""
+    neuron = NeuronSpec(g, theta_d, 0.5)
+    symmetric, one, full = (
+        critical_capacity(neuron),
+        broken_capacity(neuron, rsb=1),
+        broken_capacity(neuron, rsb="full"),
+    )
+    steps = [*full.by_steps, *[full.by_steps[-1]] * 3]
+    numbers = {
+        "theta_d": theta_d,
+        "theta_s": 0.5,
+        "alpha_at": stability_limit(neuron, TaskSpec(), on_failure="return").alpha,
+        "alpha_rs": symmetric.alpha_c,
+        "alpha_1": steps[1],
+        "alpha_2": steps[2],
+        "alpha_full": full.alpha_c,
+        "full_error": full.steps_error,
+    }
+    silent = {"silent_rs": symmetric, "silent_1": one, "silent_last": full}
+    return {
+        "nonlinearity": g.name,
+        **{name: f"{value:.8g}" for name, value in numbers.items()},
+        "levels": full.effective_levels,
+        **{name: f"{found.silent_fraction:.6f}" for name, found in silent.items()},
+        "reason": full.reason,
+    }
+
+
+def compute() -> None:
+    """The table, from the beginning."""
+    started, rows = time.perf_counter(), []
+    for g, theta_d in product(DENDRITES, THRESHOLDS):
+        rows.append(row(g, float(theta_d)))
+        print(f"{time.perf_counter() - started:8.1f} s", *rows[-1].values(), flush=True)
+    write(TABLE, rows)
+
+
+def figure() -> None:
+    """The figure of docs/rsb.md."""
+    plot.save(plot.breaking(stored(TABLE), stored(TABLE.with_name("rsb_learned.csv"))), IMAGES / "rsb.png")
+
+
+if __name__ == "__main__":
+    {"compute": compute, "figure": figure}[sys.argv[1]]()
