@@ -89,6 +89,7 @@ def states() -> None:
         "maximal_margin": lambda: maximal_margin(neuron, alpha=0.5),
         "least_noise_error": lambda: least_noise_error(neuron, alpha=0.5, flips=0.05),
         "learned_state": lambda: learned_state(neuron, alpha=0.5, gamma_ce=3.0),
+        "learned_state, f_out = 0.3": lambda: learned_state(neuron, TaskSpec(f_out=0.3), alpha=0.5, gamma_ce=3.0),
         "teacher_student, matched": lambda: teacher_student(neuron, alpha=1.0),
         "teacher_student, linear student": lambda: teacher_student(other, alpha=1.0, teacher=neuron),
     }.items():

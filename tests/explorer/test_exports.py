@@ -29,6 +29,8 @@ CASES = [
     Parameters(populations="2", nonlinearity_2="saturating_relu", length_2=0.5),
     Parameters(nonlinearity="tabulated", curve=((0.0, 0.0), (0.5, 0.2), (1.0, 1.0))),
     Parameters().changed(preset("song2005")),
+    Parameters(inhibitory_share=0.2),
+    Parameters(inhibitory_share=0.3, inhibitory_drive=1.0, populations="2", axis="theta_s"),
 ]
 
 
@@ -52,8 +54,8 @@ def test_the_script_makes_what_the_page_shows(parameters, monkeypatch):
         in_mv = getattr(names["units"], f"{name}_mv")(getattr(parameters, name))
         assert np.isclose(float(key_numbers(shown)[f"{name}_mv"].split()[0].replace(",", "")), in_mv, rtol=5e-3)
         assert f"{in_mv:,.4g} mV" in printed
-    if parameters.populations == "2":
-        assert len(names["best"].populations) == 2
+    assert len(names["best"].populations) == int(parameters.populations)
+    if parameters.populations == "2" or parameters.inhibited:
         return
     broken = names["curve"].alpha_c.values.ravel()
     at = np.linspace(0, len(broken) - 1, len(shown.curve.broken_x)).astype(int)

@@ -28,6 +28,8 @@ def any_parameters(draw):
     steps = draw(st.lists(st.floats(0.01, 5.0), min_size=2, max_size=6))
     values["curve"] = tuple((x, float(number)) for number, x in enumerate(accumulate(steps)))
     values["nonlinearity"] = draw(st.sampled_from(["polsky", "relu", "saturating_relu", "linear", "tabulated"]))
+    if not draw(st.booleans()):
+        values["inhibitory_share"] = 0.0
     values["populations"] = draw(st.sampled_from(["1", "1", "2"]))
     values["nonlinearity_2"] = draw(st.sampled_from(["polsky", "relu", "tabulated"]))
     values["curve_unit"] = draw(st.sampled_from(["", "mV"]))

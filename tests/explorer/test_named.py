@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import dendrocap as dc
 import dendrocap.explorer
 from dendrocap.explorer.exports import EXPORTS
 from dendrocap.explorer.parameters import Parameters
@@ -36,6 +37,23 @@ def test_replies_name_the_paper_s_numbers(theta_d):
     found = [text for reply in replies for text in texts(reply)]
     assert any(shown_numbers(text) for text in found)  # they are there
     assert [text for text in found if unnamed(text)] == []
+
+
+def test_replies_name_the_paper_s_numbers_with_inhibition():
+    """The paper's way of counting gives 6.98 here, 81 % silent."""
+    inhibited = Parameters(inhibitory_share=0.2)
+    session = Session(inhibited, desk=InstantDesk())
+    found = [text for kind in ("hello", "rest") for text in texts(session.handle({"kind": kind}))]
+    paper = dc.critical_capacity(inhibited.neuron)
+    forms = [
+        f"{paper.alpha_c:.2f}",
+        f"{paper.alpha_c:.3g}",
+        f"{paper.alpha_c:.17g}",
+        f"{100 * paper.silent_fraction:.0f} %",
+    ]
+    holding = [text for text in found if any(form in text for form in forms)]
+    assert holding
+    assert [text for text in holding if not NAMES.search(text)] == []
 
 
 def test_the_page_names_what_it_fills_in():

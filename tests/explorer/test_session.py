@@ -13,7 +13,7 @@ from dendrocap.explorer.links import from_query
 from dendrocap.explorer.parameters import Parameters
 from dendrocap.explorer.session import Session
 from dendrocap.explorer.theme import DARK, LIGHT
-from dendrocap.explorer.views import along, along_question, key_numbers, view
+from dendrocap.explorer.views import NOTHING, along, along_question, key_numbers, view
 from tests.explorer.desks import InstantDesk, pretended
 
 
@@ -110,6 +110,22 @@ def test_how_many_branches_are_best(session):
     assert "not distinguishably worse" in reply["branches"]
     assert session.capacity["n_branches"].best.data["x"] == [5, 11, 21, 51]
     assert change(session, gamma=10.0)["branches"] == ""  # of another neuron
+
+
+def test_inhibition_says_what_it_leaves_out(session):
+    reply = session.handle({"kind": "change", "changes": {"inhibitory_share": 0.2}})
+    assert "infinitely many long, equal branches" in reply["said"]
+    assert reply["numbers"]["patterns"] == NOTHING
+    reply = session.handle({"kind": "rest"})
+    assert all("infinitely many" in step["assumes"] for step in reply["answer"]["ladder"])
+    assert session.weights.figure.x_range.start < -0.1 * session.weights.figure.x_range.end  # weights below zero
+    reply = session.handle({"kind": "count"})
+    assert "infinitely many" in reply["problem"]
+    reply = session.handle({"kind": "train", "action": "start"})
+    assert "inhibition cannot be trained here" in reply["problem"]
+    reply = session.handle({"kind": "change", "changes": {"inhibitory_share": 0.0}})
+    assert reply["said"] == ""
+    assert reply["numbers"]["patterns"] != NOTHING
 
 
 def test_two_kinds_of_branches(session):

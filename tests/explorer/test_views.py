@@ -74,8 +74,60 @@ def test_the_curve_with_broken_symmetry_has_one_step_and_the_real_length(axis):
     np.testing.assert_array_equal(shown.curve.broken_x, x)
 
 
+INHIBITED = Parameters(inhibitory_share=0.2, inhibitory_drive=0.5, branch_correlation=1.0)
+
+
+def test_inhibition_is_shown_for_infinitely_many_branches_whatever_the_size():
+    neuron = dc.NeuronSpec(dc.Polsky(), 0.5, 0.5, inhibition=dc.Inhibition(0.2, 0.25))
+    task = dc.TaskSpec(branch_correlation=1.0)
+    assert (INHIBITED.neuron, INHIBITED.task, INHIBITED.cell) == (neuron, task, neuron)
+    shown, numbers = view(INHIBITED), key_numbers(view(INHIBITED))
+    one_step, paper = dc.critical_capacity(neuron, task, rsb=1), dc.critical_capacity(neuron, task)
+    assert (shown.answer.alpha_c, shown.answer.paper_alpha_c) == (one_step.alpha_c, paper.alpha_c)
+    assert list(shown.answer.estimates) == ["replica symmetric", "broken symmetry k = 1"]
+    assert numbers["capacity"] == f"about {one_step.alpha_c:.2g}"
+    assert numbers["paper_capacity"] == f"{paper.alpha_c:.2f}"
+    assert numbers["patterns"] == numbers["paper_patterns"] == NOTHING  # of which size?
+    small = INHIBITED.changed({"n_inputs": 200, "n_branches": 5})
+    assert key_numbers(view(small))["capacity"] == numbers["capacity"]
+    # EPSPs are those of excitatory synapses, whose mean weight is theta_d / (f_in (1 - share)).
+    assert numbers["W_bar_mv"] == f"{INHIBITED.units.weight_mv(1.25):.3g} mV"
+    linear = dc.NeuronSpec(dc.Linear(), 0.5, 0.5, inhibition=dc.Inhibition(0.2, 0.25))
+    gain = one_step.alpha_c / dc.critical_capacity(linear, task).alpha_c
+    assert numbers["gain"] == f"about {gain:.2g} ×"
+    assert "infinitely many" in INHIBITED.warning
+    assert difference(shown.answer, view(Parameters()).answer)["patterns"] == NOTHING
+
+
+@pytest.mark.parametrize("axis", ["theta_d", "theta_s", "n_branches"])
+def test_curves_with_inhibition_have_long_branches_and_keep_its_share_of_the_threshold(axis):
+    parameters = INHIBITED.changed({"axis": axis})
+    question = along_question(parameters)
+    alpha, _ = along(question._replace(x=question.x[9:11]))
+    x = question.x[10]
+    own = parameters.changed({} if axis == "n_branches" else {axis: x})
+    np.testing.assert_allclose(alpha[1], dc.critical_capacity(own.neuron, own.task, rsb=1).alpha_c, rtol=1e-8)
+    curve = view(parameters).curve
+    at = own.changed({} if axis == "n_branches" else {axis: float(curve.paper_x[1])})
+    np.testing.assert_allclose(curve.paper[1], dc.critical_capacity(at.neuron, at.task).alpha_c, rtol=1e-10)
+
+
+def test_errors_under_noise_are_those_of_the_package():
+    neuron = dc.NeuronSpec(dc.Polsky(), 0.5, 0.5)
+    typical = dc.saddle_point(neuron, alpha=0.5)
+    wide = dc.maximal_margin(neuron, alpha=0.5, criterion="relative")
+    for flips in (0.0, 0.01, 0.2):
+        numbers = key_numbers(view(Parameters(flips=flips)))
+        for name, state in (("typical_error_rs", typical), ("margin_error_rs", wide)):
+            assert numbers[name] == f"{100.0 * dc.noise_error(state, flips=flips):.2g} %"
+    for nowhere in ({"f_in": 0.3}, {"populations": "2"}, {"inhibitory_share": 0.1}):  # theory has no answer there
+        assert {key_numbers(view(Parameters(**nowhere)))[f"{name}_error_rs"] for name in ("typical", "margin")} == {
+            NOTHING
+        }
+
+
 def test_densities_hold_all_the_mass():
-    for parameters in (Parameters(), Parameters(populations="2", length_2=0.5)):
+    for parameters in (Parameters(), Parameters(populations="2", length_2=0.5), INHIBITED):
         shown = view(parameters)
         for density in (shown.density, shown.paper_density):
             assert math.isclose(np.trapezoid(density, shown.dendrite_x), 1.0, abs_tol=2e-3)
@@ -134,7 +186,7 @@ def test_presets_come_from_where_they_say():
 
 def test_a_preset_leaves_nothing_of_the_neuron_before():
     odd = Parameters(x_min=0.9, gamma=3.0, theta_d=3.0, theta_s=0.1, f_in=0.1, f_out=0.9, kappa=2.0, n_inputs=77,
-                     n_branches=7)  # fmt: skip
+                     n_branches=7, inhibitory_share=0.3)  # fmt: skip
     for name in PRESETS:
         assert odd.changed(preset(name)) == Parameters().changed(preset(name))
 
@@ -151,7 +203,7 @@ def test_correlated_inputs_reach_every_number():
 
 
 def test_errors_under_flips_are_shown_where_they_are_known():
-    known = {name: key_numbers(view(Parameters(**of)))["flip_error_rs"] for name, of in {
+    known = {name: key_numbers(view(Parameters(**of)))["margin_error_rs"] for name, of in {
         "strong": {}, "mild": {"theta_d": 0.05}, "linear": {"nonlinearity": "linear"}, "sparse": {"f_in": 0.2},
         "margin": {"kappa": 0.3}, "two kinds": {"populations": "2"},
     }.items()}  # fmt: skip

@@ -275,3 +275,17 @@ def test_a_thousand_random_neurons():
         if number % 4 == 0:
             outcomes.append(bounded_or_typed(case, 1))
     assert outcomes.count("answered") > 0.6 * len(outcomes)
+
+
+def test_with_inhibition_no_size_is_asked_for():
+    """Theory refuses one, so that advice to give it would lead nowhere."""
+    neuron = dc.NeuronSpec(dc.Polsky(), 0.5, 0.5, inhibition=dc.Inhibition(share=0.2, drive=0.25))
+    without = dc.NeuronSpec(dc.Polsky(), 0.5, 0.5)
+    words, plain = (
+        " ".join(map(str, dc.capacity(one, accuracy="fast").validity.values())) for one in (neuron, without)
+    )
+    assert "n_inputs" in plain
+    assert "n_inputs" not in words
+    assert "with inhibition theory has no others" in words
+    with pytest.raises(dc.InvalidParameter, match="infinitely many long branches"):
+        dc.capacity(dc.DendriticNeuron(neuron, 999, 27), accuracy="fast")

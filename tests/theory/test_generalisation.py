@@ -99,6 +99,16 @@ def test_dendritic_student_of_a_linear_teacher(alpha, error):
     assert_allclose(dc.teacher_student(POLSKY, alpha=alpha, teacher=LINEAR).gibbs_error, error, atol=6e-7)
 
 
+@pytest.mark.parametrize(("student", "teacher"), [(LINEAR, POLSKY), (RELU, POLSKY), (POLSKY, SATURATING)])
+@pytest.mark.parametrize("alpha", [0.1, 1.0, 2.0])
+def test_students_found_at_once_are_those_followed_from_a_small_load(student, teacher, alpha):
+    problem = _Student(student, teacher, TASK)
+    start = problem.patterns(2.0 * problem.W_bar**2, problem.W_bar**2, problem.W_bar * problem.W_teacher)
+    followed = problem._followed(alpha, np.log([start.A_hat, start.q_hat, start.R_hat]))
+    found = dc.teacher_student(student, alpha=alpha, teacher=teacher)
+    assert_allclose([found.A_hat, found.q_hat, found.R_hat], np.exp(followed.x), rtol=1e-8)
+
+
 def test_scale_of_a_linear_student_does_not_matter():
     other = dc.NeuronSpec(dc.Linear(), 0.1, 0.5)
     one, two = (dc.teacher_student(of, alpha=0.7, teacher=POLSKY).gibbs_error for of in (LINEAR, other))

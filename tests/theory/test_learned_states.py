@@ -10,8 +10,9 @@ from scipy.optimize import minimize
 import dendrocap as dc
 from dendrocap.errors import InvalidParameter
 from dendrocap.learning import cross_entropy, soft_error
+from dendrocap.theory.states._kernels import equal_costs
 from dendrocap.theory.states.learned import _Problem
-from dendrocap.theory.states.proximal import CrossEntropy, NormalIntegral, responses
+from dendrocap.theory.states.proximal import CrossEntropy, NormalIntegral, effort, responses
 from tests.naive import states as naive
 
 LINEAR, RELU, POLSKY = (dc.NeuronSpec(g, 0.5, 0.5) for g in (dc.Linear(), dc.ReLU(), dc.Polsky()))
@@ -47,6 +48,46 @@ def test_averages_over_responses_equal_those_over_fields(gamma_ce, tau):
     for function in (lambda x, t: (x - t) ** 2, lambda x, t: np.cos(x)):
         expected = float(weight @ function(x, t)) / weight.sum()
         assert_allclose(found.weight @ function(found.margin, found.field), expected, rtol=1e-8)
+
+
+@pytest.mark.parametrize("loss", [CrossEntropy(0.5), CrossEntropy(20.0), NormalIntegral()], ids=repr)
+@pytest.mark.parametrize("log_tau", [-1.0, 1.5, 3.0, 10.0])
+def test_effort_grows_with_tau_as_its_derivative_says(loss, log_tau):
+    """For noise also where patterns jump: the jump moves, and those there are saved."""
+    for mean, sd in ((0.0, 0.8), (0.3, 6.0)):
+        square, growth = effort(loss, log_tau, mean, sd)
+        above, below = (effort(loss, log_tau + h, mean, sd)[0] for h in (1e-4, -1e-4))
+        assert_allclose(growth, (above - below) / 2e-4, rtol=1e-6)
+        patterns = responses(loss, log_tau, mean, sd)
+        assert_allclose(square, patterns.weight @ patterns.push**2, rtol=1e-13)
+
+
+@pytest.mark.parametrize("tau", [4.2, 10.0, 1e3, 1e8, 1e40, 1e200])
+def test_where_a_pattern_is_given_up_both_ways_cost_the_same(tau):
+    given_up, saved = equal_costs(tau)
+    loss, log_tau = NormalIntegral(), math.log(tau)
+    # Where both answers are stationary, the pushes give the fields, which are one field.
+    pushes = [float(loss.push(np.array(max(x, -1e100)), log_tau)) for x in (given_up, saved)]
+    assert_allclose(saved - pushes[1], given_up - pushes[0], rtol=1e-12)
+    costs = [
+        float(loss.value(x)) + 0.5 * push * (push / tau) for x, push in zip((given_up, saved), pushes, strict=True)
+    ]
+    assert_allclose(costs[1], costs[0], rtol=1e-12)
+    assert given_up < -1.0 < saved
+    assert 1.0 + saved * pushes[1] > 0.0 < 1.0 + given_up * pushes[0]  # both stable
+
+
+@pytest.mark.parametrize("gamma_ce", [0.1, 3.0, 100.0])
+@pytest.mark.parametrize("f_out", [0.05, 0.4])
+def test_two_equations_at_once_equal_one_after_the_other(gamma_ce, f_out):
+    """Newton's method from afar, against nested roots that are both monotone."""
+    problem = _Problem(POLSKY, dc.TaskSpec(f_out=f_out), 0.7, CrossEntropy(gamma_ce))
+    point = problem.point(0.5)
+    sd = math.sqrt(point.tree.Gamma0)
+    target = point.C * point.tree.Gamma1 / 0.7
+    slow = problem.log_tau(0.0, lambda log_tau: problem.balanced(log_tau, 0.0, sd), sd, target)
+    assert_allclose(point.log_tau, slow, rtol=1e-10, atol=1e-10)
+    assert_allclose(point.shift, problem.balanced(slow, 0.0, sd), rtol=1e-9)
 
 
 LINEAR_STATES = {0.291: (0.758, 0.848), 0.971: (0.1127, 0.740), 2.912: (0.00628, 0.688)}

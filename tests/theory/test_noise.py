@@ -282,6 +282,14 @@ def test_least_error_against_a_choice_on_a_grid(name, flips):
         assert_allclose(problem.error(B), slow, rtol=5e-4)
 
 
+def test_weak_noise_at_small_loads_makes_no_errors():
+    """Every pattern can be pushed eight deviations of the noise above the threshold."""
+    found = [dc.least_noise_error(NEURONS["linear"], alpha=0.5, flips=flips) for flips in (1e-6, 1e-3, 3e-3, 1e-2)]
+    assert found == sorted(found)
+    assert found[0] == 0.0 < found[1] < 1e-12
+    assert dc.least_noise_error(NEURONS["linear"], alpha=0.02, flips=0.01) == 0.0
+
+
 def test_what_is_refused_says_why():
     state = dc.saddle_point(RELU, dc.TaskSpec(f_in=0.3), alpha=0.3)
     with pytest.raises(InvalidParameter, match=r"flips = 0\.1 is not allowed at f_in = 0\.3 without sizes"):

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from dendrocap.errors import DendrocapError
 from dendrocap.explorer.views import Along, along
-from dendrocap.model import DendriticNeuron, TaskSpec
+from dendrocap.model import DendriticNeuron, NeuronSpec, TaskSpec
 from dendrocap.theory import capacity
 
 __all__ = ["Best", "Desk", "Question", "Status", "answer_to"]
@@ -33,7 +33,7 @@ CANCEL = "cancel"
 class Best(NamedTuple):
     """A question: the best estimate of the capacity of this neuron."""
 
-    cell: DendriticNeuron
+    cell: DendriticNeuron | NeuronSpec
     task: TaskSpec
 
 

@@ -16,7 +16,7 @@ from dendrocap.explorer.links import to_query
 from dendrocap.explorer.parameters import Parameters
 from dendrocap.explorer.trainer import MOST_EPOCHS
 from dendrocap.explorer.views import View, along_question, curve_axis, key_numbers, view
-from dendrocap.theory.estimates import SHORT_ONE, SYMMETRIC
+from dendrocap.theory.estimates import ONE, SHORT_ONE, SYMMETRIC
 
 __all__ = ["EXPORTS", "Export", "neuron_script", "training_script"]
 
@@ -44,12 +44,14 @@ def figure_file(parameters: Parameters, desk: Desk, suffix: str) -> bytes:
     """The neuron as a figure in the style of the package: "png" or "svg"."""
     from dendrocap import plot
 
+    if parameters.inhibited and parameters.axis == "n_branches":  # which has no number then
+        parameters = parameters.changed({"axis": "theta_d"})
     shown = best_view(parameters, desk)
     assert shown.answer is not None
     curve = shown.curve
     lines = {
         SYMMETRIC: (curve.paper_x, curve.paper),
-        SHORT_ONE: (curve.broken_x, curve.broken),
+        ONE if parameters.inhibited else SHORT_ONE: (curve.broken_x, curve.broken),
         "linear": (curve.linear_x, curve.linear),
     }
     target = io.BytesIO()
@@ -118,20 +120,30 @@ def neuron_script(parameters: Parameters) -> str:
     neuron = dc.NeuronSpec(dc.Polsky(x_min=0.33, gamma=15.0), theta_d=0.5, theta_s=0.5)
     """
     units = parameters.units
+    mean = "mean weight {units.weight_mv(best.W_bar):,.4g}"
+    if parameters.inhibited:
+        mean = "mean EPSP {units.weight_mv(best.populations[0].synapses[0].W_bar):,.4g}"
     return f"""import numpy as np
 
-{_head(parameters)}cell = dc.DendriticNeuron(neuron, n_inputs={parameters.n_inputs}, n_branches={parameters.n_branches})
-units = dc.Units(cell.n_inputs, cell.n_branches, scale_mv={units.scale_mv!r})
+{_head(parameters)}{_cell_line(parameters)}
+units = dc.Units({parameters.n_inputs}, {parameters.n_branches}, scale_mv={units.scale_mv!r})
 
 {_best_line(parameters)}
 print(best)  # the answer, all estimates from the paper's to the best, and their validity
 print(f"dendritic threshold {{units.theta_d_mv({parameters.theta_d!r}):,.4g}} mV, "
       f"somatic threshold {{units.theta_s_mv(neuron.theta_s):,.4g}} mV, "
-      f"mean weight {{units.weight_mv(best.W_bar):,.4g}} mV, all at the soma")
-for branches in best.populations:  # their .weights and .preactivation are distributions with a pdf
+      f"{mean} mV, all at the soma")
+for branches in best.populations:  # their .synapses[0].weights and .preactivation are distributions with a pdf
     print(f"{{branches.fraction:.0%}} of branches: mean output {{branches.mean_output:.2g}}, "
           f"{{branches.silent_fraction:.0%}} silent")
 {_curve_lines(parameters)}"""
+
+
+def _cell_line(parameters: Parameters) -> str:
+    """The line that gives the neuron its size, which theory leaves out with inhibition."""
+    if parameters.inhibited:
+        return "cell = neuron  # with inhibition that learns, theory has infinitely many long branches only"
+    return f"cell = dc.DendriticNeuron(neuron, n_inputs={parameters.n_inputs}, n_branches={parameters.n_branches})"
 
 
 def _best_line(parameters: Parameters) -> str:
@@ -147,7 +159,7 @@ def _curve_lines(parameters: Parameters) -> str:
     axis = parameters.axis
     x = curve_axis(parameters, 2)
     grid = f"np.{'linspace' if axis == 'theta_s' else 'geomspace'}({x[0]!r}, {x[1]!r}, 24)"
-    if parameters.populations == "2":
+    if parameters.populations == "2" or parameters.inhibited:
         return ""
     if axis == "n_branches":
         return f"""
@@ -191,15 +203,27 @@ print(f"{{statistics.near_zeros:.1%}} of the weights are below a thousandth of t
 """
 
 
+def _inhibition(parameters: Parameters, theta_d: float) -> str:
+    """The argument for the inhibitory synapses of branches with this threshold."""
+    inhibition = parameters.inhibition(theta_d)
+    if inhibition is None:
+        return ""
+    return f", inhibition=dc.Inhibition(share={inhibition.share!r}, drive={inhibition.drive!r})"
+
+
 def _head(parameters: Parameters) -> str:
     """The lines that define neuron and task."""
-    neuron = f"dc.NeuronSpec(dc.{parameters.g!r}, theta_d={parameters.theta_d!r}, theta_s={parameters.theta_s!r})"
+    given = f"dc.{parameters.g!r}, theta_d={parameters.theta_d!r}, theta_s={parameters.theta_s!r}"
+    neuron = f"dc.NeuronSpec({given}{_inhibition(parameters, parameters.theta_d)})"
     if parameters.populations == "2":
         basal, apical = parameters.neuron.populations
+        of_basal, of_apical = (_inhibition(parameters, kind.theta_d) for kind in (basal, apical))
         neuron = f"""dc.NeuronSpec(
     populations=(
-        dc.Branches(dc.{basal.nonlinearity!r}, {basal.theta_d!r}, {basal.fraction!r}),
-        dc.Branches(dc.{apical.nonlinearity!r}, {apical.theta_d!r}, {apical.fraction!r}, length={apical.length!r}),
+        dc.Branches(dc.{basal.nonlinearity!r}, {basal.theta_d!r}, {basal.fraction!r}{of_basal}),
+        dc.Branches(
+            dc.{apical.nonlinearity!r}, {apical.theta_d!r}, {apical.fraction!r}, length={apical.length!r}{of_apical}
+        ),
     ),
     theta_s={parameters.theta_s!r},
 )"""

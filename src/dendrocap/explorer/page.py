@@ -25,6 +25,8 @@ BASAL = ("x_min", "gamma", "theta_d")
 APICAL = ("x_min_2", "gamma_2", "theta_d_2", "fraction_2", "length_2")
 SOMA = ("theta_s",)
 TASK = ("f_in", "f_out", "kappa", "branch_correlation")
+INHIBITION = ("inhibitory_share", "inhibitory_drive")
+NOISE = ("flips",)
 SIZE = ("n_inputs", "n_branches")
 # Numbers in large type, with the paper's below, and small ones: label and help line.
 NUMBERS = {
@@ -33,12 +35,16 @@ NUMBERS = {
     "silent": ("silent synapses", "Share of synapses whose weight is exactly zero at capacity."),
     "theta_d_mv": ("θ<sub>d</sub>", "Dendritic threshold, measured at the soma."),
     "theta_s_mv": ("θ<sub>s</sub>", "Somatic threshold."),
-    "W_bar_mv": ("mean EPSP", "Mean weight of a synapse at capacity, including silent ones, measured at the soma."),
+    "W_bar_mv": ("mean EPSP", "Mean excitatory weight at capacity, including silent synapses, measured at the soma."),
     "bits_per_synapse": ("bits per synapse", "Information in the labels that the neuron stores."),
     "gain": ("over linear", "Capacity divided by that of the linear neuron, which is exact."),
-    "flip_error_rs": (
-        "wrong at 1 % flips",
-        "At load ½ and the largest margin, if 1 % of the inputs flip; replica symmetric, equal branches.",
+    "typical_error_rs": (
+        "wrong under noise, typical",
+        "At load ½ when inputs flip: a solution drawn at random; replica symmetric, equal branches, f_in ½.",
+    ),
+    "margin_error_rs": (
+        "wrong, largest margin",
+        "The same for the solution with the largest margin; replica symmetric, equal branches.",
     ),
 }
 TRAINING = ("load", "train_inputs", "train_branches", "rate", "decay", "pace", "seed")
@@ -94,6 +100,8 @@ def _template(titles: Mapping[str, Mapping[str, str]]) -> jinja2.Template:
             "apical": APICAL,
             "soma": SOMA,
             "task": TASK,
+            "inhibition": INHIBITION,
+            "noise": NOISE,
             "size": SIZE,
             "training": TRAINING,
         },

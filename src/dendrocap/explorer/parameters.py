@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -14,6 +15,7 @@ from dendrocap.fitting import fit_nonlinearity
 from dendrocap.model import (
     Branches,
     DendriticNeuron,
+    Inhibition,
     Linear,
     LinearNeuron,
     NeuronSpec,
@@ -50,6 +52,10 @@ UNITS = {"": "model units", "mV": "millivolts"}
 # The time of a solution grows with the number of points of an uploaded curve, and a link must hold all of them.
 MOST_POINTS = 64
 LARGEST_VALUE = 1000.0  # of a curve in model units; catches millivolts given as model units before they overflow
+OF_INHIBITION = (
+    "With inhibition that learns, theory has infinitely many long, equal branches only: N and K set the millivolts, "
+    "and no number of stored patterns is given."
+)
 SMALLEST_GAP = 1e-6  # between two points; closer ones are jumps, for which there is no capacity
 
 Point = tuple[float, ...]  # x, y and, if known, the standard error of y
@@ -126,6 +132,18 @@ SLIDERS = {
         "c<sub>0</sub>", "correlation in branches", 0.0, 10.0, 0.1,
         help="Two inputs of one branch have correlation c0 K / N; 0 means independent.",
     ),
+    "inhibitory_share": Slider(
+        "share", "of inhibitory synapses", 0.0, 0.9, 0.01,
+        help="Synapses with weights below zero, which learn too; 0 is the neuron of the paper.",
+    ),
+    "inhibitory_drive": Slider(
+        "drive", "of inhibition, over θ<sub>d</sub>", 0.0, 1.0, 0.01,
+        help="How much of the dendritic threshold inhibition makes; at 1 no fixed threshold is left.",
+    ),
+    "flips": Slider(
+        "ρ", "flipped inputs, noise", 0.0, 0.5, 0.001,
+        help="Each input flips with this probability after learning; the two errors under noise follow.",
+    ),
     "n_inputs": Slider("N", "synapses", 10, 100_000, 0.05, log=True, whole=True, help="Synapses of the whole neuron."),
     "n_branches": Slider(
         "K", "branches", 1, 10_000, 0.05, log=True, whole=True, help="Dendritic branches that share the N synapses."
@@ -159,6 +177,10 @@ class Parameters:
         Parameters of Polsky's function.
     theta_d, theta_s, f_in, f_out, kappa, branch_correlation : float
         Thresholds, coding levels, margin, and the correlation of inputs on one branch.
+    inhibitory_share, inhibitory_drive : float
+        Share of inhibitory synapses on every branch, and their drive in units of its threshold; a share of 0 is none.
+    flips : float
+        Probability with which an input flips after learning, for the errors under noise.
     n_inputs, n_branches : int
         N and K.
     populations : {"1", "2"}
@@ -190,6 +212,9 @@ class Parameters:
     f_out: float = 0.5
     kappa: float = 0.0
     branch_correlation: float = 0.0
+    inhibitory_share: float = 0.0
+    inhibitory_drive: float = 0.5
+    flips: float = 0.01
     n_inputs: int = 10_000
     n_branches: int = 100
     populations: str = "1"
@@ -290,20 +315,30 @@ class Parameters:
     def neuron(self) -> NeuronSpec:
         """The neuron for the theory."""
         if self.populations == "1":
-            return NeuronSpec(self.g, self.theta_d, self.theta_s)
-        basal = Branches(self.g, self.theta_d, fraction=1.0 - self.fraction_2)
-        apical = Branches(self.g_2, self.theta_d_2, fraction=self.fraction_2, length=self.length_2)
+            return NeuronSpec(self.g, self.theta_d, self.theta_s, inhibition=self.inhibition(self.theta_d))
+        first, second = self.inhibition(self.theta_d), self.inhibition(self.theta_d_2)
+        basal = Branches(self.g, self.theta_d, fraction=1.0 - self.fraction_2, inhibition=first)
+        apical = Branches(self.g_2, self.theta_d_2, fraction=self.fraction_2, length=self.length_2, inhibition=second)
         return NeuronSpec(populations=(basal, apical), theta_s=self.theta_s)
 
     @property
-    def cell(self) -> DendriticNeuron:
-        """The neuron with its size, for its capacity."""
-        return DendriticNeuron(self.neuron, self.n_inputs, self.n_branches)
+    def inhibited(self) -> bool:
+        """Whether there are inhibitory synapses."""
+        return self.inhibitory_share > 0.0
+
+    def inhibition(self, theta_d: float) -> Inhibition | None:
+        """The inhibitory synapses of branches with this threshold; None without any."""
+        return Inhibition(self.inhibitory_share, self.inhibitory_drive * theta_d) if self.inhibited else None
+
+    @property
+    def cell(self) -> DendriticNeuron | NeuronSpec:
+        """The neuron whose capacity is asked for, with its size; with inhibition theory has none."""
+        return self.neuron if self.inhibited else DendriticNeuron(self.neuron, self.n_inputs, self.n_branches)
 
     @property
     def branch_size(self) -> float:
-        """Synapses per branch."""
-        return self.n_inputs / self.n_branches
+        """Synapses per branch, as far as the theory knows them."""
+        return math.inf if self.inhibited else self.n_inputs / self.n_branches
 
     @property
     def task(self) -> TaskSpec:
@@ -320,10 +355,11 @@ class Parameters:
 
     @property
     def warning(self) -> str:
-        """A warning about the curve, if there is one."""
-        if self.nonlinearity not in OF_CURVE:
-            return ""
-        return fitted_curve(self.curve, self.curve_unit, self.nonlinearity).warning
+        """Warnings about the curve and about inhibition, if there are any."""
+        warnings = [OF_INHIBITION] if self.inhibited else []
+        if self.nonlinearity in OF_CURVE:
+            warnings.append(fitted_curve(self.curve, self.curve_unit, self.nonlinearity).warning)
+        return " ".join(filter(None, warnings))
 
     @property
     def finite_neuron(self) -> DendriticNeuron:
@@ -331,6 +367,10 @@ class Parameters:
         if self.populations != "1":
             raise InvalidParameter(
                 "two kinds of branches cannot be trained here: choose all branches alike, or use dendrocap.train"
+            )
+        if self.inhibited:
+            raise InvalidParameter(
+                "inhibition cannot be trained here: set the share of inhibitory synapses to 0, or use dendrocap.train"
             )
         if self.nonlinearity == "linear":
             return LinearNeuron(self.theta_d, self.train_inputs)

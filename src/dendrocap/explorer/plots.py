@@ -291,7 +291,7 @@ class WeightPlot(Plot):
         ).glyph
         self.area = plot.varea("x", 0, "density", source=self.density, fill_alpha=0.25).glyph
         self.line = plot.line(
-            "x", "density", source=self.density, line_width=2.5, line_dash="dashed", legend_label="positive weights"
+            "x", "density", source=self.density, line_width=2.5, line_dash="dashed", legend_label="weights"
         ).glyph
         thin = plot.line("x", "density", source=self.paper, line_width=1.3, legend_label="replica symmetric (paper)")
         ghost = plot.line("x", "density", source=self.other, line_width=1.5, line_dash="dotted")
@@ -326,10 +326,13 @@ class WeightPlot(Plot):
             heights = heights / (amplitudes_mv.size * (edges[1] - edges[0])) * (1.0 - answer.silent_fraction)
             self.measured.data = {"left": edges[:-1], "right": edges[1:], "top": heights}
             top = max(top, float(heights.max()))
-        self.atom.data = {"x": [-0.02 * far], "top": [answer.silent_fraction], "width": [0.03 * far]}
+        # Beside zero, or at zero where there are weights on both sides.
+        below = min(float(view.weight_mv[0]), 0.0)
+        bar = {"x": [0.0 if below else -0.02 * far], "width": [0.03 * (far - below)]}
+        self.atom.data = bar | {"top": [answer.silent_fraction]}
         paper = answer.paper_silent_fraction
-        self.paper_atom.data = nothing if paper is None else {"x": [-0.02 * far], "top": [paper], "width": [0.03 * far]}
-        self.figure.x_range.update(start=-0.05 * far, end=far)
+        self.paper_atom.data = nothing if paper is None else bar | {"top": [paper]}
+        self.figure.x_range.update(start=below - 0.05 * (far - below), end=far)
         self.figure.y_range.update(start=0.0, end=1.15 * top)
 
 

@@ -63,7 +63,8 @@ def _song2005() -> dict[str, Any]:
 def _neuron(nonlinearity: str, **values: Any) -> dict[str, Any]:
     """All parameters of the neuron, so that none of an earlier neuron remains."""
     usual = {"x_min": 0.33, "gamma": 15.0, "theta_d": 0.5, "theta_s": 0.5, "f_in": 0.5, "f_out": 0.5, "kappa": 0.0}
-    usual |= {"branch_correlation": 0.0, "n_inputs": 10_000, "n_branches": 100}
+    usual |= {"branch_correlation": 0.0, "inhibitory_share": 0.0, "inhibitory_drive": 0.5}
+    usual |= {"n_inputs": 10_000, "n_branches": 100}
     return {"nonlinearity": nonlinearity} | usual | values
 
 

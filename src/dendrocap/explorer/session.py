@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from dendrocap.errors import DendrocapError, InvalidParameter
 from dendrocap.explorer.background import Best, Desk, Status
 from dendrocap.explorer.links import pair_query, to_query
-from dendrocap.explorer.parameters import AXES, Parameters
+from dendrocap.explorer.parameters import AXES, OF_INHIBITION, Parameters
 from dendrocap.explorer.plots import CapacityPlot, DendritePlot, WeightPlot
 from dendrocap.explorer.presets import PRESETS, preset
 from dendrocap.explorer.theme import DARK, LIGHT
@@ -210,6 +210,8 @@ class Session:
 
     def _count(self, message: Mapping[str, Any]) -> Message:
         """Request best estimates for several numbers of branches."""
+        if self.parameters.inhibited:
+            raise InvalidParameter(OF_INHIBITION)
         self.parameters = self.parameters.changed({"axis": "n_branches"})
         self.counting = True
         return self._shown(message, known=self._known(self.desk.ask))

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from dendrocap.display import with_error
 from dendrocap.errors import DendrocapError
 from dendrocap.explorer.parameters import SLIDERS, Parameters
-from dendrocap.model import DendriticNeuron, Linear, NeuronSpec, Nonlinearity, TaskSpec
-from dendrocap.theory import Capacity, capacity, critical_capacity, maximal_margin, noise_error
+from dendrocap.model import DendriticNeuron, Inhibition, Linear, NeuronSpec, Nonlinearity, TaskSpec
+from dendrocap.theory import Capacity, capacity, critical_capacity, maximal_margin, noise_error, saddle_point
 
 __all__ = [
     "DETAILS",
@@ -30,6 +30,7 @@ __all__ = [
     "difference",
     "key_numbers",
     "linear_capacity",
+    "mean_excitation",
     "quick_look",
     "view",
 ]
@@ -83,7 +84,8 @@ class View:
     density, paper_density : array
         Density of branch inputs at capacity, for the answer and for the paper's estimate; empty without a solution.
     weight_mv, weight_density, paper_weight_density : array
-        Density of the positive weights, in millivolts at the soma; also empty without a solution.
+        Density of the non-zero weights, in millivolts at the soma; inhibitory ones are negative. Also empty without a
+        solution.
     """
 
     parameters: Parameters
@@ -100,12 +102,23 @@ class View:
 
 
 class State(NamedTuple):
-    """One kind of branch at capacity: shares of branches and of synapses, inputs and weights."""
+    """One kind of branch at capacity: share of branches and inputs; sign, share and strengths of its synapses."""
 
     fraction: float
-    share: float
     preactivation: Any
-    weights: Any
+    synapses: tuple[tuple[float, float, Any], ...]
+
+    def weight_density(self, w: Floats) -> Floats:
+        """Density of its weights, as far as they are not zero, times its share of all synapses."""
+        density = np.zeros(w.size)
+        for sign, share, strengths in self.synapses:
+            own = sign * w > 0.0
+            density[own] += share * strengths.pdf(sign * w[own])
+        return density
+
+    def farthest(self, sign: float) -> float:
+        """Beyond this strength nothing of this sign is left to see."""
+        return max((float(one.ppf(0.998)) for its, _, one in self.synapses if its == sign), default=0.0)
 
 
 class Along(NamedTuple):
@@ -154,13 +167,15 @@ def view(
     empty = np.empty(0)
     w_mv, w_density, w_paper = empty, empty, empty
     if states:
-        # Beyond this the density is invisible.
-        far = max(float(one.weights.ppf(0.998)) for one in states)
+        # Beyond these the density is invisible.
+        below, far = (max(one.farthest(sign) for one in states) for sign in (-1.0, 1.0))
         w = np.linspace(1e-9, 1.0, 160) * far
+        if below > 0.0:
+            w = np.concatenate([np.linspace(-1.0, -1e-9, 160) * below, w])
         per_mv = parameters.units.mv_per_weight
         w_mv = w * per_mv
         w_density, w_paper = (
-            sum((one.share * one.weights.pdf(w) / per_mv for one in listed), np.zeros(w.size)) if listed else empty
+            sum((one.weight_density(w) / per_mv for one in listed), np.zeros(w.size)) if listed else empty
             for listed in (states, paper)
         )
     density, paper_density = (
@@ -184,24 +199,53 @@ def key_numbers(shown: View) -> dict[str, str]:
     }
     if answer is None:
         words = ("capacity", "patterns", "silent", "bits_per_synapse")
-        others = ("W_bar_mv", "gain", "flip_error_rs")
+        others = ("W_bar_mv", "gain", *NOISY)
         return numbers | dict.fromkeys((*words, *(f"paper_{name}" for name in words[:3]), *others), NOTHING)
-    linear = linear_capacity(parameters.task, parameters.theta_d)
+    linear = linear_capacity(parameters.task, parameters.theta_d, parameters.inhibition(1.0))
     texts = answer.texts()
     del texts["bits"], texts["W_bar"]
+    if answer.n_patterns is None:
+        texts |= dict.fromkeys(("patterns", "paper_patterns"), NOTHING)
     return numbers | texts | {
-        "W_bar_mv": _millivolts(units.weight_mv(answer.W_bar)),
+        "W_bar_mv": _millivolts(units.weight_mv(mean_excitation(answer))),
         "gain": f"{with_error(answer.alpha_c / linear, answer.error / linear)} ×",
-        "flip_error_rs": _flip_error(parameters.neuron, parameters.task),
+        **{name: _noisy(name, parameters.neuron, parameters.task, parameters.flips) for name in NOISY},
     }  # fmt: skip
 
 
-@lru_cache(maxsize=256)
-def _flip_error(neuron: NeuronSpec, task: TaskSpec) -> str:
-    """Patterns wrong at load 1/2 and the largest margin if 1 % of the inputs flip; a dash if that is unknown."""
+def mean_excitation(answer: Capacity) -> float:
+    """Mean weight of the synapses that excite; of all of them without inhibition."""
+    shares = [(_share(kind, one), one) for kind in answer.populations for one in kind.synapses]
+    excitatory = [(share, one.W_bar) for share, one in shares if one.kind == "excitatory"]
+    return sum(share * W_bar for share, W_bar in excitatory) / sum(share for share, _ in excitatory)
+
+
+def _share(kind: Any, synapses: Any) -> float:
+    """Of all synapses of the neuron."""
+    return float(kind.fraction * kind.length * synapses.share)
+
+
+NOISY: dict[str, Callable[[NeuronSpec, TaskSpec], Any]] = {
+    "typical_error_rs": lambda neuron, task: saddle_point(neuron, task, alpha=0.5),
+    "margin_error_rs": lambda neuron, task: maximal_margin(neuron, task, alpha=0.5, criterion="relative"),
+}
+
+
+@lru_cache(maxsize=512)
+def _state(name: str, neuron: NeuronSpec, task: TaskSpec) -> Any:
+    """A state at load 1/2; None where there is none, or none whose noise is known."""
+    if neuron.populations or neuron.inhibition:
+        return None
     try:
-        state = maximal_margin(neuron, task, alpha=0.5, criterion="relative")
-        return f"{100.0 * noise_error(state, flips=0.01):.2g} %"
+        return NOISY[name](neuron, task)
+    except DendrocapError:
+        return None
+
+
+def _noisy(name: str, neuron: NeuronSpec, task: TaskSpec, flips: float) -> str:
+    """Patterns wrong at load 1/2 when inputs flip, in a state of the theory; a dash where that is not known."""
+    try:
+        return f"{100.0 * noise_error(_state(name, neuron, task), flips=flips):.2g} %"
     except DendrocapError:
         return NOTHING
 
@@ -221,12 +265,13 @@ def difference(one: Capacity, other: Capacity) -> dict[str, str]:
         number = with_error(b - a, error)
         return number if b < a else number.replace("about ", "about +", 1) if "about" in number else f"+{number}"
 
-    n_one, n_other = one.n_patterns or 0, other.n_patterns or 0
+    patterns = NOTHING
+    if one.n_patterns is not None and other.n_patterns is not None:
+        errors = (one.n_patterns * one.error / one.alpha_c, other.n_patterns * other.error / other.alpha_c)
+        patterns = text(one.n_patterns, other.n_patterns, errors)
     return {
         "capacity": text(one.alpha_c, other.alpha_c, (one.error, other.error)),
-        "patterns": text(
-            n_one, n_other, (n_one * one.error / one.alpha_c, n_other * other.error / other.alpha_c)
-        ),
+        "patterns": patterns,
         "silent": text(
             100.0 * one.silent_fraction, 100.0 * other.silent_fraction,
             (100.0 * one.silent_error, 100.0 * other.silent_error),
@@ -248,7 +293,7 @@ def quick_look(parameters: Parameters) -> tuple[Capacity | None, str]:
 
 
 @lru_cache(maxsize=1024)
-def _quick_look(cell: DendriticNeuron, task: TaskSpec) -> tuple[Capacity | None, str]:
+def _quick_look(cell: DendriticNeuron | NeuronSpec, task: TaskSpec) -> tuple[Capacity | None, str]:
     try:
         return capacity(cell, task, accuracy="fast"), ""
     except DendrocapError as error:
@@ -262,13 +307,21 @@ def _paper_states(neuron: NeuronSpec, task: TaskSpec) -> list[State]:
         found: Any = critical_capacity(neuron, task)
     except DendrocapError:
         return []
-    if neuron.populations:
+    if neuron.populations or neuron.inhibition:
         return [_of_population(one) for one in found.populations]
-    return [State(1.0, 1.0, found.preactivation, found.weights)]
+    return [State(1.0, found.preactivation, ((1.0, 1.0, found.weights),))]
 
 
 def _of_population(one: Any) -> State:
-    return State(one.fraction, one.fraction * one.length, one.preactivation, one.weights)
+    return State(
+        one.fraction,
+        one.preactivation,
+        tuple(
+            (1.0 if synapses.kind == "excitatory" else -1.0, _share(one, synapses), synapses.weights)
+            for synapses in one.synapses
+            if synapses.weights is not None
+        ),
+    )
 
 
 # Curves ---------------------------------------------------------------------------------------------------------------
@@ -298,8 +351,9 @@ def _curve(parameters: Parameters, detail: str, broken: tuple[Floats, Floats] | 
     paper = _paper_along(_at(parameters.neuron, axis, 0.5), task, axis, tuple(x.tolist()))
     if axis == "theta_d" and task.kappa > 0.0:
         linear_x = curve_axis(parameters, LINEAR_POINTS)
+    inhibition = parameters.inhibition(1.0)
     linear = np.array(
-        [linear_capacity(task, at if axis == "theta_d" else parameters.theta_d) for at in linear_x.tolist()]
+        [linear_capacity(task, at if axis == "theta_d" else parameters.theta_d, inhibition) for at in linear_x.tolist()]
     )
     empty = np.empty(0)
     broken_x = empty if broken is None else np.array(along_question(parameters).x)
@@ -310,7 +364,9 @@ def along_question(parameters: Parameters) -> Along:
     """The question for the curve with broken symmetry; the same for every position of the neuron on the axis."""
     axis = parameters.axis
     x = curve_axis(parameters, _fewer(parameters, BROKEN_POINTS))
-    size = float(parameters.n_inputs) if axis == "n_branches" else parameters.branch_size
+    size = parameters.branch_size
+    if axis == "n_branches":
+        size *= parameters.n_branches
     return Along(_at(parameters.neuron, axis, 0.5), parameters.task, axis, tuple(x.tolist()), size)
 
 
@@ -358,20 +414,32 @@ def _at(neuron: NeuronSpec, axis: str, value: float) -> NeuronSpec:
     """The neuron with another value of the parameter on the axis, for the basal branches if there are two kinds."""
     if axis == "n_branches":
         return neuron
-    if axis == "theta_d" and neuron.populations:
+    if axis == "theta_s":
+        return replace(neuron, theta_s=value)
+    if neuron.populations:
         basal, *others = neuron.populations
-        return replace(neuron, populations=(replace(basal, theta_d=value), *others))
-    return replace(neuron, theta_d=value) if axis == "theta_d" else replace(neuron, theta_s=value)
+        basal = replace(basal, theta_d=value, inhibition=_scaled(basal.inhibition, value / basal.theta_d))
+        return replace(neuron, populations=(basal, *others))
+    return replace(neuron, theta_d=value, inhibition=_scaled(neuron.inhibition, value / neuron.theta_d))
+
+
+def _scaled(inhibition: Inhibition | None, by: float) -> Inhibition | None:
+    """The drive of inhibition is a share of the threshold."""
+    return None if inhibition is None else replace(inhibition, drive=by * inhibition.drive)
 
 
 @lru_cache(maxsize=256)
-def _linear_capacity(task: TaskSpec, theta_d: float) -> float:
-    return critical_capacity(NeuronSpec(Linear(), theta_d, 0.5), task).alpha_c
+def _linear_capacity(task: TaskSpec, theta_d: float, inhibition: Inhibition | None) -> float:
+    linear = NeuronSpec(Linear(), theta_d, 0.5, inhibition=_scaled(inhibition, theta_d))
+    return critical_capacity(linear, task).alpha_c
 
 
-def linear_capacity(task: TaskSpec, theta_d: float) -> float:
-    """Exact capacity of the neuron without dendrites; without a margin it does not depend on the threshold."""
-    return _linear_capacity(task, 0.5 if task.kappa == 0.0 else theta_d)
+def linear_capacity(task: TaskSpec, theta_d: float, inhibition: Inhibition | None = None) -> float:
+    """Exact capacity of the neuron without dendrites; without a margin it does not depend on the threshold.
+
+    ``inhibition`` is that of a threshold of one.
+    """
+    return _linear_capacity(task, 0.5 if task.kappa == 0.0 else theta_d, inhibition)
 
 
 def _dendrite_axis(kinds: Iterable[Nonlinearity], states: list[State]) -> Floats:

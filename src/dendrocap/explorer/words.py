@@ -8,7 +8,7 @@ import numpy as np
 
 from dendrocap.explorer.background import Status
 from dendrocap.explorer.parameters import AXES
-from dendrocap.explorer.views import View
+from dendrocap.explorer.views import View, mean_excitation
 from dendrocap.theory import Capacity
 
 __all__ = ["branches_in_words", "described", "pending", "written"]
@@ -70,7 +70,7 @@ def described(shown: View) -> dict[str, str]:
     curve, answer, axis = shown.curve, shown.answer, AXES[shown.parameters.axis]
     if answer is None:
         return {"dendrite": "no solution", "capacity": "no solution", "weights": "no solution"}
-    texts, mean_mv = answer.texts(), shown.parameters.units.weight_mv(answer.W_bar)
+    texts, mean_mv = answer.texts(), shown.parameters.units.weight_mv(mean_excitation(answer))
     ends = ""
     known = np.isfinite(curve.broken)
     if known.any():
@@ -81,5 +81,5 @@ def described(shown: View) -> dict[str, str]:
     return {
         "dendrite": f"Output of a branch against its input, and the inputs at capacity: {outputs}.",
         "capacity": f"Capacity against {axis}: here {texts['capacity']}.{ends} {answer.paper}.",
-        "weights": f"Weights at capacity: {texts['silent']} silent, mean {mean_mv:.2g} mV. {answer.paper}.",
+        "weights": f"Weights at capacity: {texts['silent']} silent, mean EPSP {mean_mv:.2g} mV. {answer.paper}.",
     }

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from dendrocap.figures.style import (
     AXIS_LABELS,
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from dendrocap.theory import Capacity
+    from dendrocap.theory.branches.solution import PopulationWeights
 
 __all__ = ["neuron_at_capacity"]
 
@@ -175,25 +176,42 @@ def _draw_capacity(axes: Any, answer: Capacity, curve: Mapping[str, Curve], axis
     axes.legend(loc="upper left")
 
 
+def _weight_density(kind: PopulationWeights, weight: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Density of weights that are not zero; inhibitory ones are negative."""
+    density = np.zeros_like(weight)
+    for synapses in kind.synapses:
+        own = weight > 0.0 if synapses.kind == "excitatory" else weight < 0.0
+        if synapses.weights is not None:
+            density[own] = synapses.share * synapses.weights.pdf(np.abs(weight[own]))
+    return density
+
+
 def _draw_weights(axes: Any, answer: Capacity, units: Units) -> None:
     per_mv, kinds = units.mv_per_weight, answer.populations
-    far = max((kind.W_bar + 4.0 * math.sqrt(kind.Q) for kind in kinds), default=1.0) * per_mv
+    ends = {
+        kind: max((one.W_bar + 4.0 * math.sqrt(one.Q) for each in kinds for one in each.synapses if one.kind == kind),
+                  default=0.0) * per_mv
+        for kind in ("inhibitory", "excitatory")
+    }  # fmt: skip
+    below, far = ends["inhibitory"], ends["excitatory"] or per_mv
     weight_mv = np.linspace(0.0, far, 400)[1:]
+    if below:
+        weight_mv = np.concatenate([np.linspace(-below, 0.0, 400)[:-1], weight_mv])
     silent = axes.twinx()
     highest = 0.0
     for i, (kind, name) in enumerate(zip(kinds, _names(answer), strict=True)):
-        density = kind.weights.pdf(weight_mv / per_mv) / per_mv
+        density = _weight_density(kind, weight_mv / per_mv) / per_mv
         colour = POPULATION_COLOURS[i % len(POPULATION_COLOURS)] if name else _colour(answer)
         label = {"label": name.split(",")[0]} if name else {}
         axes.fill_between(weight_mv, density, color=colour, alpha=0.2, lw=0.0)
         axes.plot(weight_mv, density, color=colour, **label)
-        width = 0.05 * far / len(kinds)
+        width = 0.05 * (far + below) / len(kinds)
         silent.bar([(i - len(kinds)) * width], [kind.silent_fraction], 0.9 * width, align="edge", color=colour)
         highest = max(highest, float(density.max()))
     if len(kinds) > 1:
         axes.legend(loc="upper right")
     axes.set(
-        xlim=(-0.07 * far, far),
+        xlim=(-below - 0.07 * (far + below), far),
         ylim=(0.0, 1.15 * highest if highest else 1.0),
         xlabel="synaptic weight (mV)",
         ylabel=AXIS_LABELS["density_mv"],

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from dendrocap.errors import ConvergenceError, InvalidParameter, NoSolution
-from dendrocap.model import DendriticNeuron, Linear, NeuronSpec, Nonlinearity, TaskSpec
+from dendrocap.model import DendriticNeuron, Inhibition, Linear, NeuronSpec, Nonlinearity, TaskSpec
 from dendrocap.numerics.apportion import apportioned
 from dendrocap.theory.answers import Capacity, binary_entropy
 from dendrocap.theory.branches.following import FoundState
@@ -65,8 +65,9 @@ CONVEX = "the solutions form a convex set: replica symmetry is exact"
 SINGLE = "a single branch with a g that never falls decides as a linear neuron does: replica symmetry is exact"
 GROWS = (
     "branches that are mostly on or mostly off exceed this value, which is that of equal branches; the capacity grows "
-    "with the number of branches: give n_inputs and n_branches"
+    "with the number of branches"
 )
+GIVE_SIZE = ": give n_inputs and n_branches"  # which theory does not take with inhibition
 
 
 def capacity(
@@ -126,15 +127,14 @@ def capacity(
         raise refuse("neuron", neuron, "a NeuronSpec or a DendriticNeuron")
     if any(kind.mean_output == "best" for kind in spec.populations):
         raise refuse('mean_output = "best"', "in a population", "a number here: ask critical_capacity for the best")
-    inhibited = [one for one in (spec.inhibition, *(kind.inhibition for kind in spec.populations)) if one and one.share]
-    if size is not None and inhibited:
+    question = _Question(neuron, spec, size, task, accuracy, seed, callback or (lambda share, words: None))
+    if size is not None and question.inhibited:
         raise refuse(
             "inhibition",
-            inhibited[0],
+            question.inhibited[0],
             "None for a neuron with a size, whose branches are short and few; a NeuronSpec stands for infinitely many "
             "long branches",
         )
-    question = _Question(neuron, spec, size, task, accuracy, seed, callback or (lambda share, words: None))
     if accuracy == "fast":
         return question.fast()
     return question.infinite() if size is None else question.finite()
@@ -165,6 +165,12 @@ class _Question:
     @property
     def branch_size(self) -> float | None:
         return None if self.size is None else self.size[0] / self.size[1]
+
+    @property
+    def inhibited(self) -> list[Inhibition]:
+        """The inhibition of those branches that have any."""
+        every = (self.spec.inhibition, *(kind.inhibition for kind in self.spec.populations))
+        return [one for one in every if one is not None and one.share]
 
     @property
     def nonlinearities(self) -> set[Nonlinearity]:
@@ -206,7 +212,7 @@ class _Question:
         answer, error = self._steps(estimates, None)
         self.tell(0.8, "stability of equal branches")
         stable, kappa_c = self._stability()
-        remark = "" if stable is not False else GROWS
+        remark = "" if stable is not False else GROWS + ("" if self.inhibited else GIVE_SIZE)
         return self._result(answer, estimates[FULL], error, estimates, remark, False, stable, kappa_c)
 
     def finite(self) -> Capacity:
@@ -507,7 +513,7 @@ class _Question:
             symmetric = None
         broken = next((estimates[name] for name in (SHORT, SHORT_ONE, TWO, ONE) if name in estimates), alpha)
         return {
-            "branch size": branch_size_flag(n),
+            "branch size": branch_size_flag(n, bool(self.inhibited)),
             "active inputs per branch": active_inputs_flag(n, self.task.f_in, skewness),
             "number of branches": n_branches_flag(
                 None if self.size is None else self.size[1], FINITE_K in estimates, self.accuracy == "fast"

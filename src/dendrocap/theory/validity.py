@@ -54,10 +54,11 @@ def worst_flags(points: Sequence[Mapping[str, Flag]]) -> dict[str, tuple[Flag, i
     return found
 
 
-def branch_size_flag(n: float) -> Flag:
+def branch_size_flag(n: float, inhibited: bool = False) -> Flag:
     """Are branches long enough for a mean-field theory of their synapses?"""
     if math.isinf(n):
-        return Flag(CAUTION, "branches of infinite length: real ones are short, give n_inputs and n_branches")
+        way_out = "with inhibition theory has no others" if inhibited else "give n_inputs and n_branches"
+        return Flag(CAUTION, f"branches of infinite length: real ones are short, {way_out}")
     light = GOOD if n >= 30 else CAUTION if n >= 10 else BAD
     return Flag(light, f"{n:.4g} synapses per branch; corrections of order 1/n are not included")
 

@@ -187,6 +187,9 @@ export function render({model}) {
         document.querySelector(`[data-row="${name}${suffix}"]`).classList.toggle("unused", kind !== "polsky")
       }
     }
+    const inhibited = values.inhibitory_share > 0
+    document.querySelector('[data-row="inhibitory_drive"]').classList.toggle("unused", !inhibited)
+    el("count").disabled = inhibited
     const two = values.populations === "2"
     el("kind-basal").textContent = two ? "Basal" : "All branches"
     el("kind-apical").textContent = two ? "Apical" : "+ Apical"

@@ -91,18 +91,24 @@ def equal_costs(tau: float) -> tuple[float, float]:
     low_turn = _bisected_turn(-1.0, -40.0, tau)
     high_turn = _bisected_turn(-1.0, 0.0, tau)
     low, high = high_turn - tau * density(high_turn), low_turn - tau * density(low_turn)
-    given_up = saved = -1.0
+    low = max(low, -1.0 - math.sqrt(2.0 * tau))  # from further away the way alone costs more than the pattern
+    farthest = math.sqrt(2.0 * math.log(tau)) + 1.0  # where the push is below one half
+    t, given_up, saved = 0.5 * (low + high), low_turn, 0.5 * (high_turn + farthest)
     for _ in range(60):
-        t = 0.5 * (low + high)
-        given_up = _bisected_response(t - 1.0, low_turn, t, tau)
-        saved = _bisected_response(high_turn, t + tau + 1.0, t, tau)
-        cost = mass_beyond(given_up) + 0.5 * tau * density(given_up) ** 2
-        other = mass_beyond(saved) + 0.5 * tau * density(saved) ** 2
+        given_up = _response(t - 1.0, low_turn, t, t, tau, False)
+        saved = _response(high_turn, farthest, saved, t, tau, True)
+        excess = mass_beyond(saved) + 0.5 * tau * density(saved) ** 2
+        excess -= mass_beyond(given_up) + 0.5 * tau * density(given_up) ** 2
         # further up it is cheaper to save
-        if other < cost:
+        if excess < 0.0:
             high = t
         else:
             low = t
+        # the cost of a response falls with t at the rate push / tau
+        ahead = t + tau * excess / (saved - given_up)
+        if abs(ahead - t) <= 1e-15 * (1.0 + abs(t)):
+            break
+        t = ahead if low < ahead < high else 0.5 * (low + high)
     return given_up, saved
 
 
@@ -119,15 +125,27 @@ def _bisected_turn(inner: float, outer: float, tau: float) -> float:
 
 
 @compiled
-def _bisected_response(low: float, high: float, t: float, tau: float) -> float:
-    """Where x - tau G(x) = t on a branch on which the left side rises."""
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        if middle - tau * density(middle) < t:
-            low = middle
+def _response(low: float, high: float, x: float, t: float, tau: float, strong: bool) -> float:
+    """Where x - tau G(x) = t on a branch on which the left side rises: Newton's method, halving where it leaves.
+
+    Where the push is ``strong`` it falls by orders of magnitude along the branch, and logarithms are compared.
+    """
+    for _ in range(100):
+        push = tau * density(x)
+        miss, slope = x - push - t, 1.0 + x * push
+        if strong and push > 0.0 and x > t:
+            miss, slope = math.log((x - t) / push), x + 1.0 / (x - t)
+        if miss < 0.0:
+            low = x
         else:
-            high = middle
-    return 0.5 * (low + high)
+            high = x
+        ahead = x - miss / slope if slope > 0.0 else low
+        if not low < ahead < high:
+            ahead = 0.5 * (low + high)
+        if abs(ahead - x) <= 1e-15 * (1.0 + abs(x)):
+            return ahead
+        x = ahead
+    return x
 
 
 @compiled

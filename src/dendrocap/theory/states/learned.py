@@ -13,6 +13,7 @@ other g the state is replica symmetric, with equal branches.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -39,6 +40,7 @@ Floats = NDArray[np.float64]
 EXACT = "exact"
 B_GRID = (-1.5, -0.5, 0.5, 1.25, 2.0)  # where the shape of the weights is looked for first
 B_LIMITS = (-8.0, 30.0)
+MOST_STEPS = 20  # of Newton's method
 AROUND = np.array([-8.0, -4.0, -1.5, 0.0, 1.5, 4.0, 8.0])  # cuts around a step, in deviations
 
 
@@ -256,7 +258,7 @@ class _Problem:
         self.neuron, self.task, self.alpha, self.loss = neuron, task, alpha, loss
         self.W_bar = neuron.tree[0].theta / task.f_in
         self._means: tuple[float, ...] | None = None
-        self._relative_log_tau, self._relative_shift = 0.0, 0.0  # of the last point, in units of sqrt(Gamma_0)
+        self._relative = (0.0, 0.0)  # ln tau and shift of the last point, in units of sqrt(Gamma_0)
 
     def minima(self) -> list[_Point]:
         """All minima of the loss along the norm of the weights."""
@@ -282,46 +284,92 @@ class _Problem:
         sd = math.sqrt(tree.Gamma0)
         target = C * tree.Gamma1 / self.alpha
 
-        def excess(log_tau: float) -> tuple[float, float]:
-            # [learned-C] E push^2 = C Gamma_1 / alpha; the push of a pattern grows with tau
-            square = growth = 0.0
-            for share, each in self.patterns(log_tau, sd):
-                given = each.weight * each.push**2
-                square += share * float(np.sum(given))
-                growth += share * 2.0 * float(np.sum(given / (1.0 + each.stiffness)))
-            return math.log(square / target), growth / square
-
-        log_tau = monotone_root(excess, self._relative_log_tau + math.log(sd), 0.5).at
-        self._relative_log_tau = log_tau - math.log(sd)
+        log_tau, shift = self.settled(sd, target)
+        self._relative = (log_tau - math.log(sd), shift / sd)
         bend = loss = 0.0
-        for share, each in self.patterns(log_tau, sd):
+        for share, _, each in self.patterns(log_tau, shift, sd):
             bend += share * float(each.weight @ (each.stiffness / (1.0 + each.stiffness)))
             loss += share * float(each.weight @ self.loss.value(each.margin))
         # [learned-A] is twice the derivative of [learned-loss] along Q; here it is multiplied by chi.
         parts = (self.alpha * tree.dGamma0 / tree.Gamma1 * bend, -C * tree.dGamma1 / tree.Gamma1, -i0)
         slope = sum(parts) / sum(abs(part) for part in parts)
-        return _Point(B, Q, C, tree, log_tau, self._relative_shift * sd, slope, loss)
+        return _Point(B, Q, C, tree, log_tau, shift, slope, loss)
 
-    def patterns(self, log_tau: float, sd: float) -> list[tuple[float, Responses]]:
-        """Both labels with their shares, at the mean that balances them [learned-shift]."""
-        f_out = self.task.f_out
-        if f_out == 0.5:
-            return [(1.0, responses(self.loss, log_tau, 0.0, sd))]
+    def settled(self, sd: float, target: float) -> tuple[float, float]:
+        """ln tau and the mean shift: E push^2 has the value wanted [learned-C], and labels balance [learned-shift]."""
+        log_tau, shift = self._relative[0] + math.log(sd), self._relative[1] * sd
+        if self.task.f_out == 0.5:
+            return self.log_tau(log_tau, lambda _: 0.0, sd, target), 0.0
+
+        together = self.together(log_tau, shift, sd, target)
+        if together is not None:
+            return together
+        # One after the other, each of which is monotone.
+        balanced = [shift]
+
+        def balance_at(log_tau: float) -> float:
+            balanced.append(self.balanced(log_tau, balanced[-1], sd))
+            return balanced[-1]
+
+        log_tau = self.log_tau(log_tau, balance_at, sd, target)
+        return log_tau, balance_at(log_tau)
+
+    def together(self, log_tau: float, shift: float, sd: float, target: float) -> tuple[float, float] | None:
+        """Both by Newton's method from a point nearby; None if it does not get there."""
+        for _ in range(MOST_STEPS):
+            square = balance = square_tau = square_shift = balance_tau = balance_shift = 0.0
+            for share, sign, each in self.patterns(log_tau, shift, sd):
+                push, kept = share * each.weight * each.push, 1.0 / (1.0 + each.stiffness)
+                square += float(push @ each.push)
+                balance += sign * float(push.sum())
+                # At a given field the push changes by push / (1 + stiffness) with ln tau; with the field it gives way.
+                square_tau += 2.0 * float((push * kept) @ each.push)
+                balance_tau += sign * float(push @ kept)
+                square_shift -= sign * 2.0 * float((push * kept) @ each.stiffness)
+                balance_shift -= share * float((each.weight * kept) @ each.stiffness)
+            excess = square * math.log(square / target) if square > 0.0 else math.nan
+            determinant = square_tau * balance_shift - square_shift * balance_tau
+            if not (math.isfinite(excess) and determinant < 0.0):
+                return None
+            by_tau = (square_shift * balance - balance_shift * excess) / determinant
+            by_shift = (balance_tau * excess - square_tau * balance) / determinant
+            # Steep losses have a large ln tau, on which all depends slowly.
+            part = min(1.0, 1.0 / max(abs(by_tau) / (1.0 + 0.5 * abs(log_tau)), abs(by_shift) / sd, 1e-300))
+            log_tau, shift = log_tau + part * by_tau, shift + part * by_shift
+            if max(abs(by_tau), abs(by_shift) / sd) < 1e-8:  # leaves an error of 1e-16
+                return log_tau, shift
+        return None
+
+    def log_tau(self, guess: float, shift_at: Callable[[float], float], sd: float, target: float) -> float:
+        """[learned-C] E push^2 = C Gamma_1 / alpha; the push of a pattern grows with tau."""
+
+        def excess(log_tau: float) -> tuple[float, float]:
+            square = growth = 0.0
+            for share, _, each in self.patterns(log_tau, shift_at(log_tau), sd):
+                given = each.weight * each.push**2
+                square += share * float(np.sum(given))
+                growth += share * 2.0 * float(np.sum(given / (1.0 + each.stiffness)))
+            return math.log(square / target), growth / square
+
+        return monotone_root(excess, guess, 0.5).at
+
+    def balanced(self, log_tau: float, guess: float, sd: float) -> float:
+        """The mean shift at which both labels are pushed alike [learned-shift]."""
 
         def imbalance(shift: float) -> tuple[float, float]:
             value = slope = 0.0
-            for share, sign in ((f_out, 1.0), (1.0 - f_out, -1.0)):
-                each = responses(self.loss, log_tau, sign * shift, sd)
+            for share, sign, each in self.patterns(log_tau, shift, sd):
                 value += sign * share * float(each.weight @ each.push)
                 slope -= share * float(each.weight @ (each.stiffness / (1.0 + each.stiffness)))
             return value, slope
 
-        shift = monotone_root(imbalance, self._relative_shift * sd, sd).at
-        self._relative_shift = shift / sd
-        return [
-            (f_out, responses(self.loss, log_tau, shift, sd)),
-            (1.0 - f_out, responses(self.loss, log_tau, -shift, sd)),
-        ]
+        return monotone_root(imbalance, guess, sd).at
+
+    def patterns(self, log_tau: float, shift: float, sd: float) -> list[tuple[float, float, Responses]]:
+        """Labels with their shares and signs; one stands for both where they are alike."""
+        f_out = self.task.f_out
+        labels = [(1.0, 1.0)] if f_out == 0.5 else [(f_out, 1.0), (1.0 - f_out, -1.0)]
+        return [(share, sign, responses(self.loss, log_tau, sign * shift, sd)) for share, sign in labels]
 
     def described(self, point: _Point) -> LearnedState:
         """The result for the user."""

@@ -27,7 +27,7 @@ from dendrocap.theory.replica_symmetric import CapacitySolution, symmetric_capac
 from dendrocap.theory.response import tree_response
 from dendrocap.theory.roots import bracketed_root, monotone_root
 from dendrocap.theory.states.noise import NODES, Noise, NoisySoma, SomaticInputs
-from dendrocap.theory.states.proximal import NormalIntegral, responses
+from dendrocap.theory.states.proximal import NormalIntegral, effort, responses
 from dendrocap.theory.weight_distributions import CapacityWeights, Preactivation
 from dendrocap.validation import choice, real_number, refuse
 
@@ -36,6 +36,7 @@ __all__ = ["MaximalMargin", "least_noise_error", "maximal_margin"]
 Floats = NDArray[np.float64]
 
 CRITERIA = ("kappa", "relative")
+FAR = 8.0  # deviations of the noise beyond which it makes no errors: one in 1e15
 AROUND = np.array([-8.0, -4.0, -1.5, 0.0, 1.5, 4.0, 8.0])  # where a step of the normal integral is cut, in deviations
 
 
@@ -234,6 +235,11 @@ def least_noise_error(
     flips, synaptic : float
         The noise, as in `noise_error`; one of them is above zero. Thresholds follow.
 
+    Returns
+    -------
+    float
+        Fraction of the patterns; 0 where it is below 1e-15.
+
     Notes
     -----
     Solves [noise-best].
@@ -291,17 +297,14 @@ class _LeastError:
         # In units of the noise the margin is normal before the push; E push^2 is what the weights can afford.
         spread = along * math.sqrt(tree.Gamma0) / sd
         afforded = tree.Gamma1 * C / self.alpha * (across / sd) ** 2
+        if afforded >= spread**2 * tail(-FAR / spread)[2]:
+            return 0.0  # every pattern can be pushed that far
         loss = NormalIntegral()
 
-        def excess(log_tau: float) -> float:
-            patterns = responses(loss, log_tau, 0.0, spread)
-            return math.log(float(patterns.weight @ patterns.push**2) / afforded)
+        def excess(log_tau: float) -> tuple[float, float]:
+            square, growth = effort(loss, log_tau, 0.0, spread)
+            return math.log(square / afforded), growth / square
 
-        low = high = self._log_tau
-        while excess(low) > 0.0:
-            low -= 1.0
-        while excess(high) < 0.0:
-            high += 1.0
-        self._log_tau = bracketed_root(excess, low, high, xtol=1e-9).at if low < high else low
+        self._log_tau = monotone_root(excess, self._log_tau, 1.0).at
         patterns = responses(loss, self._log_tau, 0.0, spread)
         return float(patterns.weight @ loss.value(patterns.margin))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dendrocap.numerics.quadrature import legendre_rule
 
-__all__ = ["CrossEntropy", "Loss", "NormalIntegral", "Responses", "responses"]
+__all__ = ["CrossEntropy", "Loss", "NormalIntegral", "Responses", "effort", "responses"]
 
 Floats = NDArray[np.float64]
 
@@ -155,17 +155,32 @@ def responses(loss: Loss, log_tau: float, mean: float, sd: float, cuts: Floats |
     return found[0] if len(found) == 1 else Responses(*(np.concatenate(part) for part in zip(*found, strict=True)))
 
 
+def effort(loss: Loss, log_tau: float, mean: float, sd: float) -> tuple[float, float]:
+    """E push^2 over patterns with normal fields, and its derivative in ln tau."""
+    patterns = responses(loss, log_tau, mean, sd)
+    given = patterns.weight * patterns.push**2
+    square, growth = float(given.sum()), 2.0 * float((given / (1.0 + patterns.stiffness)).sum())
+    jump = loss.jump(log_tau)
+    if jump is not None and jump[0] > mean - REACH * sd:
+        # The field at which patterns are given up falls by the mean of both pushes, and those there are saved.
+        given_up, saved = (float(loss.push(np.array(x), log_tau)) for x in jump)
+        deviation = (jump[0] - given_up - mean) / sd
+        at_jump = math.exp(-0.5 * deviation * deviation) / (math.sqrt(2.0 * math.pi) * sd)
+        growth += at_jump * 0.5 * (given_up + saved) * (saved**2 - given_up**2)
+    return square, growth
+
+
 def _piece(
     loss: Loss, log_tau: float, mean: float, sd: float, low: float, high: float, bends: list[Floats]
 ) -> Responses:
     """Those between two places, where the response is continuous."""
-    rough = np.unique(np.concatenate([np.linspace(low, high, 60), *bends]))
+    rough = _ascending(np.linspace(low, high, 60), *bends)
     rough = rough[(rough >= low) & (rough <= high)]
     fields = rough - loss.push(rough, log_tau)
     # Edges need not be exact: they keep a panel from spanning too much of the Gaussian.
     deviations = mean + sd * np.arange(-REACH, REACH + PANEL, PANEL)
     steps = np.interp(deviations, fields, rough)
-    edges = np.unique(np.concatenate([steps, *bends, (low, high)]))
+    edges = _ascending(steps, *bends, np.array([low, high]))
     edges = edges[(edges >= low) & (edges <= high)]
     reached = edges - loss.push(edges, log_tau)
     first, last = np.searchsorted(reached, (mean - REACH * sd, mean + REACH * sd))
@@ -177,3 +192,13 @@ def _piece(
     stiffness, deviation = loss.stiffness(x, push), (x - push - mean) / sd
     density = np.exp(-0.5 * deviation * deviation) / (math.sqrt(2.0 * math.pi) * sd)
     return Responses(x, push, stiffness, (half[:, None] * weights).ravel() * (1.0 + stiffness) * density)
+
+
+def _ascending(*places: Floats) -> Floats:
+    """All places in order, each once; numpy's own ``unique`` takes as long as the average itself."""
+    found = np.concatenate(places)
+    found.sort()
+    kept = np.empty(found.size, dtype=np.bool_)
+    kept[0] = True
+    np.not_equal(found[1:], found[:-1], out=kept[1:])
+    return np.asarray(found[kept])

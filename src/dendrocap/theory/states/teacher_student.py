@@ -24,7 +24,7 @@ from dendrocap.theory.estimates import SYMMETRIC
 from dendrocap.theory.free_entropy import FIELD_STEP
 from dendrocap.theory.kernels import BranchKernel, PairKernel, TreeKernel
 from dendrocap.theory.mixed_kernel import BranchInput, MixedPair, mixed_pair
-from dendrocap.theory.newton import newton
+from dendrocap.theory.newton import Solved, newton
 from dendrocap.theory.response import check_reachable
 from dendrocap.theory.roots import bracketed_root
 from dendrocap.theory.states.learned import EXACT
@@ -266,13 +266,20 @@ class _Student:
         self._eta = 0.0
 
     def at(self, alpha: float) -> TeacherStudent:
-        """The student at a load, followed from a small one."""
+        """The student at a load."""
         if alpha == 0.0:
             none = self.patterns(2.0 * self.W_bar**2, self.W_bar**2, self.W_bar * self.W_teacher)
             order = (2.0 * self.W_bar**2, self.W_bar**2, self.W_bar * self.W_teacher)
             return self._described(0.0, none, order, (0.0, 0.0, 0.0, -1.0 / self.W_bar), 0.0)
         start = self.patterns(2.0 * self.W_bar**2, self.W_bar**2, self.W_bar * self.W_teacher)
         per_load = np.log([start.A_hat, start.q_hat, start.R_hat])
+        # The conjugates grow like the load at first: most students are found from there at once.
+        direct = newton(lambda x: self._mismatch(x, alpha), per_load + math.log(alpha), target=1e-11)
+        found = direct if direct.residual < ACCEPTED else self._followed(alpha, per_load)
+        return self._solution(alpha, found.x, found.residual)
+
+    def _followed(self, alpha: float, per_load: Floats) -> Solved:
+        """The conjugates at a load, followed from a small one."""
         load, stride = min(alpha, FIRST_LOAD), LARGEST_STRIDE
         x, jacobian = per_load + math.log(load), None
         met: list[tuple[float, Floats]] = []
@@ -281,7 +288,7 @@ class _Student:
             if solved.residual < ACCEPTED:
                 met.append((math.log(load), solved.x))
                 if load == alpha:
-                    return self._solution(alpha, solved.x, solved.residual)
+                    return solved
                 jacobian = solved.jacobian
             elif not met or stride < SMALLEST_STRIDE:
                 raise ConvergenceError(
