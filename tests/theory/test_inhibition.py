@@ -182,6 +182,8 @@ def test_dead_inhibition(g):
         assert_allclose(found.silent_fraction, 0.2 + 0.8 * excitatory.silent_fraction)
     # It is the limit of weak inhibition.
     assert_allclose(critical_capacity(inhibited(g, drive=1e-9)).alpha_c, critical_capacity(dead).alpha_c, rtol=1e-7)
+    for drive in (1e-240, 1e-260, 2.3e-309):  # tails at the end of floating point
+        assert critical_capacity(inhibited(g, drive=drive)).alpha_c == critical_capacity(dead).alpha_c
     point, alone = saddle_point(dead, alpha=0.4), saddle_point(rest, alpha=0.5)
     excitatory, inhibitory = point.populations[0].synapses
     assert_allclose(0.8 * excitatory.Q, alone.Q, rtol=1e-8)

@@ -66,6 +66,8 @@ class SynapseType:
 
 
 SIGNS = {"excitatory": 1.0, "inhibitory": -1.0}
+# A weaker type counts as dead: the Gaussian tail that gives its mean strength is below the smallest float.
+WEAKEST = 1e-250
 ONLY_EXCITATORY = (SynapseType(),)
 
 
@@ -76,9 +78,10 @@ def synapse_types(inhibition: Inhibition | None, theta_d: float, f_in: float) ->
     share, f_i = inhibition.share, f_in if inhibition.f_in is None else inhibition.f_in
     scale = math.sqrt(f_i * (1.0 - f_i) / (f_in * (1.0 - f_in)))
     mean_e, mean_i = theta_d / ((1.0 - share) * f_in), inhibition.drive / (share * f_i)
+    strength = scale * mean_i / mean_e
     return (
         SynapseType(share=1.0 - share),
-        SynapseType("inhibitory", share, scale * mean_i / mean_e, scale, f_i),
+        SynapseType("inhibitory", share, strength if strength > WEAKEST else 0.0, scale, f_i),
     )
 
 
