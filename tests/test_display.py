@@ -22,7 +22,7 @@ PACKAGES = ("model", "theory", "learning", "fitting", "experiments", "datasets",
 VALUES = {
     "NeuronSpec", "TaskSpec", "DendriticNeuron", "LinearNeuron", "Units", "Cell", "Pace", "SGD", "LocalRule",
     "Linear", "ReLU", "SaturatingReLU", "Step", "Polsky", "Smooth", "Tabulated", "Custom", "Recipe",
-    "ReconstructedNeuron", "Branches", "Inhibition", "Level", "Flag",
+    "ReconstructedNeuron", "Branches", "Inhibition", "NonNegative", "Bounded", "Ridge", "Level", "Flag",
     "TrueSlope", "Lorentzian", "FlooredSlope", "SlopeOf", "Constant", "ExponentialAnnealing", "HalveOnPlateau",
     "AnnealedSurrogate", "LeastAction", "MessagePassing", "PlainSGD", "ReplicatedSGD", "SharpenedNonlinearity",
 }  # fmt: skip

@@ -63,6 +63,7 @@ from dendrocap.learning import (
     weight_statistics as weight_statistics,
 )
 from dendrocap.model import (
+    Bounded as Bounded,
     Branches as Branches,
     Custom as Custom,
     DendriticNeuron as DendriticNeuron,
@@ -71,11 +72,14 @@ from dendrocap.model import (
     Linear as Linear,
     LinearNeuron as LinearNeuron,
     NeuronSpec as NeuronSpec,
+    NonNegative as NonNegative,
     Nonlinearity as Nonlinearity,
     PackedPatterns as PackedPatterns,
     Patterns as Patterns,
     Polsky as Polsky,
+    Prior as Prior,
     ReLU as ReLU,
+    Ridge as Ridge,
     SaturatingReLU as SaturatingReLU,
     Smooth as Smooth,
     Step as Step,

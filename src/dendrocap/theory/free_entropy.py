@@ -62,7 +62,7 @@ class Entropic:
     Attributes
     ----------
     term : float
-        G_S, the average logarithm of the density's integral over W > 0.
+        G_S, the average logarithm of the density's integral over W > 0, or up to the largest weight.
     mean, mean_squared, variance, variance_squared : float
         Averages of <W>, <W>^2, <W^2> - <W>^2, and of the square of the latter.
     """
@@ -74,10 +74,14 @@ class Entropic:
     variance_squared: float
 
     @classmethod
-    def at(cls, A_hat: float, q_hat: float, M_hat: float, step: float = FIELD_STEP) -> Entropic:
-        """With A_hat = q_hat - 2 Q_hat > 0."""
+    def at(
+        cls, A_hat: float, q_hat: float, M_hat: float, step: float = FIELD_STEP, w_max: float = math.inf
+    ) -> Entropic:
+        """With A_hat = q_hat - 2 Q_hat, plus the strength of a ridge; positive unless weights are bounded."""
         from dendrocap.theory._kernels import entropic_averages
 
+        if w_max < math.inf:
+            return cls._bounded(A_hat, q_hat, M_hat, step, w_max)
         root = math.sqrt(A_hat)
         log_norm, mean, mean_squared, variance, variance_squared = entropic_averages(M_hat / root, q_hat / A_hat, step)
         return cls(
@@ -86,6 +90,21 @@ class Entropic:
             mean_squared=mean_squared / A_hat,
             variance=variance / A_hat,
             variance_squared=variance_squared / A_hat**2,
+        )
+
+    @classmethod
+    def _bounded(cls, A_hat: float, q_hat: float, M_hat: float, step: float, w_max: float) -> Entropic:
+        from dendrocap.theory.saturation._kernels import bounded_averages
+
+        log_norm, mean, mean_squared, variance, variance_squared = bounded_averages(
+            A_hat * w_max**2, q_hat * w_max**2, M_hat * w_max, step
+        )
+        return cls(
+            term=log_norm + math.log(w_max),
+            mean=mean * w_max,
+            mean_squared=mean_squared * w_max**2,
+            variance=variance * w_max**2,
+            variance_squared=variance_squared * w_max**4,
         )
 
 
@@ -151,7 +170,7 @@ def free_entropy(
 ) -> float:
     """phi: logarithm of the volume of solutions per weight, at given order parameters [free-entropy]."""
     entropic, energetic, _ = _terms(neuron, task, order, nodes)
-    W_bar = neuron.tree[0].theta / task.f_in
+    W_bar = neuron.with_usual_prior.tree[0].theta / task.f_in
     return (
         0.5 * order.q * order.q_hat
         - order.Q * order.Q_hat
@@ -169,7 +188,7 @@ def free_entropy_gradient(
     Each attribute of the result is the derivative with respect to the order parameter of that name.
     """
     entropic, energetic, kernel = _terms(neuron, task, order, nodes)
-    W_bar = neuron.tree[0].theta / task.f_in
+    W_bar = neuron.with_usual_prior.tree[0].theta / task.f_in
     # G_E obeys dG_E/dD0 = E f''/2 and dG_E/dD1 = E (f'' + f'^2)/2. Then at fixed dq = Q - q the variance D0 + D1
     # enters with E f''/2, and D1 at fixed variance with E f'^2/2.
     along_dq = 0.5 * energetic.f1_squared * kernel.dD1_ddq
@@ -188,6 +207,7 @@ def _terms(
     neuron: NeuronSpec, task: TaskSpec, order: OrderParameters, nodes: int
 ) -> tuple[Entropic, Energetic, PairKernel]:
     step = FIELD_STEP * NODES / nodes
-    kernel = TreeKernel(neuron, task, nodes).at(order.Q, order.Q - order.q)
-    entropic = Entropic.at(order.q_hat - 2.0 * order.Q_hat, order.q_hat, order.M_hat, step)
+    kernel = TreeKernel(neuron.with_usual_prior, task, nodes).at(order.Q, order.Q - order.q)
+    precision = order.q_hat - 2.0 * order.Q_hat + neuron.prior.strength
+    entropic = Entropic.at(precision, order.q_hat, order.M_hat, step, neuron.prior.w_max)
     return entropic, Energetic.at(kernel, task, order.mean_shift, step), kernel

@@ -9,6 +9,7 @@ from typing import overload
 from dendrocap.display import Displayed
 from dendrocap.errors import ConvergenceError, NoSolution
 from dendrocap.model.neuron import NeuronSpec, TaskSpec
+from dendrocap.model.priors import is_usual
 from dendrocap.theory.branches.finite_load import population_saddle_point
 from dendrocap.theory.branches.population import needs_populations
 from dendrocap.theory.branches.typical_solution import PopulationSaddlePoint
@@ -19,7 +20,9 @@ from dendrocap.theory.load_branches import BranchEquations, load_branch_solution
 from dendrocap.theory.mean_inputs import all_mean_inputs
 from dendrocap.theory.replica_symmetric import symmetric_capacity
 from dendrocap.theory.response import check_reachable, common_variance, levels_with_thresholds
-from dendrocap.theory.solution_curve import ACCEPTED, CurveSolution, Equations, solve_on_curve
+from dendrocap.theory.saturation.at_capacity import check_mean_weight
+from dendrocap.theory.saturation.below_capacity import BoundedWeights, without_patterns
+from dendrocap.theory.solution_curve import ACCEPTED, CurvePoint, CurveSolution, Equations, solve_on_curve
 from dendrocap.theory.weight_distributions import Preactivation
 from dendrocap.validation import choice, real_number
 
@@ -97,7 +100,7 @@ class SaddlePoint(Displayed):
     @property
     def common_variance(self) -> float:
         """chi, the part of the variance of a branch's input that correlated inputs make in every solution."""
-        return common_variance(self.neuron, self.task)
+        return common_variance(self.neuron.with_usual_prior, self.task)
 
     @property
     def order_parameters(self) -> OrderParameters:
@@ -105,9 +108,13 @@ class SaddlePoint(Displayed):
         return OrderParameters(self.Q, self.q, self.mean_shift, self.Q_hat, self.q_hat, self.M_hat)
 
     @property
-    def weights(self) -> FiniteLoadWeights:
+    def weights(self) -> FiniteLoadWeights | BoundedWeights:
         """The distribution of weights."""
-        return FiniteLoadWeights(self.A_hat, self.q_hat, self.M_hat)
+        prior = self.neuron.prior
+        precision = self.A_hat + prior.strength
+        if prior.w_max < math.inf:
+            return BoundedWeights(precision, self.q_hat, self.M_hat, prior.w_max)
+        return FiniteLoadWeights(precision, self.q_hat, self.M_hat)
 
     @property
     def preactivation(self) -> Preactivation:
@@ -185,7 +192,7 @@ def saddle_point(
     choice("on_failure", on_failure, ("raise", "return"))
     if needs_populations(neuron, branch_size):
         return population_saddle_point(neuron, task, alpha, branch_size)
-    real_number("theta_d", neuron.tree[0].theta, 0.0, low_open=True)
+    real_number("theta_d", neuron.with_usual_prior.tree[0].theta, 0.0, low_open=True)
     if needs_constraint_curve(neuron, task):
         return _checked(_typical_of_branches(neuron, task, alpha), on_failure)
     if alpha == 0.0:
@@ -239,12 +246,14 @@ def _typical_of_branches(neuron: NeuronSpec, task: TaskSpec, alpha: float) -> Sa
 
 def _capacity(neuron: NeuronSpec, task: TaskSpec) -> float:
     """The load at which solutions vanish; infinite if some g jumps or no largest load was found."""
-    if any(level.nonlinearity.has_jumps for level in neuron.tree):
+    plain = neuron.with_usual_prior
+    if any(level.nonlinearity.has_jumps for level in plain.tree):
         return math.inf
     try:
         return symmetric_capacity(neuron, task).alpha_c
     except (ConvergenceError, NoSolution):
-        check_reachable(neuron)
+        check_reachable(plain)
+        check_mean_weight(plain.tree[0].theta / task.f_in, neuron.prior.w_max)
         return math.inf  # solutions may exist all the same; the curve shows how far they go
 
 
@@ -289,6 +298,8 @@ def described(neuron: NeuronSpec, task: TaskSpec, alpha: float, solution: CurveS
 
 def _without_patterns(neuron: NeuronSpec, task: TaskSpec, m: float | None = None) -> SaddlePoint:
     """Load 0, exactly: weights are exponentially distributed with mean W_bar [zero-load]; at one of several m."""
+    if not is_usual(neuron.prior):
+        return _without_patterns_with_prior(neuron, task)
     if m is None:
         equations = Equations(neuron, task)
         kernel, energetic, shift = equations.patterns(2.0 * equations.W_bar**2, equations.W_bar**2)
@@ -319,3 +330,24 @@ def _without_patterns(neuron: NeuronSpec, task: TaskSpec, m: float | None = None
         neuron=neuron,
         task=task,
     )
+
+
+def _without_patterns_with_prior(neuron: NeuronSpec, task: TaskSpec) -> SaddlePoint:
+    """Load 0 of weights with another prior: each has the density that the prior gives it, at the mean W_bar."""
+    equations = Equations(neuron, task)
+    M_hat, entropic = without_patterns(neuron.prior, equations.W_bar)
+    kernel, energetic, shift = equations.patterns(entropic.mean_squared + entropic.variance, entropic.variance)
+    point = CurvePoint(
+        0.0,
+        0.0,
+        entropic.mean_squared + entropic.variance,
+        entropic.variance,
+        0.0,
+        0.0,
+        M_hat,
+        shift,
+        kernel,
+        entropic,
+        energetic,
+    )
+    return described(neuron, task, 0.0, CurveSolution(point, 0.0, 0.0, equations.evaluations))
