@@ -12,11 +12,17 @@ import math
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dendrocap.model.neuron import NeuronSpec, TaskSpec
+from dendrocap.theory.channels import HARD_MARGIN, Channel
 from dendrocap.theory.kernels import NODES, PairKernel, TreeKernel
 from dendrocap.theory.roots import monotone_root
 
 __all__ = ["Energetic", "Entropic", "OrderParameters", "free_entropy", "free_entropy_gradient"]
+
+Floats = NDArray[np.float64]
 
 FIELD_STEP = 0.12  # of the averages over the field, see `field_nodes`
 
@@ -112,6 +118,9 @@ class Entropic:
 class Energetic:
     """Averages over patterns of f(h) = ln H(h / sqrt(D1)) at h = kappa - sigma mean_shift + sqrt(D0) z.
 
+    Through another channel, f is the logarithm of the average weight of a pattern over what solutions do not share
+    [channel-average]: noise adds to D1, and a temperature makes H to eps + (1 - eps) H.
+
     Attributes
     ----------
     term : float
@@ -129,47 +138,72 @@ class Energetic:
     f2_squared: float
 
     @classmethod
-    def at(cls, kernel: SomaticCovariance, task: TaskSpec, mean_shift: float, step: float = FIELD_STEP) -> Energetic:
+    def at(
+        cls,
+        kernel: SomaticCovariance,
+        task: TaskSpec,
+        mean_shift: float,
+        step: float = FIELD_STEP,
+        channel: Channel = HARD_MARGIN,
+    ) -> Energetic:
         """For the overlaps of ``kernel``."""
-        from dendrocap.theory._kernels import energetic_averages
+        from dendrocap.theory._kernels import energetic_averages, tempered_averages
 
-        sd = math.sqrt(kernel.D1)
+        def averages(shift: float) -> Floats:
+            if channel.temperature > 0.0:
+                return tempered_averages(steepness, shift, 1.0 / channel.temperature, step)[:5]
+            return energetic_averages(steepness, shift, step)
+
+        variance = kernel.D1 + channel.noise**2
+        sd = math.sqrt(variance)
         steepness = math.sqrt(kernel.D0) / sd
-        up = energetic_averages(steepness, (task.kappa - mean_shift) / sd, step)
-        down = up if mean_shift == 0.0 else energetic_averages(steepness, (task.kappa + mean_shift) / sd, step)
+        up = averages((task.kappa - mean_shift) / sd)
+        down = up if mean_shift == 0.0 else averages((task.kappa + mean_shift) / sd)
         mixed = task.f_out * up + (1.0 - task.f_out) * down
         log_tail, _, second, curvature, curvature_squared = (float(average) for average in mixed)
         return cls(
             term=log_tail,
             push=-float(task.f_out * up[1] - (1.0 - task.f_out) * down[1]) / sd,
-            f1_squared=second / kernel.D1,
-            f2=-curvature / kernel.D1,
-            f2_squared=curvature_squared / kernel.D1**2,
+            f1_squared=second / variance,
+            f2=-curvature / variance,
+            f2_squared=curvature_squared / variance**2,
         )
 
 
-def balanced_shift(kernel: SomaticCovariance, task: TaskSpec, guess: float = 0.0, step: float = FIELD_STEP) -> float:
+def balanced_shift(
+    kernel: SomaticCovariance,
+    task: TaskSpec,
+    guess: float = 0.0,
+    step: float = FIELD_STEP,
+    channel: Channel = HARD_MARGIN,
+) -> float:
     """The mean shift at which both classes push equally hard, ``E sigma f' = 0``.
 
     G_E is concave in the shift, so there is one; by symmetry it is 0 when half of the labels are 1.
     """
     if task.f_out == 0.5:
         return 0.0
-    sd = math.sqrt(kernel.D1)
+    sd = math.sqrt(kernel.D1 + channel.noise**2)
 
     def push(shift: float) -> tuple[float, float]:
-        energetic = Energetic.at(kernel, task, shift, step)
+        energetic = Energetic.at(kernel, task, shift, step, channel)
         return energetic.push * sd, -energetic.f2 * sd
 
-    # D1 sets the scale on which the push of a class changes.
+    # The variance of what solutions do not share sets the scale on which the push of a class changes.
     return monotone_root(push, guess, sd).at
 
 
 def free_entropy(
-    neuron: NeuronSpec, task: TaskSpec, alpha: float, order: OrderParameters, *, nodes: int = NODES
+    neuron: NeuronSpec,
+    task: TaskSpec,
+    alpha: float,
+    order: OrderParameters,
+    *,
+    nodes: int = NODES,
+    channel: Channel = HARD_MARGIN,
 ) -> float:
     """phi: logarithm of the volume of solutions per weight, at given order parameters [free-entropy]."""
-    entropic, energetic, _ = _terms(neuron, task, order, nodes)
+    entropic, energetic, _ = _terms(neuron, task, order, nodes, channel)
     W_bar = neuron.with_usual_prior.tree[0].theta / task.f_in
     return (
         0.5 * order.q * order.q_hat
@@ -181,13 +215,19 @@ def free_entropy(
 
 
 def free_entropy_gradient(
-    neuron: NeuronSpec, task: TaskSpec, alpha: float, order: OrderParameters, *, nodes: int = NODES
+    neuron: NeuronSpec,
+    task: TaskSpec,
+    alpha: float,
+    order: OrderParameters,
+    *,
+    nodes: int = NODES,
+    channel: Channel = HARD_MARGIN,
 ) -> OrderParameters:
     """Derivatives of the free entropy, all zero at the saddle point [sp-1] to [sp-6].
 
     Each attribute of the result is the derivative with respect to the order parameter of that name.
     """
-    entropic, energetic, kernel = _terms(neuron, task, order, nodes)
+    entropic, energetic, kernel = _terms(neuron, task, order, nodes, channel)
     W_bar = neuron.with_usual_prior.tree[0].theta / task.f_in
     # G_E obeys dG_E/dD0 = E f''/2 and dG_E/dD1 = E (f'' + f'^2)/2. Then at fixed dq = Q - q the variance D0 + D1
     # enters with E f''/2, and D1 at fixed variance with E f'^2/2.
@@ -204,10 +244,10 @@ def free_entropy_gradient(
 
 
 def _terms(
-    neuron: NeuronSpec, task: TaskSpec, order: OrderParameters, nodes: int
+    neuron: NeuronSpec, task: TaskSpec, order: OrderParameters, nodes: int, channel: Channel
 ) -> tuple[Entropic, Energetic, PairKernel]:
     step = FIELD_STEP * NODES / nodes
     kernel = TreeKernel(neuron.with_usual_prior, task, nodes).at(order.Q, order.Q - order.q)
     precision = order.q_hat - 2.0 * order.Q_hat + neuron.prior.strength
     entropic = Entropic.at(precision, order.q_hat, order.M_hat, step, neuron.prior.w_max)
-    return entropic, Energetic.at(kernel, task, order.mean_shift, step), kernel
+    return entropic, Energetic.at(kernel, task, order.mean_shift, step, channel), kernel

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from dendrocap.errors import ConvergenceError
 from dendrocap.model.neuron import NeuronSpec, TaskSpec
 from dendrocap.theory.branches.synapses import ONLY_EXCITATORY, SynapseType, all_types
+from dendrocap.theory.channels import HARD_MARGIN, Channel, is_hard
 from dendrocap.theory.free_entropy import FIELD_STEP, Energetic, Entropic, balanced_shift
 from dendrocap.theory.kernels import NODES, PairKernel, TreeKernel
 from dendrocap.theory.replica_symmetric import symmetric_capacity
@@ -123,7 +124,9 @@ class Equations:
         task: TaskSpec,
         nodes: int = NODES,
         types: Sequence[SynapseType] = ONLY_EXCITATORY,
+        channel: Channel = HARD_MARGIN,
     ) -> None:
+        self.channel = channel
         self.prior, neuron = neuron.prior, neuron.with_usual_prior
         self.neuron, self.task, self.types = neuron, task, types
         self.W_bar = neuron.tree[0].theta / (types[0].share * task.f_in)
@@ -143,9 +146,9 @@ class Equations:
                 f"the soma does not notice its inputs at Q = {Q:g}, dq = {dq:g}", last_iterate=kernel
             )
         scale = math.sqrt(kernel.D0)
-        shift = balanced_shift(kernel, self.task, self._shift * scale, self._step)
+        shift = balanced_shift(kernel, self.task, self._shift * scale, self._step, self.channel)
         self._shift = shift / scale
-        return kernel, Energetic.at(kernel, self.task, shift, self._step), shift
+        return kernel, Energetic.at(kernel, self.task, shift, self._step, self.channel), shift
 
     def weights(self, log_A: float, log_xi: float) -> tuple[float, float, float, Entropic]:
         """A_hat, q_hat, the M_hat that makes the mean weight W_bar [sp-1], and the moments of the weights."""
@@ -180,12 +183,12 @@ class Equations:
         M_hat = root * entropic_centre(root * self.W_bar, q_hat / precision, self._step)
         return M_hat, Entropic.at(precision, q_hat, M_hat, self._step)
 
-    def without_patterns(self) -> Entropic:
-        """The weights at load 0: of the usual prior, those of each type are exponential [zero-load]."""
+    def without_patterns(self) -> tuple[float, Entropic]:
+        """M_hat and the weights at load 0: of the usual prior, those of each type are exponential [zero-load]."""
         if self.offset > 0.0:
-            return without_patterns(self.prior, self.W_bar)[1]
+            return without_patterns(self.prior, self.W_bar)
         spread = self.W_bar**2 * math.fsum(one.share * one.strength**2 for one in self.types)
-        return Entropic(math.nan, self.W_bar, spread, spread, spread**2)
+        return -1.0 / self.W_bar, Entropic(math.log(self.W_bar), self.W_bar, spread, spread, spread**2)
 
     def at(self, log_A: float, log_xi: float) -> CurvePoint:
         """The point with these unknowns."""
@@ -227,6 +230,7 @@ def solve_on_curve(
     *,
     coarsely: bool = True,
     types: Sequence[SynapseType] = ONLY_EXCITATORY,
+    channel: Channel = HARD_MARGIN,
 ) -> CurveSolution | None:
     """The first point of the curve at which a condition, negative at small loads, becomes zero.
 
@@ -243,13 +247,15 @@ def solve_on_curve(
         without crossing it; it is then followed with nine digits, up to dq / Q = 1e-13.
     types : sequence of SynapseType
         The synapses of a branch.
+    channel : Channel
+        How patterns count.
 
     Returns
     -------
     CurveSolution or None
         None if the curve ends, at capacity, without a crossing.
     """
-    coarse, fine, check = (Equations(neuron, task, nodes, types) for nodes in (COARSE, NODES, CHECK))
+    coarse, fine, check = (Equations(neuron, task, nodes, types, channel) for nodes in (COARSE, NODES, CHECK))
     # First with few digits from load 0; if that leads nowhere with more, and if that fails from the other end.
     attempts = [(fine, False)] if not coarsely else [(coarse, False), (fine, False), (fine, True)]
     solution, failure = None, None
@@ -338,7 +344,7 @@ def _curve(equations: Equations, end: _End, tolerance: float, closest: float) ->
 def _end(equations: Equations, first_load: float, from_capacity: bool) -> _End:
     """The end of the curve at load 0 or, if asked for or if no solution starts from there, at capacity."""
     W2, offset = equations.W_bar**2, equations.offset
-    free = equations.without_patterns()
+    _, free = equations.without_patterns()
     q_hat, A_hat = conjugates_asked(*equations.patterns(free.mean_squared + free.variance, free.variance)[:2])
     if offset > 0.0 and not from_capacity:
         load = min(first_load, 0.1 / (W2 * max(q_hat, abs(A_hat))))
@@ -354,7 +360,8 @@ def _end(equations: Equations, first_load: float, from_capacity: bool) -> _End:
     # With A_hat < 0, few patterns already favour a larger mean square of the weights. A vanishing fraction of very
     # large weights provides it, so that A_hat falls faster than any power of the load: no place to start from.
     neuron, task = equations.neuron, equations.task
-    if any(level.nonlinearity.has_jumps for level in neuron.tree) or len(equations.types) > 1:
+    jumps = any(level.nonlinearity.has_jumps for level in neuron.tree)
+    if jumps or len(equations.types) > 1 or not is_hard(equations.channel):
         raise ConvergenceError("neither end of the curve of solutions is within reach")
     capacity = symmetric_capacity(replace(neuron, prior=equations.prior), task)
     dq = 10.0 * CLOSEST * capacity.Q

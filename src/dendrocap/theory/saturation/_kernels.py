@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dendrocap.numerics._compiled import compiled, density, kept_positive, mass_beyond, tail
 from dendrocap.numerics.quadrature import legendre_rule
-from dendrocap.theory._kernels import field_nodes
+from dendrocap.theory._kernels import FINER, field_nodes
 
 __all__ = [
     "bounded_averages",
@@ -30,7 +30,6 @@ PARTED = 4.0  # precision from which most of a Gaussian kept positive lies on th
 STEEP = 1.0  # the same for the slope of the density at zero
 FAR = 60.0  # exponent beyond which a density is taken to vanish
 TWO_BENDS = 36.0  # precision from which both ends have nodes of their own
-FINER = 0.7  # step there: the parting is steeper than the law, because it must vanish at the other end
 
 
 @compiled
