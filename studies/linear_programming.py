@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -43,15 +43,17 @@ def inputs(rng: np.random.Generator, n_patterns: int, n_branches: int, n: int, c
     return (rng.random((n_patterns, n_branches, n)) < p[..., None]).astype(np.float64)
 
 
-def feasible(centred: Floats, signs: Floats, kinds: Floats, sums: Floats) -> bool:
-    """Whether non-negative strengths with given sums, one for each row of ``kinds``, classify all patterns."""
+def feasible(
+    centred: Floats, signs: Floats, kinds: Floats, sums: Sequence[float] | Floats, largest: float | None = None
+) -> bool:
+    """Whether strengths from 0 to the largest with given sums, one for each row of ``kinds``, classify all patterns."""
     outcome = linprog(
         np.zeros(centred.shape[1]),
         A_ub=-signs[:, None] * centred,
         b_ub=np.zeros(len(signs)),
         A_eq=kinds,
         b_eq=sums,
-        bounds=(0.0, None),
+        bounds=(0.0, largest),
         method="highs",
     )
     return bool(outcome.status == 0)
@@ -74,10 +76,15 @@ def stored_patterns(
     kinds = [own & ~inhibitory] + ([own & inhibitory] if n_inhibitory else [])
     sums = [[n * THETA / F_IN] * n_branches] + ([[n * drive / F_IN] * n_branches] if n_inhibitory else [])
     flat, rows, totals = bits.reshape(most, -1), np.concatenate(kinds).astype(np.float64), np.concatenate(sums)
+    return largest_number(lambda at: feasible(flat[:at], signs[:at], rows, totals), expected, most)
+
+
+def largest_number(works: Callable[[int], bool], expected: float, most: int) -> int:
+    """The largest number of patterns that can be classified, looked for where it is expected first."""
     low, high = 0, most
     at = round(expected)
     while high - low > 1:
-        low, high = (at, high) if feasible(flat[:at], signs[:at], rows, totals) else (low, at)
+        low, high = (at, high) if works(at) else (low, at)
         # First next to where it is expected, then by halves.
         step = max(round(0.06 * expected), 1)
         at = min(low + step, (low + high + 1) // 2) if high == most else (low + high) // 2

@@ -57,3 +57,33 @@ def _metropolis(w, columns, signs, branch_input, somatic_input, starts, sizes, g
             w[j] -= amount
             branch_input[branch, :] = moved
             somatic_input[:] = new
+
+
+@njit
+def gibbs_sample(w, fields, temperature, w_max, ridge, sweeps, rng):
+    """Metropolis moves of a linear neuron with one branch at a temperature of the number of its errors, in place.
+
+    ``fields`` has one row for each synapse: its centred input in every pattern, in the direction of the label and in
+    units of the somatic input. Weight moves between two synapses, so that the sum stays; no weight is negative or
+    exceeds w_max. Weights count with exp(-errors / temperature - ridge sum w^2 / 2). Returns the average share of errors.
+    """
+    n, n_patterns = fields.shape
+    soma, new = np.zeros(n_patterns), np.empty(n_patterns)
+    for i in range(n):
+        soma += w[i] * fields[i]
+    errors, total = np.sum(soma <= 0.0), 0.0
+    for _ in range(sweeps * n):
+        i, j, amount = rng.integers(0, n), rng.integers(0, n), rng.uniform(-2.0, 2.0)
+        if i != j and 0.0 <= w[i] + amount <= w_max and 0.0 <= w[j] - amount <= w_max:
+            count = 0
+            for p in range(n_patterns):
+                new[p] = soma[p] + amount * (fields[i, p] - fields[j, p])
+                count += new[p] <= 0.0
+            loss = (count - errors) / temperature + ridge * amount * (w[i] - w[j] + amount)
+            if loss <= 0.0 or rng.random() < math.exp(-loss):
+                w[i] += amount
+                w[j] -= amount
+                errors = count
+                soma[:] = new
+        total += errors
+    return total / (sweeps * n * n_patterns)

@@ -26,7 +26,7 @@ from dendrocap import (
 from dendrocap.errors import NoSolution
 from dendrocap.theory.rsb import committee_capacity, committee_stability
 from dendrocap.theory.rsb.cascade import FieldGrid, gaussian_cascade, one_sided_cascade
-from dendrocap.theory.rsb.equations import BrokenEquations, NonNegative, TreeSoma, Unknowns
+from dendrocap.theory.rsb.equations import BrokenEquations, FixedMean, TreeSoma, Unknowns
 from tests.naive.rsb import nested, one_step_load, potential
 
 DENDRITES = {"relu": ReLU(), "saturating": SaturatingReLU(), "polsky": Polsky()}
@@ -48,7 +48,7 @@ def neuron_of(name, theta_d, theta_s=0.5):
 
 def equations_of(neuron, task=None, k=1, grid=None):
     task = task or TaskSpec()
-    return BrokenEquations(NonNegative(neuron.tree[0].theta / task.f_in), TreeSoma(neuron, task), task, k, grid)
+    return BrokenEquations(FixedMean(neuron.tree[0].theta / task.f_in), TreeSoma(neuron, task), task, k, grid)
 
 
 # --- nested averages

@@ -15,9 +15,11 @@ from dendrocap.model.nonlinearities import (
     named_nonlinearity,
 )
 from dendrocap.model.patterns import PackedPatterns, Patterns, pack_patterns, random_patterns
+from dendrocap.model.priors import Bounded, NonNegative, Prior, Ridge
 from dendrocap.model.units import Units
 
 __all__ = [
+    "Bounded",
     "Branches",
     "Custom",
     "DendriticNeuron",
@@ -27,12 +29,15 @@ __all__ = [
     "Linear",
     "LinearNeuron",
     "NeuronSpec",
+    "NonNegative",
     "Nonlinearity",
     "PackedPatterns",
     "Patterns",
     "PiecewiseCubic",
     "Polsky",
+    "Prior",
     "ReLU",
+    "Ridge",
     "SaturatingReLU",
     "Smooth",
     "Step",

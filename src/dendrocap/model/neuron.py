@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
 from dendrocap.errors import InvalidParameter
 from dendrocap.model.nonlinearities import Nonlinearity
+from dendrocap.model.priors import NonNegative, Prior, is_usual
 from dendrocap.validation import choice, real_number, refuse
 
 __all__ = ["Branches", "Inhibition", "Level", "NeuronSpec", "TaskSpec"]
+
+USUAL_PRIOR = NonNegative()
 
 
 @dataclass(frozen=True)
@@ -164,6 +167,9 @@ class NeuronSpec:
     inhibition : Inhibition, optional
         Plastic inhibitory synapses on branches that are all alike; each of several ``populations`` has its own.
         ``theta_d`` is then the excitatory drive, and ``theta_d - inhibition.drive`` the fixed threshold.
+    prior : Prior
+        What a weight may be: NonNegative(), as in the paper, Bounded(w_max) or Ridge(strength). The last two are for
+        replica-symmetric `critical_capacity`, `saddle_point` and `stability_limit` of branches that are all alike.
 
     Examples
     --------
@@ -182,6 +188,7 @@ class NeuronSpec:
     levels: tuple[Level, ...] = ()
     populations: tuple[Branches, ...] = ()
     inhibition: Inhibition | None = None
+    prior: Prior = USUAL_PRIOR
 
     def __post_init__(self) -> None:
         if isinstance(self.nonlinearity, Sequence):
@@ -211,11 +218,22 @@ class NeuronSpec:
                 f"inhibition = {self.inhibition!r} cannot be combined with levels or populations: give each "
                 "population its own, Branches(..., inhibition=...)"
             )
+        if type(self.prior) is not NonNegative:
+            self._check_prior()
         if self.theta_s < 0.0:
             self._check_negative_threshold()
         total = math.fsum(one.fraction for one in self.populations)
         if self.populations and not math.isclose(total, 1.0, abs_tol=1e-9):
             raise refuse("the sum of all fractions", total, "1")
+
+    def _check_prior(self) -> None:
+        if not isinstance(self.prior, Prior):
+            raise refuse("prior", self.prior, "NonNegative(), Bounded(w_max) or Ridge(strength)")
+        if is_usual(self.prior):
+            return
+        if self.populations or self.inhibition is not None:
+            what = "populations of branches" if self.populations else "inhibition"
+            raise refuse("prior", self.prior, f"NonNegative() together with {what}: nothing else is derived there")
 
     def _check_negative_threshold(self) -> None:
         """Raise for a negative somatic threshold unless the branches connected to the soma have negative outputs."""
@@ -239,10 +257,26 @@ class NeuronSpec:
         return max(len(self.populations), 1)
 
     @cached_property
+    def with_usual_prior(self) -> NeuronSpec:
+        """The same neuron with weights that are bounded by zero alone: all that the dendrites and the soma see."""
+        return self if is_usual(self.prior) else replace(self, prior=USUAL_PRIOR)
+
+    def check_usual_prior(self) -> None:
+        """Refuse another prior, on behalf of what is not derived for it."""
+        if not is_usual(self.prior):
+            raise refuse(
+                "prior",
+                self.prior,
+                "NonNegative() here: critical_capacity(rsb=0), saddle_point and stability_limit of long, equal "
+                "branches take another",
+            )
+
+    @cached_property
     def kinds(self) -> tuple[Branches, ...]:
         """The kinds of branches that connect to the soma; a single one if all are alike."""
         if self.levels:
             raise refuse("n_levels", self.n_levels, "1 here: not all branches of a deep tree connect to the soma")
+        self.check_usual_prior()
         return self.populations or (Branches(self.nonlinearity, self.theta_d, 1.0, inhibition=self.inhibition),)
 
     @cached_property
@@ -255,6 +289,7 @@ class NeuronSpec:
             )
         if self.inhibition is not None and self.inhibition.share > 0.0:
             raise refuse("inhibition", self.inhibition, "None here: all weights must be non-negative")
+        self.check_usual_prior()
         return self.levels or (Level(self.nonlinearity, self.theta_d),)
 
 

@@ -6,6 +6,7 @@ from dendrocap.theory.branches.stability import BranchStability, branch_stabilit
 from dendrocap.theory.branches.synapses import SynapseWeights, TypicalSynapses
 from dendrocap.theory.branches.typical_solution import PopulationSaddlePoint, TypicalWeights
 from dendrocap.theory.capacity import capacity
+from dendrocap.theory.channels import Channel, HardMargin, Probit, Temperature
 from dendrocap.theory.critical_capacity import critical_capacity
 from dendrocap.theory.finite_load_weights import FiniteLoadWeights
 from dendrocap.theory.gaussian import Estimate, Moments, gaussian_expectation, moments
@@ -35,6 +36,7 @@ from dendrocap.theory.rsb import (
     complexity_curve,
 )
 from dendrocap.theory.saddle_point import SaddlePoint, saddle_point
+from dendrocap.theory.saturation.below_capacity import BoundedWeights
 from dendrocap.theory.stability_limit import StabilityLimit, stability_limit
 from dendrocap.theory.states.learned import LearnedMargins, LearnedState, learned_state
 from dendrocap.theory.states.margin import MaximalMargin, least_noise_error, maximal_margin
@@ -44,6 +46,7 @@ from dendrocap.theory.validity import Flag
 from dendrocap.theory.weight_distributions import CapacityWeights, Preactivation
 
 __all__ = [
+    "BoundedWeights",
     "BranchStability",
     "BrokenCapacity",
     "BrokenSaddlePoint",
@@ -51,11 +54,13 @@ __all__ = [
     "Capacity",
     "CapacitySolution",
     "CapacityWeights",
+    "Channel",
     "CommitteeCapacity",
     "ComplexityCurve",
     "Estimate",
     "FiniteLoadWeights",
     "Flag",
+    "HardMargin",
     "LearnedMargins",
     "LearnedState",
     "MaximalMargin",
@@ -65,11 +70,13 @@ __all__ = [
     "PopulationSaddlePoint",
     "PopulationWeights",
     "Preactivation",
+    "Probit",
     "SaddlePoint",
     "SilentRange",
     "StabilityLimit",
     "SynapseWeights",
     "TeacherStudent",
+    "Temperature",
     "TypicalSynapses",
     "TypicalWeights",
     "ZeroLoad",

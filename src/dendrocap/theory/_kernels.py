@@ -25,7 +25,9 @@ __all__ = [
     "entropic_averages",
     "entropic_centre",
     "evaluate",
+    "field_nodes",
     "rest_nodes",
+    "tempered_averages",
     "towards_mean",
 ]
 
@@ -42,6 +44,8 @@ COMMON_PANEL = 2.3  # the same for the common part of two branches
 SMOOTH = 12.0  # an inner average with no kink and no two knots within so many deviations counts as smooth
 HERMITE = 11  # Hermite coefficients kept there; the next would add less than 1e-14
 MOST_PANELS, MOST_FIELD_NODES = 4096, 1e5
+FAR_APART = 3.0  # two bends of a function of Mills' ratio beyond this distance have nodes of their own
+FINER = 0.7  # step of functions with two bends: the parting must vanish at the other bend, and is steeper than they are
 
 
 @compiled
@@ -147,6 +151,64 @@ def energetic_averages(steepness: float, shift: float, step: float) -> Floats:
         result[2] += weight[i] * R * R
         result[3] += weight[i] * bend
         result[4] += weight[i] * bend * bend
+    return result
+
+
+@compiled
+def given_up_at(penalty: float) -> float:
+    """The a at which a wrong pattern counts as much as a right one, (1 - eps) H(a) = eps with eps = exp(-penalty).
+
+    At most 0 where eps is 1/3 or more. ln H is concave: from the right Newton's method comes down to the root.
+    """
+    wanted = -penalty - math.log1p(-math.exp(-penalty))
+    if wanted >= -math.log(2.0):
+        return 0.0
+    a = math.sqrt(-2.0 * wanted)  # H(a) is smaller than exp(-a^2 / 2)
+    for _ in range(100):
+        log_tail, R, _, _ = mills(a)
+        step = (log_tail - wanted) / R
+        a += step
+        if abs(step) <= 1e-13 * a:
+            break
+    return a
+
+
+@compiled
+def tempered_averages(steepness: float, shift: float, penalty: float, step: float) -> Floats:
+    """`energetic_averages` with eps + (1 - eps) H in place of H, eps = exp(-penalty), and the probability of an error.
+
+    R is then (1 - eps) G / [eps + (1 - eps) H]. The functions bend at a = 0 and where patterns are given up; if these
+    places are far apart, the average is parted smoothly between nodes that crowd at either.
+    """
+    end = given_up_at(penalty)
+    log_kept, result = math.log1p(-math.exp(-penalty)), np.zeros(6)
+    parted = end > FAR_APART
+    for place in range(2 if parted else 1):
+        centre, width = 0.5 * end, 1.0
+        if parted:
+            centre, width = (0.0, 1.0) if place == 0 else (end, 2.0 / end)
+        x, weight = field_nodes((centre - shift) / steepness, width / steepness, FINER * step)
+        for i in range(weight.size):
+            a, w = centre + width * x[i], weight[i]
+            if parted:
+                w *= mass_beyond(16.0 * (a if place == 0 else end - a) / end - 8.0)
+            if w < 1e-30:
+                continue
+            log_tail, R, _, variance = mills(a)
+            bend = R * (R - a) if a < 0.0 else 1.0 - variance
+            met, missed = log_kept + log_tail, -penalty
+            log_sum = max(met, missed) + math.log1p(math.exp(-abs(met - missed)))
+            # The share of the weight of a pattern that does not come from giving it up.
+            share = math.exp(met - log_sum)
+            rest = math.exp(missed - log_sum)
+            bend = share * (bend - rest * R * R)
+            R *= share
+            result[0] += w * log_sum
+            result[1] += w * R
+            result[2] += w * R * R
+            result[3] += w * bend
+            result[4] += w * bend * bend
+            result[5] += w * rest * mass_beyond(-a)
     return result
 
 

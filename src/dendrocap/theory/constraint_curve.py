@@ -17,10 +17,12 @@ from typing import NamedTuple
 
 from dendrocap.errors import ConvergenceError
 from dendrocap.model import NeuronSpec, TaskSpec
+from dendrocap.model.priors import is_usual
 from dendrocap.numerics._compiled import tail
 from dendrocap.theory.gaussian import Moments, prepared
 from dendrocap.theory.mean_inputs import all_mean_inputs
 from dendrocap.theory.response import TreeResponse, check_independent_inputs, is_monotone
+from dendrocap.validation import refuse
 
 __all__ = ["ConstraintCurve", "ConstraintState", "needs_constraint_curve"]
 
@@ -33,9 +35,11 @@ STRAIGHT = 0.97  # smallest cosine between the directions of two neighbouring st
 
 def needs_constraint_curve(neuron: NeuronSpec, task: TaskSpec) -> bool:
     """Whether the mean input is not a function of Q: one level of branches whose g falls somewhere."""
-    if neuron.n_levels != 1 or is_monotone(neuron.tree[0].nonlinearity):
+    if neuron.n_levels != 1 or is_monotone(neuron.with_usual_prior.tree[0].nonlinearity):
         return False
     check_independent_inputs(task, "g that are not monotone")
+    if not is_usual(neuron.prior):
+        raise refuse("prior", neuron.prior, "NonNegative() for g that are not monotone")
     return True
 
 

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dendrocap.display import Displayed
 from dendrocap.numerics.quadrature import legendre_rule
+from dendrocap.numerics.truncated_normal import truncated_normal
 from dendrocap.theory.free_entropy import Entropic
 from dendrocap.validation import real_number
 
@@ -34,8 +35,8 @@ class FiniteLoadWeights(Displayed):
     Parameters
     ----------
     A_hat, q_hat, M_hat : float
-        Conjugates of a saddle point, ``A_hat = q_hat - 2 Q_hat``. Both zero for load 0, where ``M_hat < 0`` is the
-        rate of the exponential distribution.
+        Conjugates of a saddle point, ``A_hat = q_hat - 2 Q_hat``, plus the strength of a ridge. Both zero for load 0
+        without one, where ``M_hat < 0`` is the rate of the exponential distribution.
 
     Examples
     --------
@@ -116,6 +117,10 @@ class FiniteLoadWeights(Displayed):
         if self.A_hat == 0.0:
             scale = -1.0 / self.M_hat
             return Entropic(math.log(scale), scale, scale**2, scale**2, scale**4)
+        if self.q_hat == 0.0:  # a ridge without patterns
+            found = truncated_normal(self.A_hat, self.M_hat)
+            log_norm, mean, variance = (float(part) for part in (found.log_norm, found.mean, found.variance))
+            return Entropic(log_norm, mean, mean**2, variance, variance**2)
         return Entropic.at(self.A_hat, self.q_hat, self.M_hat)
 
     def _average(self, function: Callable[[Floats, float], Floats], w: float) -> float:
@@ -124,6 +129,8 @@ class FiniteLoadWeights(Displayed):
 
         root = math.sqrt(self.A_hat)
         at = w * root
+        if self.q_hat == 0.0:
+            return float(function(np.array([self.M_hat / root]), at)[0])
         # As functions of x they bend, on the scale 1, at x = 0 and at x = w.
         bends = np.array([0.0, at])
         x, weight = common_nodes(

@@ -208,7 +208,7 @@ def sparse_labels_capacity(neuron: NeuronSpec, f_out: float) -> float:
     2.501e+04, exactly 2.533e+04
     """
     f_out = real_number("f_out", f_out, 0.0, 0.5, low_open=True)
-
+    neuron.check_usual_prior()
     t = bracketed_root(lambda t: math.log(tail(t)[1]) - math.log(f_out * t), 1e-3, 37.0).at
     return symmetric_capacity(neuron, TaskSpec()).alpha_c / (2.0 * f_out * (t * t + 3.0))
 

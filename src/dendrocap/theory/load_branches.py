@@ -145,7 +145,7 @@ def stability_limits(neuron: NeuronSpec, task: TaskSpec) -> list[CurveSolution]:
 def log_volume(point: CurvePoint, alpha: float, neuron: NeuronSpec, task: TaskSpec) -> float:
     """The free entropy of a point at load alpha [free-entropy]."""
     # q q_hat / 2 - Q Q_hat, in a form in which terms of order 1 / dq^2 have cancelled
-    W_bar = neuron.tree[0].theta / task.f_in
+    W_bar = neuron.with_usual_prior.tree[0].theta / task.f_in
     constraints = 0.5 * (point.Q * point.A_hat - point.dq * point.q_hat) - W_bar * point.M_hat
     return constraints + point.entropic.term + alpha * point.energetic.term
 

@@ -33,6 +33,7 @@ from dendrocap.theory.response import (
     tree_responses,
 )
 from dendrocap.theory.roots import bracketed_root
+from dendrocap.theory.saturation.at_capacity import CutMoments, check_mean_weight, cut_moments
 from dendrocap.theory.weight_distributions import CapacityWeights, Preactivation
 
 __all__ = ["CapacitySolution", "OtherSolution", "symmetric_capacity"]
@@ -42,6 +43,7 @@ __all__ = ["CapacitySolution", "OtherSolution", "symmetric_capacity"]
 # the load falls away from it.
 B_GRID = (-1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0, 2.5)
 B_LIMITS = (-8.0, 30.0)
+ALL_OR_NONE = 1e-4  # w_max / W_star at which bounded weights count as 0 or w_max, each of them
 
 
 @dataclass(frozen=True)
@@ -73,9 +75,11 @@ class CapacitySolution(Displayed):
         Patterns per synapse, P / N, beyond which no weights of equal branches solve a random task, in this estimate.
     silent_fraction : float
         p0 = H(-B), the fraction of weights that are exactly zero.
+    saturated_fraction : float
+        Fraction of weights that are as large as the prior allows; 0 without a bound.
     B, W_star : float
         Shape and scale of the positive weights: a Gaussian of standard deviation ``W_star`` and mean
-        ``-B W_star``, cut at zero.
+        ``-B W_star``, cut at zero and at the largest weight.
     W_bar, Q : float
         Mean weight and mean squared weight.
     A, C : float
@@ -132,16 +136,23 @@ class CapacitySolution(Displayed):
     iterations: int
     other_solutions: tuple[OtherSolution, ...] = ()
     selection: str = ""
+    saturated_fraction: float = 0.0
 
     @property
     def weights(self) -> CapacityWeights:
         """The distribution of weights at capacity."""
-        return CapacityWeights(self.B, self.W_star)
+        return CapacityWeights(self.B, self.W_star, self.neuron.prior.w_max)
 
     @property
     def common_variance(self) -> float:
         """chi, the part of the variance of a branch's input that correlated inputs make in every solution."""
-        return common_variance(self.neuron, self.task)
+        return common_variance(self.neuron.with_usual_prior, self.task)
+
+    def _shown(self) -> tuple[str, ...]:
+        if self.neuron.prior.w_max == math.inf:
+            return self._displayed
+        at = self._displayed.index("silent_fraction") + 1
+        return (*self._displayed[:at], "saturated_fraction", *self._displayed[at:])
 
     @property
     def preactivation(self) -> Preactivation:
@@ -177,6 +188,11 @@ def symmetric_capacity(neuron: NeuronSpec, task: TaskSpec | None = None) -> Capa
     solved = [(problem.stationary(one, other), one.stationarity > 0.0) for one, other in brackets]
     best = max((point for point, is_maximum in solved if is_maximum), key=lambda point: point.alpha, default=None)
     highest = max((point.alpha for points in states for point in points), default=math.nan)
+    if (best is None or best.alpha < highest * (1.0 - 1e-9)) and neuron.prior.w_max < math.inf:
+        raise NoSolution(
+            f"the replica-symmetric load of {neuron} and {task} is largest, {highest:.4g}, where every weight is 0 or "
+            "w_max, a state that is not derived: it takes a larger w_max for weights in between"
+        )
     if best is None or best.alpha < highest * (1.0 - 1e-9):
         raise ConvergenceError(
             f"alpha(Q) has no interior maximum for {neuron} and {task}: it still grows where the mean output of a "
@@ -193,7 +209,7 @@ def _on_constraint_curve(problem: _Problem) -> CapacitySolution:
     constraint = ConstraintCurve(neuron, task)
 
     def point(state: ConstraintState) -> _Point:
-        return problem.point(state.B, state.Q, state.tree(constraint.v), state)
+        return problem.point(state.B, cut_moments(state.B), state.Q, state.tree(constraint.v), state)
 
     def between(start: ConstraintState, end: ConstraintState, one: _Point, other: _Point) -> _Point:
         met = {0.0: one, 1.0: other}  # not computed again: rounding might give them the same sign
@@ -240,8 +256,9 @@ def _on_constraint_curve(problem: _Problem) -> CapacitySolution:
 
 
 class _Point(NamedTuple):
-    """The state of the equations at one B."""
+    """The state of the equations at one place t of the curve of weights, B itself unless they are bounded."""
 
+    t: float
     B: float
     Q: float
     C: float
@@ -257,64 +274,71 @@ class _Problem:
     """A neuron and a task, with the energetic averages that need not be computed twice."""
 
     def __init__(self, neuron: NeuronSpec, task: TaskSpec) -> None:
-        check_capacity_inputs(neuron)
-        self.neuron, self.task = neuron, task
-        self.W_bar = neuron.tree[0].theta / task.f_in
+        self.neuron, self.task, self.given = neuron.with_usual_prior, task, neuron
+        check_capacity_inputs(self.neuron)
+        self.W_bar = self.neuron.tree[0].theta / task.f_in
+        check_mean_weight(self.W_bar, neuron.prior.w_max)
+        self.largest = neuron.prior.w_max / self.W_bar
         self.evaluations = 0
         self._free_of_margin = label_averages(task.f_out, 0.0) if task.kappa == 0.0 else None
 
     def scan(self) -> list[list[_Point]]:
         """States on a grid of B wide enough that the load falls beyond either end."""
         states: list[list[_Point]] = []
-        for B in B_GRID:
-            states.append(self.points(B, states[-1] if states else []))
-        B = B_GRID[0]
-        while B_LIMITS[0] < B and not all(point.stationarity > 0.0 for point in states[0]):
-            B -= 1.0
-            states.insert(0, self.points(B, states[0]))
-        B = B_GRID[-1]
-        while B_LIMITS[1] > B and not all(point.stationarity < 0.0 for point in states[-1]):
-            B += 0.5
-            states.append(self.points(B, states[-1]))
+        for t in B_GRID:
+            states.append(self.points(t, states[-1] if states else []))
+        t = B_GRID[0]
+        while B_LIMITS[0] < t and not all(point.stationarity > 0.0 for point in states[0]):
+            t -= 1.0
+            states.insert(0, self.points(t, states[0]))
+        t = B_GRID[-1]
+        while B_LIMITS[1] > t and not all(point.stationarity < 0.0 for point in states[-1]):
+            if self.largest * tail(t)[1] < ALL_OR_NONE:
+                break
+            t += 0.5
+            states.append(self.points(t, states[-1]))
         return states
 
-    def points(self, B: float, near: list[_Point]) -> list[_Point]:
-        """All states at this B; ``near`` holds those at a neighbouring B, as places to start from."""
-        Q = self.Q(B)
+    def points(self, t: float, near: list[_Point]) -> list[_Point]:
+        """All states at this place; ``near`` holds those at a neighbouring one, as places to start from."""
+        weights = cut_moments(t, self.largest)
+        Q = self.Q(weights)
         guess = near[0].tree.means if len(near) == 1 else None
         trees = tree_responses(self.neuron, self.task, Q, guess)
-        return [self.point(B, Q, tree) for tree in trees]
+        return [self.point(t, weights, Q, tree) for tree in trees]
 
-    def Q(self, B: float) -> float:
-        """Mean squared weight at this B [cap-Q]."""
-        _, i1, i2 = tail(B)
+    def Q(self, weights: CutMoments) -> float:
+        """Mean squared weight [cap-Q]."""
+        _, _, i1, i2 = weights
         return self.W_bar**2 * i2 / i1**2
 
     def stationary(self, one: _Point, other: _Point) -> _Point:
         """The state between two others at which the load is stationary."""
         # The ends are not computed again: rounding might give them the same sign if one of them is the root.
-        met = {one.B: one, other.B: other}
+        met = {one.t: one, other.t: other}
         latest = one
 
-        def stationarity(B: float) -> float:
+        def stationarity(t: float) -> float:
             nonlocal latest
-            if B not in met:
-                met[B] = latest = self._near(B, latest)
-            return met[B].stationarity
+            if t not in met:
+                met[t] = latest = self._near(t, latest)
+            return met[t].stationarity
 
-        root = bracketed_root(stationarity, one.B, other.B).at
+        root = bracketed_root(stationarity, one.t, other.t).at
         return met[root] if root in met else self._near(root, latest)
 
-    def _near(self, B: float, point: _Point) -> _Point:
-        Q = self.Q(B)
-        return self.point(B, Q, tree_response(self.neuron, self.task, Q, point.tree.means))
+    def _near(self, t: float, point: _Point) -> _Point:
+        weights = cut_moments(t, self.largest)
+        Q = self.Q(weights)
+        return self.point(t, weights, Q, tree_response(self.neuron, self.task, Q, point.tree.means))
 
-    def point(self, B: float, Q: float, tree: TreeResponse, state: ConstraintState | None = None) -> _Point:
-        """The equations at one B; with a state, derivatives are along its curve rather than in Q [cap-along]."""
+    def point(
+        self, t: float, weights: CutMoments, Q: float, tree: TreeResponse, state: ConstraintState | None = None
+    ) -> _Point:
+        """The equations at one place; with a state, derivatives are along its curve rather than in Q [cap-along]."""
         self.evaluations += 1
         dQ, unit = (1.0, 1.0) if state is None else (state.dQ, Q)
-        i0, i1, _ = tail(B)
-        A = i0
+        B, A, i1, _ = weights
         C = (A * self.W_bar / i1) ** 2
         labels = self._free_of_margin
         if labels is None:
@@ -324,7 +348,7 @@ class _Problem:
         wanted = A / C * dQ + tree.dGamma1 / tree.Gamma1
         given = tree.dGamma0 / tree.Gamma0 * labels.mass / labels.second
         scale = A / C * unit + abs(tree.dGamma1 / tree.Gamma1) + abs(given)
-        return _Point(B, Q, C, A, tree, labels.shift, alpha, Q * (wanted - given), abs(wanted - given) / scale)
+        return _Point(t, B, Q, C, A, tree, labels.shift, alpha, Q * (wanted - given), abs(wanted - given) / scale)
 
     def other(self, point: _Point, is_maximum: bool) -> OtherSolution:
         """A solution that is not the capacity."""
@@ -338,13 +362,14 @@ class _Problem:
         selection = "the only solution of the equations"
         if others:
             selection = f"the largest of {len(others) + 1} stationary loads: weights may take any norm"
+        W_star, w_max = math.sqrt(point.C) / point.A, self.given.prior.w_max
         return CapacitySolution(
-            neuron=self.neuron,
+            neuron=self.given,
             task=self.task,
             alpha_c=point.alpha,
             silent_fraction=tail(-point.B)[0],
             B=point.B,
-            W_star=math.sqrt(point.C) / point.A,
+            W_star=W_star,
             W_bar=self.W_bar,
             Q=point.Q,
             A=point.A,
@@ -359,6 +384,7 @@ class _Problem:
             iterations=self.evaluations,
             other_solutions=others,
             selection=selection,
+            saturated_fraction=0.0 if w_max == math.inf else tail(point.B + w_max / W_star)[0],
         )
 
 

@@ -9,19 +9,23 @@ from typing import overload
 from dendrocap.display import Displayed
 from dendrocap.errors import ConvergenceError, NoSolution
 from dendrocap.model.neuron import NeuronSpec, TaskSpec
+from dendrocap.model.priors import is_usual
 from dendrocap.theory.branches.finite_load import population_saddle_point
 from dendrocap.theory.branches.population import needs_populations
 from dendrocap.theory.branches.typical_solution import PopulationSaddlePoint
+from dendrocap.theory.channels import HARD_MARGIN, Channel, check_channel, is_hard, training_error
 from dendrocap.theory.constraint_curve import needs_constraint_curve
 from dendrocap.theory.finite_load_weights import FiniteLoadWeights
-from dendrocap.theory.free_entropy import OrderParameters
+from dendrocap.theory.free_entropy import FIELD_STEP, OrderParameters
 from dendrocap.theory.load_branches import BranchEquations, load_branch_solutions, log_volume
 from dendrocap.theory.mean_inputs import all_mean_inputs
 from dendrocap.theory.replica_symmetric import symmetric_capacity
 from dendrocap.theory.response import check_reachable, common_variance, levels_with_thresholds
-from dendrocap.theory.solution_curve import ACCEPTED, CurveSolution, Equations, solve_on_curve
+from dendrocap.theory.saturation.at_capacity import check_mean_weight
+from dendrocap.theory.saturation.below_capacity import BoundedWeights
+from dendrocap.theory.solution_curve import ACCEPTED, CurvePoint, CurveSolution, Equations, solve_on_curve
 from dendrocap.theory.weight_distributions import Preactivation
-from dendrocap.validation import choice, real_number
+from dendrocap.validation import choice, real_number, refuse
 
 __all__ = ["SaddlePoint", "saddle_point"]
 
@@ -46,6 +50,8 @@ class SaddlePoint(Displayed):
         Logarithm of the volume of solutions per weight, and its terms G_S and G_E.
     stability : float
         The replicon, ``1 - alpha gamma_S gamma_E``: negative where replica symmetry is broken.
+    training_error : float
+        Probability that a pattern is wrong; none is through the paper's channel.
     residual : float
         Largest relative mismatch of the equations solved, by a finer rule than they were solved with.
     error : float
@@ -58,6 +64,8 @@ class SaddlePoint(Displayed):
         The inputs.
     other_solutions : tuple of SaddlePoint
         Solutions at the same load with a smaller free entropy, if g is not monotone and there are any.
+    channel : Channel
+        How patterns count.
 
     Examples
     --------
@@ -93,11 +101,16 @@ class SaddlePoint(Displayed):
     neuron: NeuronSpec
     task: TaskSpec
     other_solutions: tuple[SaddlePoint, ...] = ()
+    channel: Channel = HARD_MARGIN
+    training_error: float = 0.0
+
+    def _shown(self) -> tuple[str, ...]:
+        return self._displayed if is_hard(self.channel) else (*self._displayed, "training_error", "channel")
 
     @property
     def common_variance(self) -> float:
         """chi, the part of the variance of a branch's input that correlated inputs make in every solution."""
-        return common_variance(self.neuron, self.task)
+        return common_variance(self.neuron.with_usual_prior, self.task)
 
     @property
     def order_parameters(self) -> OrderParameters:
@@ -105,9 +118,13 @@ class SaddlePoint(Displayed):
         return OrderParameters(self.Q, self.q, self.mean_shift, self.Q_hat, self.q_hat, self.M_hat)
 
     @property
-    def weights(self) -> FiniteLoadWeights:
+    def weights(self) -> FiniteLoadWeights | BoundedWeights:
         """The distribution of weights."""
-        return FiniteLoadWeights(self.A_hat, self.q_hat, self.M_hat)
+        prior = self.neuron.prior
+        precision = self.A_hat + prior.strength
+        if prior.w_max < math.inf:
+            return BoundedWeights(precision, self.q_hat, self.M_hat, prior.w_max)
+        return FiniteLoadWeights(precision, self.q_hat, self.M_hat)
 
     @property
     def preactivation(self) -> Preactivation:
@@ -118,7 +135,12 @@ class SaddlePoint(Displayed):
 
 @overload
 def saddle_point(
-    neuron: NeuronSpec, task: TaskSpec | None = None, *, alpha: float, on_failure: str = "raise"
+    neuron: NeuronSpec,
+    task: TaskSpec | None = None,
+    *,
+    alpha: float,
+    on_failure: str = "raise",
+    channel: Channel = HARD_MARGIN,
 ) -> SaddlePoint: ...
 
 
@@ -130,6 +152,7 @@ def saddle_point(
     alpha: float,
     branch_size: float | None,
     on_failure: str = "raise",
+    channel: Channel = HARD_MARGIN,
 ) -> SaddlePoint | PopulationSaddlePoint: ...
 
 
@@ -140,6 +163,7 @@ def saddle_point(
     alpha: float,
     branch_size: float | None = None,
     on_failure: str = "raise",
+    channel: Channel = HARD_MARGIN,
 ) -> SaddlePoint | PopulationSaddlePoint:
     """The typical solutions of a random task at load ``alpha``, in the replica-symmetric estimate.
 
@@ -150,11 +174,14 @@ def saddle_point(
     task : TaskSpec, optional
         Coding levels and margin; 1/2, 1/2 and 0 if not given.
     alpha : float
-        Patterns per synapse, from 0 up to the capacity.
+        Patterns per synapse, from 0 up to the capacity; beyond it too through a channel that allows for errors.
     branch_size : float, optional
         Synapses per branch, n = N / K; the paper's limit of long branches if not given.
     on_failure : {"raise", "return"}
         What to do when the result is not as accurate as it should be.
+    channel : Channel
+        How patterns count: HardMargin(), as in the paper, Probit(sigma) with noise at the soma, or Temperature(T),
+        which allows for wrong patterns. The last two take long branches that are all alike, with a monotone g.
 
     Returns
     -------
@@ -173,6 +200,9 @@ def saddle_point(
     -----
     Solves [sp-1] to [sp-6]. At load 0 the weights are exponentially distributed and everything is known.
 
+    The limit T -> 0 of the error is the replica-symmetric estimate of the least error above capacity. There
+    ``stability`` is negative: symmetry is broken, which is expected to raise the error.
+
     Examples
     --------
     >>> from dendrocap import Linear
@@ -183,20 +213,28 @@ def saddle_point(
     task = TaskSpec() if task is None else task
     alpha = real_number("alpha", alpha, 0.0)
     choice("on_failure", on_failure, ("raise", "return"))
+    check_channel(channel, task)
+    if not is_hard(channel) and needs_populations(neuron, branch_size):
+        raise refuse("channel", channel, "HardMargin() where branches are short or differ, or have inhibition")
     if needs_populations(neuron, branch_size):
         return population_saddle_point(neuron, task, alpha, branch_size)
-    real_number("theta_d", neuron.tree[0].theta, 0.0, low_open=True)
+    real_number("theta_d", neuron.with_usual_prior.tree[0].theta, 0.0, low_open=True)
     if needs_constraint_curve(neuron, task):
+        if not is_hard(channel):
+            raise refuse("channel", channel, "HardMargin() for g that are not monotone")
         return _checked(_typical_of_branches(neuron, task, alpha), on_failure)
     if alpha == 0.0:
-        return _without_patterns(neuron, task)
-    alpha_c = _capacity(neuron, task)
+        return _without_patterns(neuron, task, channel=channel)
+    alpha_c = _capacity(neuron, task) if is_hard(channel) else math.inf
     if alpha >= alpha_c:
-        raise NoSolution(f"alpha = {alpha:g} is not below the replica-symmetric capacity alpha_c = {alpha_c:.10g}")
-    solution = solve_on_curve(neuron, task, lambda point: math.log(point.load / alpha), 0.5 * alpha)
+        raise NoSolution(
+            f"alpha = {alpha:g} is not below the replica-symmetric capacity alpha_c = {alpha_c:.10g}; "
+            "channel=Temperature(T) allows for wrong patterns"
+        )
+    solution = solve_on_curve(neuron, task, lambda point: math.log(point.load / alpha), 0.5 * alpha, channel=channel)
     if solution is None:
         raise ConvergenceError(f"the curve of solutions was not found to pass alpha = {alpha:g} < {alpha_c:.10g}")
-    return _checked(described(neuron, task, alpha, solution), on_failure)
+    return _checked(described(neuron, task, alpha, solution, channel), on_failure)
 
 
 def _checked(result: SaddlePoint, on_failure: str) -> SaddlePoint:
@@ -239,12 +277,14 @@ def _typical_of_branches(neuron: NeuronSpec, task: TaskSpec, alpha: float) -> Sa
 
 def _capacity(neuron: NeuronSpec, task: TaskSpec) -> float:
     """The load at which solutions vanish; infinite if some g jumps or no largest load was found."""
-    if any(level.nonlinearity.has_jumps for level in neuron.tree):
+    plain = neuron.with_usual_prior
+    if any(level.nonlinearity.has_jumps for level in plain.tree):
         return math.inf
     try:
         return symmetric_capacity(neuron, task).alpha_c
     except (ConvergenceError, NoSolution):
-        check_reachable(neuron)
+        check_reachable(plain)
+        check_mean_weight(plain.tree[0].theta / task.f_in, neuron.prior.w_max)
         return math.inf  # solutions may exist all the same; the curve shows how far they go
 
 
@@ -258,7 +298,9 @@ def _deviation(shift: float, gain: float) -> float:
     return shift / gain if gain else math.copysign(math.inf, shift)
 
 
-def described(neuron: NeuronSpec, task: TaskSpec, alpha: float, solution: CurveSolution) -> SaddlePoint:
+def described(
+    neuron: NeuronSpec, task: TaskSpec, alpha: float, solution: CurveSolution, channel: Channel = HARD_MARGIN
+) -> SaddlePoint:
     """A point of the solution curve as a user wants to see it."""
     point = solution.point
     kernel = point.kernel
@@ -284,11 +326,17 @@ def described(neuron: NeuronSpec, task: TaskSpec, alpha: float, solution: CurveS
         converged=solution.error < ACCEPTED,
         neuron=neuron,
         task=task,
+        channel=channel,
+        training_error=training_error(channel, kernel.D0, kernel.D1, task, point.mean_shift, FIELD_STEP),
     )
 
 
-def _without_patterns(neuron: NeuronSpec, task: TaskSpec, m: float | None = None) -> SaddlePoint:
+def _without_patterns(
+    neuron: NeuronSpec, task: TaskSpec, m: float | None = None, channel: Channel = HARD_MARGIN
+) -> SaddlePoint:
     """Load 0, exactly: weights are exponentially distributed with mean W_bar [zero-load]; at one of several m."""
+    if not (is_usual(neuron.prior) and is_hard(channel)):
+        return _without_patterns_but(neuron, task, channel)
     if m is None:
         equations = Equations(neuron, task)
         kernel, energetic, shift = equations.patterns(2.0 * equations.W_bar**2, equations.W_bar**2)
@@ -319,3 +367,13 @@ def _without_patterns(neuron: NeuronSpec, task: TaskSpec, m: float | None = None
         neuron=neuron,
         task=task,
     )
+
+
+def _without_patterns_but(neuron: NeuronSpec, task: TaskSpec, channel: Channel) -> SaddlePoint:
+    """Load 0 with another prior or channel: each weight has the density that the prior gives it, at the mean W_bar."""
+    equations = Equations(neuron, task, channel=channel)
+    M_hat, entropic = equations.without_patterns()
+    Q, dq = entropic.mean_squared + entropic.variance, entropic.variance
+    kernel, energetic, shift = equations.patterns(Q, dq)
+    point = CurvePoint(0.0, 0.0, Q, dq, 0.0, 0.0, M_hat, shift, kernel, entropic, energetic)
+    return described(neuron, task, 0.0, CurveSolution(point, 0.0, 0.0, equations.evaluations), channel)

@@ -5,13 +5,16 @@ weights is explicit. The kernel then gives the side of the patterns, the equatio
 condition makes the pair a solution: that both sides agree about xi. Along the curve ln A goes from minus infinity
 at load 0 to plus infinity at capacity. The curve is followed, coarsely, until it crosses what is looked for (a load,
 or the end of stability); from there Newton's method takes over with an accurate rule.
+
+A prior that keeps weights finite without patterns allows A_hat of either sign, or none at load 0. A constant is then
+added to A_hat in both unknowns [curve-prior], and the curve starts at ln xi = minus infinity.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -20,9 +23,12 @@ from numpy.typing import NDArray
 from dendrocap.errors import ConvergenceError
 from dendrocap.model.neuron import NeuronSpec, TaskSpec
 from dendrocap.theory.branches.synapses import ONLY_EXCITATORY, SynapseType, all_types
+from dendrocap.theory.channels import HARD_MARGIN, Channel, is_hard
 from dendrocap.theory.free_entropy import FIELD_STEP, Energetic, Entropic, balanced_shift
 from dendrocap.theory.kernels import NODES, PairKernel, TreeKernel
 from dendrocap.theory.replica_symmetric import symmetric_capacity
+from dendrocap.theory.saturation.at_capacity import check_mean_weight
+from dendrocap.theory.saturation.below_capacity import without_patterns
 
 __all__ = ["CurvePoint", "CurveSolution", "Equations", "solve_on_curve"]
 
@@ -35,6 +41,7 @@ STRAIGHT = 0.9  # smallest cosine of the angle between two steps
 LARGEST = 1e10  # mean square of the weights, in units of W_bar^2, beyond which nobody wants to know
 MOST_STEPS, MOST_NEWTON = 300, 30
 CLOSEST = 1e-24  # relative distance dq / Q of the replicas at which the curve is taken to have ended, at capacity
+ROOM = 20.0  # how negative A_hat may become, in units of 1 / w_max^2
 CLOSEST_DISTINCT = 1e-13  # the same where replicas must differ by more than rounding does to be told apart
 
 
@@ -107,6 +114,8 @@ class Equations:
     """The reduced equations of one neuron and task, with a given number of nodes per panel.
 
     With several ``types`` of synapses, norms are those of all in units of excitatory weights, whose mean is W_bar.
+    The unknowns are ln(A W_bar^2) and ln(q_hat / A) with A = A_hat + ``offset``; only a prior that keeps weights finite
+    without patterns has an offset.
     """
 
     def __init__(
@@ -115,9 +124,14 @@ class Equations:
         task: TaskSpec,
         nodes: int = NODES,
         types: Sequence[SynapseType] = ONLY_EXCITATORY,
+        channel: Channel = HARD_MARGIN,
     ) -> None:
+        self.channel = channel
+        self.prior, neuron = neuron.prior, neuron.with_usual_prior
         self.neuron, self.task, self.types = neuron, task, types
         self.W_bar = neuron.tree[0].theta / (types[0].share * task.f_in)
+        check_mean_weight(self.W_bar, self.prior.w_max)
+        self.offset = self.prior.strength + ROOM / self.prior.w_max**2
         self.evaluations = 0
         self._kernel = TreeKernel(neuron, task, nodes)
         self._step = FIELD_STEP * NODES / nodes
@@ -132,9 +146,9 @@ class Equations:
                 f"the soma does not notice its inputs at Q = {Q:g}, dq = {dq:g}", last_iterate=kernel
             )
         scale = math.sqrt(kernel.D0)
-        shift = balanced_shift(kernel, self.task, self._shift * scale, self._step)
+        shift = balanced_shift(kernel, self.task, self._shift * scale, self._step, self.channel)
         self._shift = shift / scale
-        return kernel, Energetic.at(kernel, self.task, shift, self._step), shift
+        return kernel, Energetic.at(kernel, self.task, shift, self._step, self.channel), shift
 
     def weights(self, log_A: float, log_xi: float) -> tuple[float, float, float, Entropic]:
         """A_hat, q_hat, the M_hat that makes the mean weight W_bar [sp-1], and the moments of the weights."""
@@ -146,13 +160,35 @@ class Equations:
         A_hat = (root / self.W_bar) ** 2
         if len(self.types) > 1:
             M_hat, entropic = all_types(self.types, root, xi, self.W_bar, self._step)
+        elif self.offset > 0.0:
+            M_hat, entropic = self._weights_with_prior(A_hat, xi * A_hat)
         else:
             eta = entropic_centre(root, xi, self._step)
             M_hat = eta * root / self.W_bar
             entropic = Entropic.at(A_hat, xi * A_hat, M_hat, self._step)
         if not (math.isfinite(entropic.mean_squared) and entropic.variance > 0.0):
             raise ConvergenceError("the weights have no finite moments", last_iterate=(log_A, log_xi))
-        return A_hat, xi * A_hat, M_hat, entropic
+        return A_hat - self.offset, xi * A_hat, M_hat, entropic
+
+    def _weights_with_prior(self, A: float, q_hat: float) -> tuple[float, Entropic]:
+        """M_hat and the moments of weights with another prior than the usual one."""
+        from dendrocap.theory._kernels import entropic_centre
+        from dendrocap.theory.saturation._kernels import bounded_centre
+
+        w_max, precision = self.prior.w_max, A - self.offset + self.prior.strength
+        if w_max < math.inf:
+            eta = bounded_centre(self.W_bar / w_max, precision * w_max**2, q_hat * w_max**2, self._step)
+            return eta / w_max, Entropic.at(precision, q_hat, eta / w_max, self._step, w_max)
+        root = math.sqrt(precision)
+        M_hat = root * entropic_centre(root * self.W_bar, q_hat / precision, self._step)
+        return M_hat, Entropic.at(precision, q_hat, M_hat, self._step)
+
+    def without_patterns(self) -> tuple[float, Entropic]:
+        """M_hat and the weights at load 0: of the usual prior, those of each type are exponential [zero-load]."""
+        if self.offset > 0.0:
+            return without_patterns(self.prior, self.W_bar)
+        spread = self.W_bar**2 * math.fsum(one.share * one.strength**2 for one in self.types)
+        return -1.0 / self.W_bar, Entropic(math.log(self.W_bar), self.W_bar, spread, spread, spread**2)
 
     def at(self, log_A: float, log_xi: float) -> CurvePoint:
         """The point with these unknowns."""
@@ -163,6 +199,8 @@ class Equations:
         if not (0.0 < q_hat_asked < math.inf and math.isfinite(A_hat_asked)):
             raise ConvergenceError("the patterns ask for no finite conjugates", last_iterate=(log_A, log_xi))
         mismatch = math.exp(log_xi) * A_hat_asked / q_hat_asked - 1.0
+        if self.offset > 0.0:
+            mismatch += self.offset / (A_hat + self.offset)
         load = q_hat / q_hat_asked
         return CurvePoint(load, mismatch, Q, dq, A_hat, q_hat, M_hat, shift, kernel, entropic, energetic)
 
@@ -192,6 +230,7 @@ def solve_on_curve(
     *,
     coarsely: bool = True,
     types: Sequence[SynapseType] = ONLY_EXCITATORY,
+    channel: Channel = HARD_MARGIN,
 ) -> CurveSolution | None:
     """The first point of the curve at which a condition, negative at small loads, becomes zero.
 
@@ -208,13 +247,15 @@ def solve_on_curve(
         without crossing it; it is then followed with nine digits, up to dq / Q = 1e-13.
     types : sequence of SynapseType
         The synapses of a branch.
+    channel : Channel
+        How patterns count.
 
     Returns
     -------
     CurveSolution or None
         None if the curve ends, at capacity, without a crossing.
     """
-    coarse, fine, check = (Equations(neuron, task, nodes, types) for nodes in (COARSE, NODES, CHECK))
+    coarse, fine, check = (Equations(neuron, task, nodes, types, channel) for nodes in (COARSE, NODES, CHECK))
     # First with few digits from load 0; if that leads nowhere with more, and if that fails from the other end.
     attempts = [(fine, False)] if not coarsely else [(coarse, False), (fine, False), (fine, True)]
     solution, failure = None, None
@@ -302,10 +343,16 @@ def _curve(equations: Equations, end: _End, tolerance: float, closest: float) ->
 
 def _end(equations: Equations, first_load: float, from_capacity: bool) -> _End:
     """The end of the curve at load 0 or, if asked for or if no solution starts from there, at capacity."""
-    W2 = equations.W_bar**2
-    # At load 0 the weights of each type are exponential.
-    spread = W2 * math.fsum(one.share * one.strength**2 for one in equations.types)
-    q_hat, A_hat = conjugates_asked(*equations.patterns(2.0 * spread, spread)[:2])
+    W2, offset = equations.W_bar**2, equations.offset
+    _, free = equations.without_patterns()
+    q_hat, A_hat = conjugates_asked(*equations.patterns(free.mean_squared + free.variance, free.variance)[:2])
+    if offset > 0.0 and not from_capacity:
+        load = min(first_load, 0.1 / (W2 * max(q_hat, abs(A_hat))))
+        if A_hat < 0.0:
+            load = min(load, 0.1 * offset / -A_hat)
+        A = offset + load * A_hat
+        tangent = np.array([load * A_hat / A, offset / A])
+        return _End(np.log([A * W2, load * q_hat / A]), tangent / float(np.linalg.norm(tangent)), 1.0)
     if A_hat > 0.0 and not from_capacity:
         # To first order in the load, both conjugates are proportional to it.
         load = min(first_load, 0.1 / (W2 * max(q_hat, A_hat)))
@@ -313,9 +360,10 @@ def _end(equations: Equations, first_load: float, from_capacity: bool) -> _End:
     # With A_hat < 0, few patterns already favour a larger mean square of the weights. A vanishing fraction of very
     # large weights provides it, so that A_hat falls faster than any power of the load: no place to start from.
     neuron, task = equations.neuron, equations.task
-    if any(level.nonlinearity.has_jumps for level in neuron.tree) or len(equations.types) > 1:
+    jumps = any(level.nonlinearity.has_jumps for level in neuron.tree)
+    if jumps or len(equations.types) > 1 or not is_hard(equations.channel):
         raise ConvergenceError("neither end of the curve of solutions is within reach")
-    capacity = symmetric_capacity(neuron, task)
+    capacity = symmetric_capacity(replace(neuron, prior=equations.prior), task)
     dq = 10.0 * CLOSEST * capacity.Q
     x = np.log([capacity.A * W2 / dq, capacity.C / (capacity.A * dq)])
     return _End(x, np.array([-1.0, -1.0]) / math.sqrt(2.0), -1.0)

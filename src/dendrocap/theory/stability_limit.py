@@ -96,7 +96,7 @@ def stability_limit(
     if needs_populations(neuron, branch_size):
         limit = population_stability_limit(neuron, task, branch_size)
         return StabilityLimit(limit.alpha, limit, abs(limit.stability), True, neuron, task)
-    real_number("theta_d", neuron.tree[0].theta, 0.0, low_open=True)
+    real_number("theta_d", neuron.with_usual_prior.tree[0].theta, 0.0, low_open=True)
     if needs_constraint_curve(neuron, task):
         solution = _first_of_branches(neuron, task)
     else:

@@ -24,7 +24,7 @@ from dendrocap.theory.response import (
 from dendrocap.theory.rsb.broken_weights import BrokenWeights, weights_at
 from dendrocap.theory.rsb.cascade import FieldGrid
 from dendrocap.theory.rsb.curve_soma import CurveSoma
-from dendrocap.theory.rsb.equations import BrokenEquations, BrokenState, NonNegative, TreeSoma
+from dendrocap.theory.rsb.equations import BrokenEquations, BrokenState, FixedMean, TreeSoma
 from dendrocap.theory.rsb.many_steps import extrapolated
 from dendrocap.theory.rsb.next_step import Found, first_step, follow, further_step
 from dendrocap.theory.stability_limit import stability_limit
@@ -215,7 +215,7 @@ def _near(equations: BrokenEquations, start: BrokenCapacity | None, before: floa
 
 
 def _equations(neuron: NeuronSpec, task: TaskSpec) -> BrokenEquations:
-    return BrokenEquations(NonNegative(neuron.tree[0].theta / task.f_in), _soma(neuron, task), task, 1)
+    return BrokenEquations(FixedMean(neuron.tree[0].theta / task.f_in), _soma(neuron, task), task, 1)
 
 
 def _soma(neuron: NeuronSpec, task: TaskSpec, nodes: int = NODES) -> TreeSoma | CurveSoma:
@@ -290,7 +290,7 @@ def _solution(
     known = (symmetric.alpha_c, *(found.state.alpha for found in ladder))
     # alpha is stationary at a solution: how it changes at fixed unknowns is its error.
     finer = BrokenEquations(
-        NonNegative(symmetric.W_bar), _soma(neuron, task, 3 * NODES // 2), task, k, FieldGrid().doubled()
+        FixedMean(symmetric.W_bar), _soma(neuron, task, 3 * NODES // 2), task, k, FieldGrid().doubled()
     )
     quadrature = max(abs(finer.state(ladder[-1].x).alpha / state.alpha - 1.0), abs(state.potential))
     alpha, steps_error = state.alpha, math.nan

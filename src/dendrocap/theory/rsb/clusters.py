@@ -216,6 +216,7 @@ def broken_saddle_point(
     (-0.7533, -0.6902)
     """
     task = TaskSpec() if task is None else task
+    neuron.check_usual_prior()
     alpha, rsb = real_number("alpha", alpha, 0.0), whole_number("rsb", rsb, 1)
     stable_to = stability_limit(neuron, task).alpha
     if alpha <= stable_to:
@@ -249,6 +250,7 @@ def complexity_curve(
     True
     """
     task = TaskSpec() if task is None else task
+    neuron.check_usual_prior()
     alpha = real_number("alpha", alpha, 0.0)
     wanted = [real_number("m", one, 0.0, 1.0, low_open=True, high_open=True) for one in m]
     stable_to = stability_limit(neuron, task).alpha

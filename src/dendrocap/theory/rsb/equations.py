@@ -24,7 +24,7 @@ from dendrocap.theory.rsb.cascade import Averages, FieldGrid, gaussian_cascade, 
 __all__ = [
     "BrokenState",
     "BrokenEquations",
-    "NonNegative",
+    "FixedMean",
     "Overlap",
     "Soma",
     "SomaOfMean",
@@ -100,7 +100,7 @@ class TreeSoma:
 
 
 @dataclass(frozen=True)
-class NonNegative:
+class FixedMean:
     """Weights of either zero or positive value, with a prescribed mean and free norm: the neuron's synapses.
 
     Parameters
@@ -110,8 +110,8 @@ class NonNegative:
 
     Examples
     --------
-    >>> from dendrocap.theory.rsb import NonNegative
-    >>> synapses = NonNegative(W_bar=1.0)
+    >>> from dendrocap.theory.rsb import FixedMean
+    >>> synapses = FixedMean(W_bar=1.0)
     >>> synapses.W_bar, synapses.free_norm
     (1.0, True)
     """
@@ -234,7 +234,7 @@ class BrokenEquations:
 
     Parameters
     ----------
-    prior : NonNegative or Spherical
+    prior : FixedMean or Spherical
         The constraint on the weights.
     soma : Soma
         The dendrites.
@@ -248,7 +248,7 @@ class BrokenEquations:
 
     def __init__(
         self,
-        prior: NonNegative | Spherical,
+        prior: FixedMean | Spherical,
         soma: Soma | SomaOfMean,
         task: TaskSpec,
         k: int,

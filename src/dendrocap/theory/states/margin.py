@@ -180,6 +180,7 @@ def maximal_margin(
     alpha = real_number("alpha", alpha, 0.0, low_open=True)
     if task.kappa != 0.0:
         raise refuse("task.kappa", task.kappa, "0: the margin is what is asked for")
+    neuron.check_usual_prior()
     free = symmetric_capacity(neuron, task)
     if alpha >= free.alpha_c:
         raise NoSolution(f"alpha = {alpha:g} is not below the replica-symmetric capacity alpha_c = {free.alpha_c:.10g}")
