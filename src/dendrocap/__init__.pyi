@@ -74,6 +74,7 @@ from dendrocap.model import (
     Nonlinearity as Nonlinearity,
     PackedPatterns as PackedPatterns,
     Patterns as Patterns,
+    PiecewiseLinear as PiecewiseLinear,
     Polsky as Polsky,
     ReLU as ReLU,
     SaturatingReLU as SaturatingReLU,
@@ -87,6 +88,7 @@ from dendrocap.model import (
     random_patterns as random_patterns,
 )
 from dendrocap.theory import (
+    BestDendrite as BestDendrite,
     BranchStability as BranchStability,
     BrokenSaddlePoint as BrokenSaddlePoint,
     Capacity as Capacity,
@@ -99,6 +101,7 @@ from dendrocap.theory import (
     SaddlePoint as SaddlePoint,
     StabilityLimit as StabilityLimit,
     TeacherStudent as TeacherStudent,
+    best_dendrite as best_dendrite,
     branch_stability as branch_stability,
     broken_saddle_point as broken_saddle_point,
     capacity as capacity,
