@@ -74,6 +74,10 @@ SHOWING = {
         "capacity --theta-d 0.5,1 --accuracy fast --plot {}/best.svg",
         "capacity --theta-d 0.5,1 --rsb 0 --plot {}/certain.svg",
     ],
+    "best-dendrite": [
+        "best-dendrite --rsb 0 --kappa 0.2",
+        "best-dendrite --rsb 0 --plot {}/best.svg",
+    ],
     "saddle-point": ["saddle-point --alpha 0.5 --theta-d 0.5", "saddle-point --alpha 6 --theta-d 0.5"],
     "noise": [
         "noise --alpha 0.5,6 --theta-d 0.5",
@@ -245,6 +249,9 @@ PLOTS = {
     "breaking": [lambda: plot.breaking(LOADS)],
     "solvers": [lambda: plot.solvers([{"solver": "sgd", "theta_d": 0.5, "alpha": 0.6}], LOADS)],
     "neuron_at_capacity": [at_capacity],
+    "best_dendrite": [
+        lambda: plot.best_dendrite(dc.best_dendrite(5.0, 0.5, task=dc.TaskSpec(kappa=0.2), rsb=0), {"g": dc.Polsky()})
+    ],
     "states": [
         lambda: plot.states(rows(estimate="replica symmetric"), "theta_d", {"silent_fraction": "silent"}, "silent")
     ],

@@ -76,6 +76,7 @@ from dendrocap.model import (
     Nonlinearity as Nonlinearity,
     PackedPatterns as PackedPatterns,
     Patterns as Patterns,
+    PiecewiseLinear as PiecewiseLinear,
     Polsky as Polsky,
     Prior as Prior,
     ReLU as ReLU,
@@ -91,6 +92,7 @@ from dendrocap.model import (
     random_patterns as random_patterns,
 )
 from dendrocap.theory import (
+    BestDendrite as BestDendrite,
     BranchStability as BranchStability,
     BrokenSaddlePoint as BrokenSaddlePoint,
     Capacity as Capacity,
@@ -107,6 +109,7 @@ from dendrocap.theory import (
     StabilityLimit as StabilityLimit,
     TeacherStudent as TeacherStudent,
     Temperature as Temperature,
+    best_dendrite as best_dendrite,
     branch_stability as branch_stability,
     broken_saddle_point as broken_saddle_point,
     capacity as capacity,

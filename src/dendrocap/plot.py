@@ -7,6 +7,7 @@ first plot is drawn.
 from dendrocap.figures.branch_plots import branch_weights, receptive_fields
 from dendrocap.figures.capacity_plots import breaking, curves, solvers
 from dendrocap.figures.cell_plots import cell
+from dendrocap.figures.dendrite_plots import best_dendrite
 from dendrocap.figures.learning_plots import averages, error_curve, generalisation, perturbations, robustness, training
 from dendrocap.figures.neuron_plots import neuron_at_capacity
 from dendrocap.figures.nonlinearity_plots import nonlinearity, nonlinearity_fit
@@ -16,6 +17,7 @@ from dendrocap.figures.weight_plots import solver_weights, weight_fit
 
 __all__ = [
     "averages",
+    "best_dendrite",
     "branch_weights",
     "breaking",
     "cell",

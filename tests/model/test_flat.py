@@ -14,6 +14,7 @@ from dendrocap import (
     Linear,
     LinearNeuron,
     NeuronSpec,
+    PiecewiseLinear,
     Polsky,
     ReLU,
     SaturatingReLU,
@@ -36,7 +37,9 @@ from dendrocap.model.flat import (
 
 numbers = st.floats(0.0, 10.0)
 nonlinearities = st.one_of(
-    st.sampled_from([ReLU(), SaturatingReLU(), Step(), Linear()]),
+    st.sampled_from(
+        [ReLU(), SaturatingReLU(), Step(), Linear(), PiecewiseLinear([0, 1, 3], [0, 2, 2], above="linear")]
+    ),
     st.builds(Polsky, x_min=st.floats(0.0, 1.0), gamma=st.floats(0.1, 100.0)),
     st.sampled_from(
         [Smooth(range(8), [0, 0, 1, 2, 2, 4, 4, 5]), Smooth([1, 0, 2], [1, 0, 3], sem=0.1, above="linear")]

@@ -9,13 +9,27 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 import dendrocap
-from dendrocap import Custom, InvalidParameter, Linear, Polsky, ReLU, SaturatingReLU, Smooth, Step, Tabulated
+from dendrocap import (
+    Custom,
+    InvalidParameter,
+    Linear,
+    PiecewiseLinear,
+    Polsky,
+    ReLU,
+    SaturatingReLU,
+    Smooth,
+    Step,
+    Tabulated,
+)
 from dendrocap.model import _compiled
 
 MEASURED = Tabulated([0.0, 0.2, 0.35, 0.5, 1.0], [0.0, 0.18, 0.4, 0.9, 1.0])
 X = np.linspace(0.0, 1.5, 24)
 AMONG = Smooth(X, Polsky(0.3, 12.0)(X) + 0.02 * np.cos(40.0 * X), sem=0.02)
-BUILT_IN = [Polsky(), Polsky(0.0, 200.0), Polsky(1.0), ReLU(), SaturatingReLU(), Step(), Linear(), MEASURED, AMONG]
+STRAIGHT = PiecewiseLinear([-0.3, 0.0, 0.2, 0.7], [0.1, 0.1, 0.5, 0.8], above="linear")
+BUILT_IN = [
+    Polsky(), Polsky(0.0, 200.0), Polsky(1.0), ReLU(), SaturatingReLU(), Step(), Linear(), MEASURED, AMONG, STRAIGHT,
+]  # fmt: skip
 
 polskys = st.builds(Polsky, st.floats(0.0, 1.0), st.floats(0.1, 1e4))
 points = st.floats(-1e6, 1e6)
@@ -158,6 +172,16 @@ def test_tabulated_is_monotone_passes_through_its_points_and_continues_as_told()
     assert Tabulated([0, 1, 2], [0, 1, 2]).breakpoints == (0.0, 2.0)
 
 
+def test_straight_pieces_are_straight():
+    x = np.linspace(-2.0, 2.0, 101)
+    assert_allclose(
+        STRAIGHT(x), np.where(x < 0.7, np.interp(x, STRAIGHT.x, STRAIGHT.y), 0.8 + 0.6 * (x - 0.7)), atol=1e-15
+    )
+    assert STRAIGHT.breakpoints == (0.0, 0.2)  # no kink at -0.3, where it stays flat, nor at 0.7, where it goes on
+    assert STRAIGHT.range == (0.1, np.inf)
+    assert_allclose(PiecewiseLinear([0, 1], [0, 1])(x), SaturatingReLU()(x), atol=1e-15)
+
+
 @pytest.mark.parametrize("g", [*BUILT_IN, Custom(np.tanh)], ids=repr)
 def test_values_are_hashable_comparable_and_survive_pickling(g):
     copy = pickle.loads(pickle.dumps(g))
@@ -177,6 +201,7 @@ def test_values_are_hashable_comparable_and_survive_pickling(g):
         (lambda: Tabulated([0, 1], [0, 1, 2]), ["2 and 3 points", "same length"]),
         (lambda: Tabulated([0, 1, 1], [0, 1, 2]), ["1.0, 1.0", "strictly increasing"]),
         (lambda: Tabulated([0, 1, np.nan], [0, 1, 2]), ["x", "finite"]),
+        (lambda: PiecewiseLinear([0, 1, 1], [0, 1, 2]), ["1.0, 1.0", "strictly increasing"]),
         (lambda: Tabulated([0, 1], [0, 1], above="up"), ["above = 'up'", "'flat', 'linear'"]),
         (lambda: Custom(3), ["function = 3", "callable"]),
         (lambda: Custom(np.tanh, derivative=1), ["derivative = 1", "callable"]),

@@ -19,6 +19,7 @@ from typer.core import TyperGroup
 
 from dendrocap import __version__
 from dendrocap.cli.algorithmic_capacity import algorithmic_capacity
+from dendrocap.cli.best_dendrite import best_dendrite
 from dendrocap.cli.capacity import capacity
 from dendrocap.cli.cell import cell
 from dendrocap.cli.datasets import datasets
@@ -104,7 +105,7 @@ def root(
 
 
 for heading, commands in {
-    STORE: (capacity, saddle_point, nonlinearity),
+    STORE: (capacity, saddle_point, best_dendrite, nonlinearity),
     STATES: (noise, learned_state, teacher_student),
     LEARN: (train, solve, algorithmic_capacity, robustness, perturb, generalise),
     MEASURED: (cell, report),

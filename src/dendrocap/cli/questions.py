@@ -105,6 +105,13 @@ QUESTIONS = (
         "theory/capacity.md",
     ),
     Question(
+        "Which dendrite stores most?",
+        "best-dendrite --slope-limit 5",
+        "best_dendrite",
+        "alpha_c of the best g under a limit on its slope and at a margin, and of others",
+        "theory/best_dendrite.md",
+    ),
+    Question(
         "Does learning reach the limit?",
         "algorithmic-capacity --patience 200",
         "algorithmic_capacity",

@@ -29,8 +29,11 @@ class Theme:
 
 _SHARED = {"inputs": PALETTE["tabulated"], "silent": PALETTE["step"], "learned": PALETTE["custom"]}
 LIGHT = Theme("#ffffff", "#1b1b1b", "#767676", PALETTE | _SHARED)
-# Black, the blue of ReLU and the wine of a measured curve are hardly visible on a dark page: lighter colours of the
-# same palette replace them.
+# Black, the blue of ReLU, the wine of a measured curve and violet are hardly visible on a dark page: lighter colours
+# replace them.
 DARK = Theme(
-    "#15181c", "#e8e6e3", "#9a9a9a", PALETTE | _SHARED | {"linear": "#e8e6e3", "relu": "#56B4E9", "smooth": "#F0E442"}
+    "#15181c",
+    "#e8e6e3",
+    "#9a9a9a",
+    PALETTE | _SHARED | {"linear": "#e8e6e3", "relu": "#56B4E9", "smooth": "#F0E442", "piecewise_linear": "#9A86FF"},
 )

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from dendrocap.files import write_file
-from dendrocap.model import Custom, Linear, Polsky, ReLU, SaturatingReLU, Smooth, Step, Tabulated
+from dendrocap.model import Custom, Linear, PiecewiseLinear, Polsky, ReLU, SaturatingReLU, Smooth, Step, Tabulated
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,6 +53,7 @@ PALETTE = {
     Tabulated.name: "#009E73",
     Smooth.name: "#882255",  # by Tol, distinguishable from the others
     Custom.name: "#56B4E9",
+    PiecewiseLinear.name: "#5E3CE0",
 }
 
 LABELS = {
@@ -64,6 +65,7 @@ LABELS = {
     Tabulated.name: "measured curve",
     Smooth.name: "measured curve, smooth",
     Custom.name: "custom",
+    PiecewiseLinear.name: "straight pieces",
 }
 
 AXIS_LABELS = {

@@ -1,7 +1,7 @@
 """The neuron, its dendritic non-linearity and its patterns."""
 
 from dendrocap.model.dendritic_neuron import DendriticNeuron, LinearNeuron
-from dendrocap.model.measured_curves import PiecewiseCubic, Smooth, Tabulated
+from dendrocap.model.measured_curves import PiecewiseCubic, PiecewiseLinear, Smooth, Tabulated
 from dendrocap.model.neuron import Branches, Inhibition, Level, NeuronSpec, TaskSpec
 from dendrocap.model.nonlinearities import (
     Custom,
@@ -34,6 +34,7 @@ __all__ = [
     "PackedPatterns",
     "Patterns",
     "PiecewiseCubic",
+    "PiecewiseLinear",
     "Polsky",
     "Prior",
     "ReLU",

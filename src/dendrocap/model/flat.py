@@ -15,7 +15,7 @@ from typing import Any
 
 from dendrocap.errors import InvalidParameter
 from dendrocap.model.dendritic_neuron import DendriticNeuron, LinearNeuron
-from dendrocap.model.measured_curves import Smooth, Tabulated
+from dendrocap.model.measured_curves import PiecewiseLinear, Smooth, Tabulated
 from dendrocap.model.neuron import Branches, Inhibition, NeuronSpec, TaskSpec
 from dendrocap.model.nonlinearities import BUILT_IN, Nonlinearity, named_nonlinearity
 from dendrocap.validation import refuse
@@ -39,7 +39,9 @@ def _parameters(kind: type[Any]) -> list[str]:
     return [field.name for field in fields(kind) if field.init]
 
 
-MEASURED: dict[str, type[Tabulated | Smooth]] = {kind.name: kind for kind in (Tabulated, Smooth)}
+MEASURED: dict[str, type[Tabulated | Smooth | PiecewiseLinear]] = {
+    kind.name: kind for kind in (Tabulated, Smooth, PiecewiseLinear)
+}
 KINDS: tuple[type[Nonlinearity], ...] = (*BUILT_IN.values(), *MEASURED.values())
 SHAPE = tuple(dict.fromkeys(name for kind in KINDS for name in _parameters(kind)))
 INHIBITION = tuple(f"inhibitory_{name}" for name in _parameters(Inhibition))
@@ -60,7 +62,7 @@ def flat_nonlinearity(nonlinearity: Nonlinearity) -> dict[str, Any]:
     {'nonlinearity': 'polsky', 'x_min': 0.33, 'gamma': 15.0}
     """
     if type(nonlinearity) not in KINDS:
-        raise refuse("nonlinearity", nonlinearity, "built in, Tabulated or Smooth: a Python function cannot be stored")
+        raise refuse("nonlinearity", nonlinearity, "built in or made of points: a Python function cannot be stored")
     shape = {name: getattr(nonlinearity, name) for name in _parameters(type(nonlinearity))}
     plain = {name: list(value) if isinstance(value, tuple) else value for name, value in shape.items()}
     return {"nonlinearity": nonlinearity.name, **plain}

@@ -1,4 +1,4 @@
-"""Measured input-output curves as non-linearities: through the points, or smooth among them."""
+"""Curves given by points, measured or designed: straight or smooth through them, or smooth among them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dendrocap.model.nonlinearities import TABLE, Kernel, Nonlinearity
 from dendrocap.model.smoothing import POWER, monotone_curve
 from dendrocap.validation import choice, real_number, refuse
 
-__all__ = ["PiecewiseCubic", "Smooth", "Tabulated"]
+__all__ = ["PiecewiseCubic", "PiecewiseLinear", "Smooth", "Tabulated"]
 
 Floats = NDArray[np.float64]
 
@@ -148,19 +148,11 @@ class Tabulated(PiecewiseCubic):
     name: ClassVar[str] = "tabulated"
 
     def __post_init__(self) -> None:
-        x, y = _curve(self.x, self.y)
-        steps = np.diff(x)
-        if not np.all(steps > 0.0):
-            at = int(np.argmax(steps <= 0.0))
-            raise refuse("x", f"..., {x[at]}, {x[at + 1]}, ...", "strictly increasing")
-        for side in ("below", "above"):
-            choice(side, getattr(self, side), ("flat", "linear"))
-        object.__setattr__(self, "x", tuple(x.tolist()))
-        object.__setattr__(self, "y", tuple(y.tolist()))
-        if _looks_noisy(np.diff(y) / steps):
+        _take_points(self)
+        if _looks_noisy(np.diff(self.y) / np.diff(self.x)):
             warnings.warn(
-                f"the slopes between the {x.size} points of Tabulated go up and down like noise, which inflates every "
-                "capacity computed from them; Smooth(x, y) takes a smooth curve among the points",
+                f"the slopes between the {len(self.x)} points of Tabulated go up and down like noise, which inflates "
+                "every capacity computed from them; Smooth(x, y) takes a smooth curve among the points",
                 stacklevel=3,
             )
 
@@ -170,6 +162,57 @@ class Tabulated(PiecewiseCubic):
 
         # PCHIP stores the highest power first.
         return Pieces(np.array(self.x), np.ascontiguousarray(PchipInterpolator(self.x, self.y).c[::-1].T))
+
+
+@dataclass(frozen=True)
+class PiecewiseLinear(PiecewiseCubic):
+    """Straight lines between points: a curve with a kink at each of them.
+
+    A designed curve rather than a measured one: `best_dendrite` answers with it. Averages over it have closed forms.
+
+    Parameters
+    ----------
+    x, y : sequence of float
+        The points, ``x`` strictly increasing.
+    below, above : {"flat", "linear"}
+        Beyond its ends the curve stays at its last value, or goes on with its last slope.
+
+    Examples
+    --------
+    >>> g = PiecewiseLinear([0.0, 0.5, 1.0], [0.0, 0.2, 1.0])
+    >>> [round(value, 12) for value in g([-3.0, 0.25, 0.75, 9.0]).tolist()]
+    [0.0, 0.1, 0.6, 1.0]
+    """
+
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    below: str = "flat"
+    above: str = "flat"
+    name: ClassVar[str] = "piecewise_linear"
+
+    def __post_init__(self) -> None:
+        _take_points(self)
+
+    @cached_property
+    def _pieces(self) -> Pieces:
+        rest = np.zeros((len(self.x) - 1, 2))
+        return Pieces(np.array(self.x), np.hstack([np.stack([self.y[:-1], self._slopes], axis=1), rest]))
+
+    @cached_property
+    def _slopes(self) -> Floats:
+        return np.diff(self.y) / np.diff(self.x)
+
+    @property
+    def straight_pieces(self) -> tuple[Floats, Floats, Floats]:
+        """Places of the kinks, heights there, and slopes of the pieces, one more than kinks."""
+        low, high = self._end_slopes
+        return np.array(self.x), np.array(self.y), np.concatenate([[low], self._slopes, [high]])
+
+    @cached_property
+    def breakpoints(self) -> tuple[float, ...]:
+        """Points at which the slope changes."""
+        x, _, slopes = self.straight_pieces
+        return tuple(x[np.diff(slopes) != 0.0].tolist())
 
 
 @dataclass(frozen=True)
@@ -262,6 +305,19 @@ def _looks_noisy(slopes: Floats) -> bool:
     if changes.size < 5 or not np.any(slopes < -small):
         return False
     return bool(np.sum(changes[1:] * changes[:-1] < 0.0) > 0.5 * (changes.size - 1))
+
+
+def _take_points(curve: Tabulated | PiecewiseLinear) -> None:
+    """Check the points of a curve that goes through them, and keep them as plain numbers."""
+    x, y = _curve(curve.x, curve.y)
+    steps = np.diff(x)
+    if not np.all(steps > 0.0):
+        at = int(np.argmax(steps <= 0.0))
+        raise refuse("x", f"..., {x[at]}, {x[at + 1]}, ...", "strictly increasing")
+    for side in ("below", "above"):
+        choice(side, getattr(curve, side), ("flat", "linear"))
+    object.__setattr__(curve, "x", tuple(x.tolist()))
+    object.__setattr__(curve, "y", tuple(y.tolist()))
 
 
 def _curve(x: Any, y: Any) -> tuple[Floats, Floats]:

@@ -1,6 +1,7 @@
 """Replica theory: what the neuron can store, and what its synapses look like when it does."""
 
 from dendrocap.theory.answers import Capacity, binary_entropy
+from dendrocap.theory.best_dendrite import BestDendrite, best_dendrite
 from dendrocap.theory.branches.solution import PopulationCapacity, PopulationWeights
 from dendrocap.theory.branches.stability import BranchStability, branch_stability
 from dendrocap.theory.branches.synapses import SynapseWeights, TypicalSynapses
@@ -46,6 +47,7 @@ from dendrocap.theory.validity import Flag
 from dendrocap.theory.weight_distributions import CapacityWeights, Preactivation
 
 __all__ = [
+    "BestDendrite",
     "BoundedWeights",
     "BranchStability",
     "BrokenCapacity",
@@ -80,6 +82,7 @@ __all__ = [
     "TypicalSynapses",
     "TypicalWeights",
     "ZeroLoad",
+    "best_dendrite",
     "binary_entropy",
     "branch_stability",
     "broken_saddle_point",

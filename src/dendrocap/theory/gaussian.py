@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dendrocap.errors import InvalidParameter
-from dendrocap.model import Custom, Linear, Nonlinearity, ReLU, SaturatingReLU
+from dendrocap.model import Custom, Linear, Nonlinearity, PiecewiseLinear, ReLU, SaturatingReLU
 from dendrocap.numerics.quadrature import legendre_rule
 from dendrocap.theory import _compiled
 from dendrocap.validation import real_number
@@ -95,7 +95,7 @@ def moments(g: Nonlinearity, theta: float, s: float, m: float) -> Moments:
 @lru_cache(maxsize=256)
 def prepared(g: Nonlinearity) -> Callable[[float, float, float], Moments]:
     """A function of (theta, s, m) that gives the moments of g, by closed forms where they exist."""
-    pieces = _STRAIGHT_PIECES.get(g)
+    pieces = g.straight_pieces if isinstance(g, PiecewiseLinear) else _STRAIGHT_PIECES.get(g)
     if pieces is None:
         return quadrature(g)
     return lambda theta, s, m: Moments(*_compiled.piecewise_linear_sums(*pieces, theta, s, m))

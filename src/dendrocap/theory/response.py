@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dendrocap.errors import ConvergenceError, NoSolution
-from dendrocap.model import Custom, NeuronSpec, Nonlinearity, Tabulated, TaskSpec
+from dendrocap.model import Custom, NeuronSpec, Nonlinearity, PiecewiseLinear, Tabulated, TaskSpec
 from dendrocap.theory.gaussian import check_averages, prepared
 from dendrocap.theory.mean_inputs import all_mean_inputs
 from dendrocap.theory.roots import monotone_root
@@ -66,7 +66,7 @@ class TreeResponse(NamedTuple):
 @lru_cache(maxsize=256)
 def is_monotone(g: Nonlinearity) -> bool:
     """Whether g never falls, so that its mean input is unique; a user's own g is sampled."""
-    if not isinstance(g, Custom | Tabulated):
+    if not isinstance(g, Custom | PiecewiseLinear | Tabulated):
         return True
     low, high = g.domain if isinstance(g, Custom) else (g.x[0], g.x[-1])
     return bool(np.all(np.diff(g(np.linspace(low, high, 4001))) >= 0.0))

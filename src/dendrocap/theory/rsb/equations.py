@@ -212,6 +212,8 @@ class BrokenState:
         among the equations solved.
     A, b, c, mu, q, Q
         Scaled conjugate parameters, breaking points mu_1 ... mu_k and overlaps q_0 ... q_{k-1}.
+    energy, r2
+        F_E per pattern and E_i r_i'^2 of each level, from which `capacity_pulls` has how alpha depends on the kernel.
     """
 
     unknowns: Unknowns
@@ -227,6 +229,8 @@ class BrokenState:
     Gamma0: float
     Gamma1: float
     active_patterns: float  # fraction of patterns at the margin
+    energy: float
+    r2: Floats
 
 
 class BrokenEquations:
@@ -312,8 +316,8 @@ class BrokenEquations:
         f_S, f_E = weights.f * c_k / A, patterns.f * unit
         split = 0.5 * np.diff(q_c)
         residuals += list((np.diff(f_S + alpha * f_E) / mu - split) / split)  # [rsb-mu]
+        r2 = patterns.slope2 * norm.Gamma0 / norm.Gamma1**2
         if self.prior.free_norm:  # [rsb-norm]
-            r2 = patterns.slope2 * norm.Gamma0 / norm.Gamma1**2
             steps = np.diff(mu, prepend=0.0)
             by_overlap = float(sum(steps[i] * r2[i] * one.C_Q for i, one in enumerate(at)))
             terms = (
@@ -348,4 +352,6 @@ class BrokenEquations:
             Gamma0=norm.Gamma0,
             Gamma1=norm.Gamma1,
             active_patterns=patterns.active,
+            energy=float(f_E[0]),
+            r2=r2,
         )
