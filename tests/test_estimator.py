@@ -673,3 +673,19 @@ def test_bad_parameters_are_named(parameters, words):
 def test_progress_is_printed_when_asked(capsys):
     quick(verbose=1, max_iter=2).fit(*CANCER)
     assert "class 1, neuron 0: epoch 1, training error" in capsys.readouterr().out
+
+
+def test_a_warning_of_fit_points_at_the_line_that_called_it():
+    with pytest.warns(ConvergenceWarning, match="max_iter=1") as caught:
+        quick(max_iter=1, schedule="constant", n_neurons=1).fit(*IRIS)
+    assert {warning.filename for warning in caught} == {__file__}
+
+
+def test_the_schedule_of_a_classifier_is_that_of_its_training():
+    X, y = IRIS
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        annealed, constant = (
+            quick(max_iter=4, schedule=schedule, learning_rate=1.0).fit(X, y) for schedule in ("annealing", "constant")
+        )
+    assert not np.array_equal(annealed.weights_, constant.weights_)

@@ -1,5 +1,6 @@
 """The studies: pages say what the stored tables say, and every script runs on a tiny setting."""
 
+import ast
 import math
 
 import numpy as np
@@ -12,6 +13,7 @@ from studies import (
     any_dendrite,
     bethe,
     classifiers,
+    mutation,
     rsb_capacity,
     settings_for_images,
     settings_of_gradient_descent,
@@ -316,3 +318,23 @@ def test_a_dendrite_is_computed_again():
 @pytest.mark.parametrize("name", solving.CASES)
 def test_every_extension_is_solved_at_a_small_load(name):
     assert solving.measured(name, 0.3, 0, size=(120, 6), epochs=2000)["errors"] == 0
+
+
+def test_mutants_change_one_place_of_what_runs_and_nothing_else():
+    source = (
+        'from x import y\n__all__ = ["f"]\n\n\n'
+        'def f(a: int = 1, é=2) -> bool:\n    """Text: 3 < 4."""\n'
+        '    if not (a <= é and True):\n        a += -2.5\n    return f"{a < 3}" + "text" if a in y else a * 7\n'
+    )
+    found = mutation.mutants("f.py", source)
+    assert {(one.original, one.mutated) for one in found} == {
+        ("1", "2"), ("2", "3"), ("not (a <= é and True)", "(a <= é and True)"), ("a <= é and True", "(a <= é or True)"),
+        ("a <= é", "(a < é)"), ("a <= é", "(a >= é)"), ("True", "False"), ("a += -2.5", "a -= -2.5"), ("-2.5", "(2.5)"),
+        ("2.5", "5.0"), ("a in y", "(a not in y)"), ("a * 7", "(a / 7)"), ("7", "8"),
+        ('return f"{a < 3}" + "text" if a in y else a * 7', "return None"),
+        ('f"{a < 3}" + "text" if a in y else a * 7', """(a * 7 if a in y else f'{a < 3}' + 'text')"""),
+    }  # fmt: skip
+    for one in found:
+        assert one.within == ("f" if one.line > 4 else "")
+        assert one.applied(source) != source
+        ast.parse(one.applied(source))

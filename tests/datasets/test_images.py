@@ -169,3 +169,9 @@ def test_real_cifar_is_the_original(real_data):
     assert all(sound for _, sound in verify("cifar10"))
     birds = binary_set("cifar10", rng=0)
     assert (len(birds.labels), len(birds.test_labels), birds.n_inputs) == (10000, 2000, 6144)
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0, -0.1, 1.5])
+def test_some_images_are_held_out_and_some_are_left(share):
+    with pytest.raises(InvalidParameter, match=rf"share = {share} "):
+        binary_set("digits", rng=0).held_out(share)

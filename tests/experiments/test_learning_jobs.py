@@ -1,5 +1,6 @@
 """Training as a job: the same as by hand, with the seed of the cell."""
 
+import inspect
 from itertools import count
 from types import SimpleNamespace
 
@@ -12,6 +13,7 @@ from dendrocap.experiments import ProcessExecutor, SerialExecutor, Store, Sweep,
 from dendrocap.experiments.cells import run_cell
 from dendrocap.experiments.jobs import check
 from dendrocap.learning import SGD, ExponentialAnnealing, HalveOnPlateau, bethe_free_entropy, noise_robustness, train
+from dendrocap.learning import algorithmic_capacity as measure_capacity
 from tests.experiments.comparing import TRAININGS, contents
 
 POLSKY = {"theta_d": 0.1, "theta_s": 0.5, "n_inputs": 120, "n_branches": 9, "max_epochs": 60}
@@ -196,3 +198,15 @@ def test_free_entropy_of_a_cell_is_that_of_its_patterns():
     assert metrics["iterations"] == found.iterations > 2
     unsettled = only("bethe_free_entropy", max_iterations=2, **parameters)
     assert (unsettled["converged"], unsettled["iterations"]) == (False, 2)
+
+
+def test_jobs_start_from_the_settings_of_the_functions_that_they_run():
+    for job, function in (
+        (learning_jobs.algorithmic_capacity, measure_capacity),
+        (learning_jobs.robustness, noise_robustness),
+    ):
+        own, wanted = (inspect.signature(each).parameters for each in (job, function))
+        shared = {name for name in own if name in wanted and own[name].kind is inspect.Parameter.KEYWORD_ONLY}
+        assert len(shared) > 2
+        for name in shared - {"seeds", "workers"}:
+            assert tuple(np.atleast_1d(own[name].default)) == tuple(np.atleast_1d(wanted[name].default)), name

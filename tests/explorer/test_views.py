@@ -9,6 +9,7 @@ from hypothesis import given, settings
 import dendrocap as dc
 from dendrocap.display import with_error
 from dendrocap.explorer.parameters import Parameters
+from dendrocap.explorer.plots import CapacityPlot
 from dendrocap.explorer.presets import PRESETS, preset
 from dendrocap.explorer.views import NOTHING, along, along_question, difference, key_numbers, view
 from dendrocap.fitting import fit_weights
@@ -211,3 +212,16 @@ def test_errors_under_flips_are_shown_where_they_are_known():
         "strong": "8.1 %", "mild": "0.34 %", "linear": "0.72 %", "sparse": NOTHING, "margin": NOTHING,
         "two kinds": NOTHING,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(("axis", "own"), [("theta_d", True), ("theta_s", False), ("n_branches", True)])
+def test_logarithmic_axes_have_plain_ticks_and_hold_all_that_is_drawn(axis, own):
+    shown = view(Parameters(axis=axis, n_inputs=999, n_branches=27))
+    plot = CapacityPlot(axis)
+    plot.show(shown)
+    assert (plot.figure.xaxis[0].ticker is plot.x_ticks) == own
+    assert bool(plot.x_ticks.ticks) == own
+    assert all(float(f"{tick:.0e}") == tick and f"{tick:.0e}"[0] in "125" for tick in plot.y_ticks.ticks)
+    drawn = shown.curve.paper[np.isfinite(shown.curve.paper)]
+    assert plot.figure.y_range.start < drawn.min()
+    assert drawn.max() < plot.figure.y_range.end

@@ -198,3 +198,10 @@ def test_wide_amplitudes_alone_do_not_give_a_silent_fraction(rng):
 def test_bad_data_and_options_are_refused(amplitudes, options, words):
     with pytest.raises(InvalidParameter, match=words):
         fit_weights(amplitudes, **{"n_tested": 100, "n_bootstrap": 0, **options})
+
+
+def test_replicates_equal_to_the_estimate_count_half_on_either_side():
+    plain = interval(1.0, [0.0, 1.0, 1.0, 1.0, 2.0], 0.5)
+    assert_allclose(plain, (1.0, 1.0, 1.0))
+    low, high = interval(1.0, [0.0, 0.2, 1.0, 1.0, 1.8, 2.0], 0.8)[1:]
+    assert_allclose([low + high, low], [2.0, np.quantile([0.0, 0.2, 1.0, 1.0, 1.8, 2.0], 0.1)], rtol=1e-12)

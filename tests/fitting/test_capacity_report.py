@@ -86,7 +86,14 @@ def test_a_measured_curve_widens_the_interval(rng):
     x = np.linspace(0.5, 22.0, 24)
     curve = fit_nonlinearity(x, 15.0 * Polsky(0.2, 20.0)(x / 15.0) + 0.7 * rng.standard_normal(x.size))
     fit = drawn(rng, nonlinearity=curve.nonlinearity, units=Units(scale_mv=curve.scale))
-    without, with_curve = (capacity_report(fit, given, accuracy="fast") for given in (None, curve))
+    told = []
+    without, with_curve = (
+        capacity_report(fit, given, accuracy="fast", callback=lambda share, _: told.append(share))
+        for given in (None, curve)
+    )
+    starts = [at for at in range(1, len(told)) if told[at] < told[at - 1]]
+    assert len(starts) == 1  # of the second report; within a report the share done only grows
+    assert 0.0 <= min(told) < max(told) == told[-1] == 1.0
     assert with_curve.alpha_c.value == without.alpha_c.value
     assert with_curve.alpha_c.low < without.alpha_c.low
     assert with_curve.alpha_c.high > without.alpha_c.high

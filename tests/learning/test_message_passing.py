@@ -223,3 +223,13 @@ def test_free_entropy_tends_to_that_of_the_replica_theory():
     assert error < 0.004  # the free entropy itself is 0.91
     assert small < large - 2.0 * np.hypot(small_error, large_error)
     assert abs(limit) < 2.5 * error
+
+
+def test_what_a_sweep_returns_is_the_largest_change_of_a_mean_weight_in_units_of_their_mean():
+    neuron = DendriticNeuron(NeuronSpec(Polsky(), theta_d=0.05, theta_s=0.5), n_inputs=60, n_branches=4)
+    inputs, labels = random_patterns(20, 60, rng=0)
+    messages = amp.Messages(neuron, np.asarray(inputs), np.where(labels, 1.0, -1.0), 0.0, split=np.zeros(4))
+    before = messages.beliefs.mean.copy()
+    residual = messages.sweep(0.5)
+    assert 0.0 < before.mean() < 0.5  # no factor is one
+    assert residual == pytest.approx(np.max(np.abs(messages.beliefs.mean - before)) / before.mean(), rel=1e-12)

@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose
 
 from dendrocap import Custom, InvalidParameter, NeuronSpec, Polsky, Smooth, Tabulated, TaskSpec, critical_capacity
 from dendrocap.model import _compiled
+from dendrocap.model.smoothing import monotone_curve
 
 X = np.linspace(0.02, 1.6, 32)
 
@@ -115,3 +116,13 @@ def test_many_points_are_as_good_as_their_sum(rng):
     y = np.repeat(few.y, 9)
     many = Smooth(np.repeat(X, 9), y, sem=0.06)
     assert_allclose(many(X), few(X), rtol=0, atol=1e-6)
+
+
+def test_the_scatter_of_many_points_is_their_error(rng):
+    """With more points than the curve has cells most of the sum of squares is known before anything is fitted."""
+    x = np.linspace(0.0, 2.0, 600)
+    y = np.tanh(2.0 * x) + 0.03 * rng.standard_normal(x.size)
+    known = monotone_curve(x, y, np.full(x.size, 0.03))
+    assert abs(known.noise - 1.0) < 4.0 / np.sqrt(2.0 * x.size)
+    assert 3.0 < known.freedom < 20.0
+    assert_allclose(np.interp(x, known.edges, known.values), np.tanh(2.0 * x), atol=0.02)

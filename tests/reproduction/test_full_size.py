@@ -8,7 +8,16 @@ import pytest
 
 from dendrocap import reproduction
 from dendrocap.errors import InvalidParameter
-from dendrocap.reproduction import Measured, full_size_verdicts, judge, paper_claims, read_tables, stored, write_report
+from dendrocap.reproduction import (
+    Measured,
+    full_size_verdicts,
+    judge,
+    paper_claims,
+    read_tables,
+    stored,
+    stored_results,
+    write_report,
+)
 from dendrocap.reproduction.claims import UNDECIDED
 from dendrocap.reproduction.fig03 import LARGEST_LOADS, TOLERANCES
 from dendrocap.reproduction.full_size import FILE, contradicts, gathered
@@ -109,3 +118,14 @@ def test_no_published_load_is_cut_short_by_the_end_of_its_range():
         last = own[own.alpha == own.alpha.max()].iloc[0]
         assert last.alpha == LARGEST_LOADS[rule][theta_d]
         assert last.error > max(TOLERANCES), (rule, theta_d)
+
+
+def test_the_same_tables_decide_more_if_they_are_said_to_be_of_full_size(tmp_path):
+    for path in stored_results("paper").glob("fig4*"):
+        written = path.read_text(encoding="utf-8") if path.suffix in (".csv", ".json") else ""
+        (tmp_path / path.name).write_text(written.replace('"preset": "paper"', '"preset": "quick"'), encoding="utf-8")
+    small = {one.claim.id: one.verdict for one in stored(tmp_path, "quick").judged if one.claim.figure == "fig4"}
+    full = {one.claim.id: one.verdict for one in stored(stored_results("paper"), "paper").judged}
+    needing = [claim.id for claim in OPEN_AT_SMALL_SIZE if claim.figure == "fig4"]
+    assert needing
+    assert all(small[name] == UNDECIDED != full[name] for name in needing)

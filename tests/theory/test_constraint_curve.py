@@ -181,3 +181,8 @@ def test_one_step_takes_the_best_state_of_the_curve_not_the_first_one_found():
     found = critical_capacity(NeuronSpec(SQUARE, 0.5, 2.0), rsb=2)
     assert abs(found.preactivation_mean) > 0.9
     assert found.by_steps[0] > found.by_steps[1] > found.by_steps[2] > 1.26
+
+
+def test_the_answer_is_not_among_the_other_solutions():
+    found = critical_capacity(NeuronSpec(SINE, 0.5, 0.3))  # states that repeat with its period are one
+    assert [other.alpha for other in found.other_solutions if other.alpha >= found.alpha_c] == []

@@ -517,3 +517,13 @@ def test_no_function_is_left_out():
             if of_theory and "neuron" in inspect.signature(thing).parameters:
                 found.add(name)
     assert found == set(TAKEN) | set(REFUSED)
+
+
+def test_mean_weights_of_both_kinds_are_the_means_of_their_distributions():
+    neuron = NeuronSpec(Polsky(), 0.5, 0.5, inhibition=Inhibition(0.2, 0.25, f_in=0.3))
+    (population,) = critical_capacity(neuron).populations
+    for one in population.synapses:
+        assert_allclose([one.W_bar, one.Q], [one.weights.mean(), one.weights.second_moment()], rtol=1e-12)
+    # Mean input of a branch: f_in W_bar (1 - share) - f_i W_i share is its threshold.
+    excitatory, inhibitory = population.synapses
+    assert_allclose(0.5 * 0.8 * excitatory.W_bar - 0.3 * 0.2 * inhibitory.W_bar, 0.25, rtol=1e-12)

@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose
 
 from dendrocap import InvalidParameter, Linear, NeuronSpec, Polsky, ReLU, TaskSpec
 from dendrocap.theory import capacity_curve, critical_capacity, saddle_point, saddle_point_curve
+from dendrocap.theory.parameter_grids import taught_points
 
 NEURON = NeuronSpec(Polsky(), 0.5, 0.5)
 
@@ -78,3 +79,11 @@ def test_the_line_of_stability_is_a_field():
     linear = capacity_curve(NeuronSpec(Linear(), 0.5, 0.5), theta_d=[0.5], stability=True)
     assert np.isinf(linear.alpha_at.item())
     assert "alpha_at" not in capacity_curve(NeuronSpec(ReLU(), 0.5, 0.5), theta_d=[0.5])
+
+
+def test_crossing_loads_are_found_only_where_they_are_asked_for():
+    (plain,) = (point.solution for point in taught_points(NEURON, alpha=[0.5]))
+    (asked,) = (point.solution for point in taught_points(NeuronSpec(Linear(), 0.5, 0.5), teacher=lambda _: NEURON,
+                                                        crossing=True, alpha=[0.5]))  # fmt: skip
+    assert plain[1] is None
+    assert round(asked[1], 2) == 1.19
