@@ -71,6 +71,11 @@ def moves(rng: np.random.Generator) -> list[tuple[str, Callable[[], dict[str, fl
         ("kappa (new curve, one layer solved at 40 points)", lambda: {"kappa": float(rng.uniform(0.1, 1.0))}),
         ("K (the curve stays)", lambda: {"n_branches": int(rng.integers(5, 1000))}),
         ("K along its own axis", lambda: {"axis": "n_branches", "n_branches": int(rng.integers(5, 1000))}),
+        ("flips (the curve stays)", lambda: {"flips": float(rng.uniform(0.001, 0.4))}),
+        (
+            "share of inhibition (new curve)",
+            lambda: {"inhibitory_share": float(rng.uniform(0.05, 0.5))},
+        ),
         (
             "theta_d of the apical of two kinds of branches",
             lambda: {"populations": "2", "theta_d_2": float(rng.uniform(0.02, 1.9))},

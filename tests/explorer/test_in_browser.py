@@ -192,6 +192,25 @@ def test_basal_and_apical_branches(load):
     assert page.inner_text("#kind-basal") == "All branches"
 
 
+def test_inhibition_and_noise(load):
+    page = load()
+    expected = shown(flips=0.05)
+    type_in(page, "flips-number", 0.05)
+    wait_for(page, "typical_error_rs", expected["typical_error_rs"])
+    assert page.text_content("#margin_error_rs") == expected["margin_error_rs"]
+    type_in(page, "inhibitory_share-number", 0.2)
+    page.wait_for_function("document.getElementById('said').textContent.includes('infinitely many')")
+    assert page.text_content("#patterns") == "–"
+    assert page.text_content("#typical_error_rs") == "–"
+    assert page.is_disabled("#count")
+    wait_for_best(page)
+    best = dc.capacity(Parameters(inhibitory_share=0.2).neuron)
+    assert page.text_content("#capacity") == best.texts()["capacity"]
+    assert page.text_content("#paper_capacity") == best.texts()["paper_capacity"]
+    wide, own = page.eval_on_selector("#ladder .best .value", "(e) => [e.scrollWidth, e.clientWidth]")
+    assert wide <= own  # nothing is cut off
+
+
 def test_how_many_branches_are_best(load):
     page = load(to_query(Parameters(nonlinearity="relu", n_inputs=120, n_branches=5)))
     page.click("#count")
@@ -427,7 +446,8 @@ def test_every_slider_and_number_is_explained(load):
         assert page.is_visible(f"#{name}-help")
         assert page.inner_text(f"#{name}-help") == SLIDERS[name].help
         assert page.get_attribute(f"#{name}-range", "aria-describedby") == f"{name}-help"
-    assert page.locator(".numbers dd.help:visible").count() == page.locator(".numbers dt:visible").count() == 9
+    assert page.locator(".numbers dd.help:visible").count() == page.locator(".numbers dt:visible").count() == 8
+    assert page.locator(".beside dd.help:visible").count() == page.locator(".beside dt:visible").count() == 2
     assert "Capacity against the dendritic threshold" in page.get_attribute("#capacity-theta_d", "aria-label")
 
 
@@ -439,11 +459,11 @@ def test_every_control_has_a_name_and_is_reached_by_the_tab_key(load):
     )
     assert nameless == []
     reached = set()
-    for _ in range(90):
+    for _ in range(100):
         page.keyboard.press("Tab")
         reached.add(page.evaluate("document.activeElement.id"))
     sliders = [name for name in SLIDERS if page.locator(f"#{name}-range").is_visible()]
-    assert len(sliders) == 10
+    assert len(sliders) == 13
     for name in sliders:
         assert {f"{name}-range", f"{name}-number"} <= reached
     wanted = {"nonlinearity", "axis", "tab-explore", "dark", "copy-link", "neuron-b", "count", "theta_d-mv", "explain"}

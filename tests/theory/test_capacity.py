@@ -289,3 +289,10 @@ def test_with_inhibition_no_size_is_asked_for():
     assert "with inhibition theory has no others" in words
     with pytest.raises(dc.InvalidParameter, match="infinitely many long branches"):
         dc.capacity(dc.DendriticNeuron(neuron, 999, 27), accuracy="fast")
+
+
+def test_per_cents_have_no_powers_of_ten():
+    from dendrocap.theory.validity import replica_symmetry_flag
+
+    assert "is 10 % above" in replica_symmetry_flag(1.0973, 1.0).words
+    assert "is 0.3 % above" in replica_symmetry_flag(1.0031, 1.0).words

@@ -38,9 +38,12 @@ NUMBERS = {
     "W_bar_mv": ("mean EPSP", "Mean excitatory weight at capacity, including silent synapses, measured at the soma."),
     "bits_per_synapse": ("bits per synapse", "Information in the labels that the neuron stores."),
     "gain": ("over linear", "Capacity divided by that of the linear neuron, which is exact."),
+}
+# Beside the slider for noise; known at f_in = 1/2, for branches that are all alike and without inhibition.
+ERRORS = {
     "typical_error_rs": (
-        "wrong under noise, typical",
-        "At load ½ when inputs flip: a solution drawn at random; replica symmetric, equal branches, f_in ½.",
+        "wrong, typical solution",
+        "Patterns wrong at load ½: of a solution drawn at random; replica symmetric, equal branches.",
     ),
     "margin_error_rs": (
         "wrong, largest margin",
@@ -107,6 +110,7 @@ def _template(titles: Mapping[str, Mapping[str, str]]) -> jinja2.Template:
         },
         in_mv=("theta_d", "theta_s"),
         numbers=NUMBERS,
+        errors=ERRORS,
         titles=titles,
         populations=POPULATIONS,
         nonlinearities=NONLINEARITIES,

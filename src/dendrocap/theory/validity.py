@@ -106,7 +106,8 @@ def replica_symmetry_flag(symmetric: float | None, broken: float) -> Flag:
     if gap >= 0.1:
         return Flag(BAD, f"the replica-symmetric capacity is {1.0 + gap:.1f} times the one with broken symmetry")
     light = GOOD if gap < 0.01 else CAUTION
-    return Flag(light, f"the replica-symmetric capacity is {100.0 * gap:.1g} % above the one with broken symmetry")
+    per_cent = float(f"{100.0 * gap:.1g}")  # one digit, but 10 rather than 1e+01
+    return Flag(light, f"the replica-symmetric capacity is {per_cent:g} % above the one with broken symmetry")
 
 
 def branch_symmetry_flag(stable: bool | None, optimised: bool, kappa_c: float | None, prescribed: bool) -> Flag:
