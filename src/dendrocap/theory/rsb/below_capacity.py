@@ -3,8 +3,8 @@
 Solutions form clusters, and clusters of clusters: two of the same innermost cluster have the overlap q_k < Q, two
 that separate at level i have q_{i-1}. The unknowns are those of the capacity, which are free of scales, and one more,
 the ratio q_hat_k / A_hat. It is infinite at capacity, where the innermost clusters have shrunk to points. Everything
-else follows explicitly: the mean weight gives A_hat, the cascade of the weights Q and all overlaps, and the equation for
-q_hat_k the load.
+else follows explicitly: the mean weight gives A_hat, the cascade of the weights Q and all overlaps, and the equation
+for q_hat_k the load.
 """
 
 from __future__ import annotations
