@@ -1,11 +1,11 @@
 """
-Solutions fall into clusters
-============================
+Solutions form clusters
+=======================
 
-Left: overlap of two solutions of the Polsky neuron against the load. Replica symmetry (solid) knows one overlap. With
-one step of breaking (dashed) there are two, within a cluster and between clusters, from the load at which replica
-symmetry becomes unstable (dash-dot). Right: how many clusters there are of each size, with one step; the largest, whose
-number does not grow with N, hold almost all solutions. Equal branches, infinitely many and long.
+Left: overlap of two solutions of the Polsky neuron against the load. Replica symmetry (solid) has one overlap. With
+one step of breaking (dashed) there are two, within a cluster and between clusters, above the load at which replica
+symmetry becomes unstable (dash-dot). Right: number of clusters of each size, with one step; the largest, whose
+number does not grow with N, contain almost all solutions. Equal branches, infinitely many and long.
 """
 
 import matplotlib.pyplot as plt

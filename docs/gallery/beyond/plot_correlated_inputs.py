@@ -1,10 +1,10 @@
 r"""
-Inputs that go up and down together
-===================================
+Correlated inputs
+=================
 
 Left: capacity against the correlation of inputs within a branch, for infinitely many long, equal branches. Solid:
-replica symmetric, exact for the linear neuron; dashed: one step of symmetry breaking. Right: how many times as much as
-the linear neuron the others store, with one step. :doc:`The theory </theory/correlated_inputs>`.
+replica symmetric, exact for the linear neuron; dashed: one step of symmetry breaking. Right: capacity of the others
+relative to the linear neuron, with one step. :doc:`The theory </theory/correlated_inputs>`.
 """
 
 import matplotlib.pyplot as plt

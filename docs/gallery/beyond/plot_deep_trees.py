@@ -2,7 +2,7 @@
 Deeper dendritic trees
 ======================
 
-Branches may sum other branches. With one to four levels of the same function, thresholds 1/2 on every level,
+Branches can sum other branches. With one to four levels of the same function and thresholds 1/2 on every level,
 the replica-symmetric capacity changes with depth; with one step of symmetry breaking (dashed) much less so.
 Computed on the fly.
 """

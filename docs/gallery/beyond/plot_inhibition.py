@@ -2,7 +2,7 @@ r"""
 Inhibition that learns
 ======================
 
-A fifth of the synapses of each branch are inhibitory and learn too; their mean input grows from left to right at the
+A fifth of the synapses of each branch are inhibitory and also learn; their mean input grows from left to right at the
 same excitation. Left: patterns per synapse, solid replica symmetric (exact for the linear neuron), dashed with one step
 of symmetry breaking. Right: silent synapses of the Polsky neuron, with one step. Infinitely many long, equal branches;
 :doc:`the theory </theory/inhibition>`.

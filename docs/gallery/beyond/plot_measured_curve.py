@@ -2,7 +2,7 @@
 Capacity of a measured dendrite
 ===============================
 
-Points of a dendritic curve (here simulated, 15 mV and 0.5 mV noise) go in, a capacity comes out: once with
+The capacity is computed from points of a dendritic curve (here simulated, 15 mV and 0.5 mV noise): once with
 Polsky's function fitted to them, once with the points
 themselves, made monotone. Computed on the fly; :doc:`the
 tutorial </learn/experimenters>` does the same from a file.

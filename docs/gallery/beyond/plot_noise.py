@@ -2,9 +2,10 @@ r"""
 How robust can a neuron be?
 ===========================
 
-Fraction of patterns wrong at load ½ when inputs flip: a typical solution, the solution of largest margin, and the best
+Fraction of patterns wrong at load ½ if inputs flip: a typical solution, the solution of largest margin, and the best
 possible. All replica symmetric with equal branches; for the linear neuron the first two are exact. Mild dendrites
-(middle) gain where flips are rare and the margin is large, strong ones (right) lose. :doc:`The theory </theory/noise>`.
+(middle) are better if flips are rare and the margin is large, strong ones (right) are worse. :doc:`The theory
+</theory/noise>`.
 """
 
 import matplotlib.pyplot as plt

@@ -1,11 +1,11 @@
 """
-Patience decides the capacity one measures
-==========================================
+The measured capacity depends on patience
+=========================================
 
 Halving the learning rate when the error stops decreasing needs a number that the paper does not give: how long
 to wait. The largest load solved grows with it. Small neurons (N = 198, K = 6, threshold 0.1, 3 tasks), run on
 the fly; at :doc:`full size
-</results/learning>` the dendritic neuron overtakes the linear one if one waits long enough.
+</results/learning>` the dendritic neuron overtakes the linear one with enough patience.
 """
 
 import matplotlib.pyplot as plt

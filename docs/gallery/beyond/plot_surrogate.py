@@ -1,10 +1,10 @@
 """
-A surrogate slope wakes dead branches
-=====================================
+A surrogate slope revives dead branches
+=======================================
 
 At large dendritic thresholds some patterns leave every branch silent or saturated. There g' = 0, and plain
-gradient descent never corrects them. A surrogate that stands for g' in the update, and leaves the neuron's
-answers alone, does. N = 999, K = 27, Polsky with threshold 1, load 0.6, one task, run on the fly.
+gradient descent never corrects them. A surrogate, which replaces g' in the update but not in the answers, does.
+N = 999, K = 27, Polsky with threshold 1, load 0.6, one task, run on the fly.
 """
 
 import matplotlib.pyplot as plt

@@ -1,6 +1,6 @@
 r"""
-When do dendrites pay in generalisation?
-========================================
+When do dendrites help generalisation?
+======================================
 
 A Polsky neuron labels the patterns; a student that makes no error on them answers unseen ones. With few patterns the
 linear student (replica symmetric) is better although its form is wrong; above the crossing load the student with the

@@ -2,9 +2,9 @@
 The kernel of a dendritic tree
 ==============================
 
-All that the theory knows about dendrites: how the correlation of two solutions at the soma depends on their
-overlap at the synapses. A linear neuron hands overlaps on as they are. Steep branches separate solutions that
-are nearly alike (the curve is steep at the right end), which is what makes room for more of them; a second
+The kernel contains all properties of dendrites that enter the theory: the correlation of two solutions at the soma
+as a function of their overlap at the synapses. A linear neuron preserves overlaps. Steep branches separate solutions
+that are nearly alike (the curve is steep at the right end), which increases the capacity; a second
 level separates them further. Computed on the fly with the function behind [soma-kernel].
 """
 

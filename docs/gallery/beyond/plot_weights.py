@@ -2,7 +2,7 @@
 Weights from load zero to capacity
 ==================================
 
-Before anything is learned weights are exponential; with growing load small weights pile up at zero until, at
+Before learning, weights are exponential; with growing load small weights accumulate at zero until, at
 capacity, a fraction of them is exactly zero and the others are a piece of a Gaussian. Linear neuron, where
 replica symmetry is exact. Computed on the fly.
 """

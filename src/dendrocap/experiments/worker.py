@@ -45,8 +45,8 @@ def outcome_line(outcome: Outcome) -> str:
 
 def failure_line(reason: str, seconds: float = 0.0) -> str:
     """The outcome of a cell whose worker can no longer report it."""
-    nobody = Cell("", {}, 0)
-    return outcome_line(Outcome(nobody, FAILED, reason=reason, seconds=seconds))
+    no_cell = Cell("", {}, 0)
+    return outcome_line(Outcome(no_cell, FAILED, reason=reason, seconds=seconds))
 
 
 def outcome_from(cell: Cell, line: str, environment: Environment) -> Outcome:

@@ -1,4 +1,4 @@
-"""Replica theory: what the neuron can store, and what its synapses look like when it does."""
+"""Replica theory: the capacity of the neuron, and the state of its synapses."""
 
 from dendrocap.theory.answers import Capacity, binary_entropy
 from dendrocap.theory.best_dendrite import BestDendrite, best_dendrite

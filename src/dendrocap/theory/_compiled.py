@@ -24,9 +24,9 @@ _SHORT_NODES, _SHORT_WEIGHTS = legendre_rule(10)
 
 @njit(cache=True)
 def _edges(knots: Floats, low: float, high: float, s: float) -> Floats:
-    """Where [low, high] is cut: at the knots, and so that no panel is too wide for the Gaussian.
+    """The cuts of [low, high]: at the knots, and such that no panel is too wide for the Gaussian.
 
-    Cuts are in units of the input u, not of x = (u - m) / s: at large s, m + s x would not find a knot again.
+    Cuts are in units of the input u, not of x = (u - m) / s: at large s, m + s x would miss the knots by rounding.
     """
     widest = PANEL * s
     edges = np.empty(knots.size + int((high - low) / widest) + 3)
@@ -48,7 +48,7 @@ def _window(knots: Floats, flat_low: bool, flat_high: bool, s: float, m: float) 
 def nodes_and_weights(
     knots: Floats, s: float, m: float, nodes: Floats, weights: Floats
 ) -> tuple[Floats, Floats, Floats]:
-    """Inputs u, their standardised values x, and weights, the Gaussian density included, over the whole window."""
+    """Inputs u, their standardised values x, and weights including the Gaussian density, over the whole window."""
     edges = _edges(knots, m - WINDOW * s, m + WINDOW * s, s)
     n = nodes.size
     size = (edges.size - 1) * n
@@ -95,7 +95,7 @@ def quadrature_sums(
     nodes: Floats,
     weights: Floats,
 ) -> Sums:
-    """The nine moments of a non-linearity that compiled code knows, by Gauss-Legendre between its knots."""
+    """The nine moments of a non-linearity with a compiled form, by Gauss-Legendre rules between its knots."""
     low, high = _window(knots, flat_low, flat_high, s, m)
     edges = _edges(knots, low, high, s)
     mean = slope_ = variance = gain = slope_x = cross = cross_x = gain_x = gain_xx = 0.0
@@ -117,7 +117,7 @@ def quadrature_sums(
             cross_x += wd * y * at
             gain_x += wd * d * at
             gain_xx += wd * d * (at * at - 1.0)
-    # Where g is constant only its value counts, with the exact mass there.
+    # Where g is constant, only its value and the exact probability mass are needed.
     if flat_low:
         y, mass = value(code, parameters, knots[0] - 1.0) - theta, mass_beyond((m - low) / s)
         mean += y * mass
@@ -133,8 +133,8 @@ def quadrature_sums(
 def _interval(a: float, b: float, width: float) -> tuple[float, float, float, float]:
     """A point x0 of [a, b], and the integrals of (x - x0)^n over the standard normal on [a, b], n = 0, 1, 2.
 
-    x0 is the point of the interval nearest to zero, so that no two large terms cancel. ``width`` is b - a, which the
-    caller knows better than the difference of two large numbers does.
+    x0 is the point of the interval nearest to zero, so that no two large terms cancel. ``width`` is b - a, passed by
+    the caller because the difference of two large numbers would be less accurate.
     """
     if width <= 1.0:
         x0 = min(max(0.0, a), b)

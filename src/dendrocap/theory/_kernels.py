@@ -1,9 +1,9 @@
 """Inner loops of the finite-load theory: Gaussian averages with nodes where the integrands bend.
 
 Three kinds of average occur: over the pre-activation of one branch (`branch_nodes`, panels that end at the
-knots of g), over the pre-activations of two replicas (`common_nodes` for what they share, `rest_nodes` for
-the rest), and over the field z of the replica calculation, where everything is a function of Mills' ratio
-and bends at one known place (`entropic_averages`, `energetic_averages`).
+knots of g), over the pre-activations of two replicas (`common_nodes` for the common part, `rest_nodes` for
+the rest), and over the field z of the replica calculation, where all integrands are functions of Mills' ratio
+and bend at one known point (`entropic_averages`, `energetic_averages`).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ FIELD_RANGE = 10.0  # of z: the Gaussian mass beyond is 2e-23
 RANGE = 9.0  # the mass beyond is 2e-19
 PANEL = 3.0  # longest Gauss-Legendre panel of an average over one branch
 COMMON_PANEL = 2.3  # the same for the common part of two branches
-SMOOTH = 12.0  # an inner average with no kink and no two knots within so many deviations counts as smooth
+SMOOTH = 12.0  # an inner average without a kink or two knots within this many deviations counts as smooth
 HERMITE = 11  # Hermite coefficients kept there; the next would add less than 1e-14
 MOST_PANELS, MOST_FIELD_NODES = 4096, 1e5
 FAR_APART = 3.0  # two bends of a function of Mills' ratio beyond this distance have nodes of their own
@@ -50,11 +50,11 @@ FINER = 0.7  # step of functions with two bends: the parting must vanish at the 
 
 @compiled
 def field_nodes(centre: float, width: float, step: float) -> tuple[Floats, Floats]:
-    """Nodes (z - centre) / width and weights of a standard Gaussian average of functions that bend at one place.
+    """Nodes (z - centre) / width and weights of a standard Gaussian average of functions that bend at one point.
 
     Trapezoidal rule in u with z = centre + width sinh(u): it converges geometrically, because the integrands
-    are analytic in a strip around the real u axis whatever the width. Where z is nearly linear in u, because the
-    width is large or the bend far away, the Gaussian itself asks for steps of at most half a deviation.
+    are analytic in a strip around the real u axis for any width. Where z is nearly linear in u, because the
+    width is large or the bend far away, the Gaussian itself needs steps of at most half a deviation.
     """
     zero = math.asinh(-centre / width)  # the u of z = 0; v = u - zero keeps the digits of z when that is far
     low = math.asinh((-FIELD_RANGE - centre) / width) - zero
@@ -97,7 +97,7 @@ def entropic_averages(eta: float, xi: float, step: float) -> tuple[float, float,
 def towards_mean(
     mean: float, now: float, variance: float, eta: float, low: float, high: float, last: float
 ) -> tuple[float, float, float, bool]:
-    """A bracket and the step from eta to the place where a mean is as wanted, and whether that is the last step.
+    """A bracket and the step from eta towards the point with the required mean, and whether that is the last step.
 
     ``now`` is the mean at eta and ``variance`` its derivative; the mean grows with eta, and is convex.
     """
@@ -110,17 +110,17 @@ def towards_mean(
         change = max(change, -2.0 * abs(eta) - 1.0)
     elif not low <= eta + change <= high or abs(change) > 0.5 * last:
         change = 0.5 * (low + high) - eta
-    # Newton's error is the square of the step just made.
+    # The error of Newton's method is the square of the last step.
     found = (abs(change) <= 1e-9 * (abs(eta) + 1e-3) and abs(now / mean - 1.0) < 1e-7) or low == high
     return low, high, change, found
 
 
 @compiled
 def entropic_centre(mean: float, xi: float, step: float) -> float:
-    """The eta at which the average mean of `entropic_averages` has the value wanted; NaN if not found.
+    """The eta at which the average mean of `entropic_averages` has the required value; NaN if not found.
 
-    The mean is increasing and convex in eta. Newton's method on its logarithm, inside a bracket that is
-    halved where Newton leaves it or does not halve its own step.
+    The mean is increasing and convex in eta. Newton's method on its logarithm is used inside a bracket, with bisection
+    if a step leaves the bracket or is not at most half the previous one.
     """
     low, high = -np.inf, mean
     eta = mean if mean > 1.0 else -1.0 / mean
@@ -245,9 +245,9 @@ def common_nodes(
 ) -> tuple[Floats, Floats]:
     """Nodes and weights of the average over the common part, N(mean, sd^2), of two pre-activations.
 
-    The functions averaged are g smoothed over a width ``rest``: they bend on that scale near a kink, and away
+    The averaged functions are g smoothed over a width ``rest``: they bend on that scale near a kink, and away
     from it on the scale of the distance. Panels between knots are halved until they are no longer than that.
-    Nodes are made as places, not as deviations from the mean: the distance to a kink keeps its digits.
+    Nodes are computed as positions, not as deviations from the mean, so that the distance to a kink keeps its digits.
     """
     smoothed, longest = COMMON_PANEL * rest, COMMON_PANEL * sd
     bottom, top = mean - RANGE * sd, mean + RANGE * sd
@@ -258,7 +258,7 @@ def common_nodes(
     for k in range(knots.size + 1):
         last = min(max(knots[k], bottom), top) if k < knots.size else top
         if last - first <= smoothed and k < knots.size:
-            continue  # knots closer than the smoothing are not seen any more
+            continue  # knots closer than the smoothing width have no effect
         pieces = max(1, math.ceil((last - first) / longest))
         for piece in range(pieces):
             a_waiting[0] = first + (last - first) * piece / pieces
@@ -294,7 +294,7 @@ def common_nodes(
 
 @compiled
 def _is_smooth(common: float, rest: float, knots: Floats, kinks: Floats) -> bool:
-    """Whether an inner average sees no kink, and a g that bends slowly (its knots are far apart)."""
+    """Whether an inner average contains no kink, and g bends slowly (its knots are far apart)."""
     for k in range(kinks.size):
         if abs(kinks[k] - common) < SMOOTH * rest:
             return False
@@ -317,7 +317,7 @@ def rest_nodes(
 ) -> tuple[Flags, Integers, Floats, Floats]:
     """Nodes x and weights of the inner averages, of g(common[i] + rest x), one after the other.
 
-    Returns also which averages are smooth, and where each starts (with the end of the last one). Beyond its
+    Also returns which averages are smooth, and where each starts (with the end of the last one). Beyond its
     first or last knot g may be constant: three nodes with the right mass and moments then replace the panels.
     """
     rule_x, rule_w = rule
@@ -384,13 +384,13 @@ def _flat_nodes(end: float, sign: float, x: Floats, weight: Floats, at: int) -> 
 def evaluate(
     code: int, parameters: Floats, common: Floats, rest: float, smooth: Flags, start: Integers, x: Floats
 ) -> tuple[Floats, Floats]:
-    """g at all nodes of `rest_nodes`, and g' at those of smooth averages, the only place where it is used."""
+    """g at all nodes of `rest_nodes`, and g' at those of smooth averages, where alone it is needed."""
     g, dg = np.empty(x.size), np.zeros(x.size)
     for i in range(common.size):
         for j in range(start[i], start[i + 1]):
             u = common[i] + rest * x[j]
             if code == POLSKY and u > parameters[0]:
-                # The sigmoid in place: a call that LLVM does not inline takes four times as long.
+                # The sigmoid is written inline: a call that LLVM does not inline takes four times as long.
                 x_min, gamma = parameters[0], parameters[1]
                 g[j] = 1.0 - 2.0 * (1.0 - x_min) / (1.0 + math.exp(min(gamma * (u - x_min), 700.0)))
             else:
@@ -406,9 +406,9 @@ def conditional_moments(
 ) -> Floats:
     """Inner averages, one column per common part: means of g, g', g'', variance of g, covariance of g and g'.
 
-    Near a kink all of them come from g alone, by parts, <g'> = <(g - <g>) x> / rest and so on, so that kinks
-    and jumps need no care. Where g is smooth they come from the Hermite coefficients of g', so that nothing
-    cancels when the rest is small.
+    Near a kink all of them follow from g alone by parts, <g'> = <(g - <g>) x> / rest and so on, so that kinks
+    and jumps need no special treatment. Where g is smooth they follow from the Hermite coefficients of g', so that
+    nothing cancels if the rest is small.
     """
     result = np.empty((5, smooth.size))
     h = np.empty(HERMITE)

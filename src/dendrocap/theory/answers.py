@@ -1,7 +1,7 @@
-"""The answer to "how much can this neuron store", and the one way in which it is written down.
+"""The answer to "how much can this neuron store", and its representation as text.
 
-Every output that shows a capacity or a silent fraction takes its words from `Capacity.texts`: the best estimate with
-its error, and the paper's replica-symmetric estimate under its name. Digits follow the error.
+Every output that shows a capacity or a silent fraction takes its text from `Capacity.texts`: the best estimate with
+its error, and the paper's replica-symmetric estimate, named as such. The error determines the number of digits.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from dendrocap.theory.validity import Flag
 
 __all__ = ["PAPER", "Capacity", "binary_entropy"]
 
-PAPER = "the paper's replica-symmetric estimate"  # the name that its numbers carry in every output
-DIGITS = 3  # of a number without an error of its own, such as the paper's
-NONE = "none"  # where there is no such number
+PAPER = "the paper's replica-symmetric estimate"  # the name of its numbers in every output
+DIGITS = 3  # digits of a number without its own error, such as the paper's
+NONE = "none"  # if there is no such number
 
 
 def binary_entropy(f: float) -> float:
@@ -37,37 +37,37 @@ def binary_entropy(f: float) -> float:
 
 @dataclass(frozen=True)
 class Capacity(Displayed):
-    """What a neuron can store: the answer, the estimates that lead to it, and how far it can be trusted.
+    """Capacity of a neuron: the answer, the estimates that lead to it, and their validity.
 
     Attributes
     ----------
     alpha_c : float
         Patterns per synapse, the best estimate.
     error : float
-        Its error: statistical, plus 3 % and half the square of the correction for the number of branches where
-        first-order corrections were multiplied; NaN with ``accuracy="fast"``, and where no split was looked for.
+        Its error: statistical, plus 3 % and half the square of the correction for the number of branches if
+        first-order corrections were multiplied; NaN with ``accuracy="fast"``, and if no split was searched for.
     n_patterns : int or None
-        Patterns that the whole neuron stores; None without a number of inputs.
+        Number of patterns that the whole neuron stores; None without a number of inputs.
     bits, bits_per_synapse : float or None, float
         Information in the labels of these patterns.
     silent_fraction, W_bar : float
         Fraction of silent synapses, and mean weight, at capacity.
     silent_error : float
-        By how much the last step of symmetry breaking changed the silent fraction; NaN with ``accuracy="fast"``.
+        Change of the silent fraction by the last step of symmetry breaking; NaN with ``accuracy="fast"``.
     paper_silent_fraction : float or None
-        The paper's replica-symmetric estimate of the silent fraction; None where it has none.
+        The paper's replica-symmetric estimate of the silent fraction; None if there is none.
     mean_outputs : tuple of float
         Mean output of each population of branches.
     populations : tuple of PopulationWeights
         The populations.
     estimates : dict
-        From the paper's number to the best: name and value.
+        Names and values of all estimates, from the paper's to the best.
     assumes : dict
-        What each estimate assumes.
+        Assumptions of each estimate.
     validity : dict
-        Flags with words: what the best estimate takes for granted.
+        Flags with explanations: the assumptions of the best estimate.
     remark : str
-        What must be known to quote the answer.
+        A remark that must accompany the answer.
 
     Examples
     --------
@@ -104,16 +104,16 @@ class Capacity(Displayed):
 
     @property
     def paper_alpha_c(self) -> float | None:
-        """The paper's replica-symmetric estimate; None where it has none."""
+        """The paper's replica-symmetric estimate; None if there is none."""
         return self.estimates.get(SYMMETRIC)
 
     @property
     def assumes(self) -> dict[str, str]:
-        """What each estimate assumes."""
+        """Assumptions of each estimate."""
         return {name: ASSUMES[name] for name in self.estimates}
 
     def texts(self) -> dict[str, str]:
-        """The numbers as they are shown everywhere: digits follow the error, and what does not exist is "none".
+        """The numbers as text, as shown everywhere: the error determines the digits; missing numbers are "none".
 
         Examples
         --------
@@ -139,23 +139,23 @@ class Capacity(Displayed):
 
     @property
     def answer(self) -> str:
-        """The best estimate in words, with as many digits as its error allows."""
+        """The best estimate as text, with as many digits as its error justifies."""
         number = self.texts()["capacity"]
         return f"{number} pattern{'' if number == '1' else 's'} per synapse"
 
     @property
     def patterns(self) -> str:
-        """Patterns stored by the whole neuron."""
+        """Number of patterns stored by the whole neuron."""
         return self.texts()["patterns"]
 
     @property
     def silent(self) -> str:
-        """The silent synapses, in per cent."""
+        """The silent fraction in per cent."""
         return self.texts()["silent"]
 
     @property
     def paper(self) -> str:
-        """The paper's replica-symmetric numbers, under their name."""
+        """The paper's replica-symmetric numbers, named as such."""
         shown = self.texts()
         if self.paper_alpha_c is None:
             return f"{PAPER}: {NONE}"
@@ -163,7 +163,7 @@ class Capacity(Displayed):
 
     @property
     def in_words(self) -> str:
-        """The answer in one line: best estimate first, the paper's beside it."""
+        """The answer in one line: the best estimate, then the paper's."""
         return f"{self.answer}, {self.silent} silent ({self.paper})"
 
     @property
@@ -196,7 +196,7 @@ class Capacity(Displayed):
         return f"<table><caption><b>Capacity</b> What the neuron can store</caption><tbody>{cells}</tbody></table>"
 
     def as_row(self) -> dict[str, Any]:
-        """The answer as plain numbers and words, for tables and JSON."""
+        """The answer as plain numbers and strings, for tables and JSON."""
         return {
             "alpha_c": self.alpha_c,
             "error": self.error,

@@ -1,7 +1,7 @@
-"""The front door: the best estimate of what a neuron can store, with its error and what it assumes.
+"""The best estimate of the capacity of a neuron, with its error and its assumptions.
 
-`critical_capacity` is the paper's quantity: infinitely many long branches, all alike. A real neuron has few, short and
-unequal branches. `capacity` goes from the one to the other, step by step, and keeps every step.
+`critical_capacity` is the paper's quantity: infinitely many long, equal branches. A real neuron has few, short and
+unequal branches. `capacity` leads from one to the other in steps, and reports every step.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ from dendrocap.validation import choice, refuse, whole_number
 __all__ = ["capacity"]
 
 FIRST_ORDER = 0.03  # relative error of products of first-order factors
-LONG = 2000.0  # synapses per branch from which inputs are Gaussian for all purposes
-MOST_BRANCHES = 1001  # whose best split is looked for: time grows with their number, minutes here
-FEWEST_SYNAPSES = 4.0  # per branch, for a theory of its synapses to say anything about a split
+LONG = 2000.0  # synapses per branch above which inputs can be treated as Gaussian
+MOST_BRANCHES = 1001  # maximum for a search of the best split: the time grows with their number, here to minutes
+FEWEST_SYNAPSES = 4.0  # per branch, minimum for a theory of its synapses to apply to a split
 
 CONVEX = "the solutions form a convex set: replica symmetry is exact"
 SINGLE = "a single branch with a g that never falls decides as a linear neuron does: replica symmetry is exact"
@@ -78,21 +78,21 @@ def capacity(
     seed: int = 0,
     callback: Callable[[float, str], object] | None = None,
 ) -> Capacity:
-    """How many patterns per synapse a neuron can store: the best estimate there is.
+    """Number of patterns per synapse that a neuron can store: the best available estimate.
 
     Parameters
     ----------
     neuron : NeuronSpec or DendriticNeuron
-        A `DendriticNeuron` has a size: its branches are short, few, and free to differ. A `NeuronSpec` alone stands for
+        A `DendriticNeuron` has a size: its branches are short, few, and can differ. A `NeuronSpec` represents
         infinitely many long branches.
     task : TaskSpec, optional
-        Coding levels and margin; 1/2, 1/2 and 0 if not given.
+        Coding levels and margin; by default 1/2, 1/2 and 0.
     accuracy : {"best", "fast"}
         "fast" is the one-step capacity of equal branches of the real length, in milliseconds.
     seed : int
-        Of the Monte Carlo samples.
+        Seed of the Monte Carlo samples.
     callback : callable, optional
-        Called now and then with the share of the work done and a word about it.
+        Called repeatedly with the fraction of the work done and a description.
 
     Returns
     -------
@@ -101,12 +101,12 @@ def capacity(
 
     Notes
     -----
-    Inputs may be correlated within a branch, ``TaskSpec(branch_correlation=...)``, where the number of branches is
-    taken as infinite: for a `NeuronSpec`, for a g that is linear or unbounded, and with ``accuracy="fast"``.
+    Inputs can be correlated within a branch, ``TaskSpec(branch_correlation=...)``, if the number of branches is treated
+    as infinite: for a `NeuronSpec`, for a g that is linear or unbounded, and with ``accuracy="fast"``.
 
-    Like branches with a bounded g are split into mostly-on and mostly-off ones as is best for their number; several
-    populations keep their mean outputs. Factors for the second step of symmetry breaking, for the finite number of
-    branches and for binary inputs are each of first order.
+    Equal branches with a bounded g are split into mostly-on and mostly-off ones in the best way for their number;
+    several populations keep their mean outputs. The factors for the second step of symmetry breaking, for the finite
+    number of branches and for binary inputs are each of first order.
 
     Examples
     --------
@@ -141,7 +141,7 @@ def capacity(
 
 
 class _Answer(NamedTuple):
-    """What an estimate says of the synapses."""
+    """The state of the synapses in an estimate."""
 
     alpha: float
     silent_fraction: float
@@ -152,7 +152,7 @@ class _Answer(NamedTuple):
 
 @dataclass(frozen=True)
 class _Question:
-    """A neuron whose capacity is asked for."""
+    """A neuron whose capacity is computed."""
 
     neuron: NeuronSpec | DendriticNeuron
     spec: NeuronSpec
@@ -179,12 +179,12 @@ class _Question:
 
     @property
     def convex(self) -> bool:
-        """Whether solutions form a convex set: replica symmetry is then exact, for any number of branches."""
+        """Whether the solutions form a convex set, so that replica symmetry is exact for any number of branches."""
         return all(isinstance(g, Linear) for g in self.nonlinearities)
 
     @property
     def finite_soma(self) -> bool:
-        """Whether the finite number of branches can be accounted for: one bounded g, and branches to count."""
+        """Whether the finite number of branches can be included: one bounded g, and a known number of branches."""
         if self.size is None or self.convex or len(self.nonlinearities) > 1:
             return False
         (g,) = self.nonlinearities
@@ -193,7 +193,7 @@ class _Question:
     # The three ways to an answer --------------------------------------------------------------------------------------
 
     def fast(self) -> Capacity:
-        """One step of breaking, equal branches of the real length; what is exact is as fast."""
+        """One step of breaking, equal branches of the real length; exact results are as fast."""
         if self.convex:
             return self.infinite() if self.size is None else self.finite()
         estimates = self._paper()
@@ -216,7 +216,7 @@ class _Question:
         return self._result(answer, estimates[FULL], error, estimates, remark, False, stable, kappa_c)
 
     def finite(self) -> Capacity:
-        """As many branches as there are, as long as they are."""
+        """The real number and length of branches."""
         estimates = self._paper()
         if self.convex:
             answer = _read(critical_capacity(self.spec, self.task, branch_size=self.branch_size), 0.0)
@@ -239,7 +239,7 @@ class _Question:
         estimates[SHORT] = answer.alpha
         taken_as_infinite = self._why_infinite()
         if taken_as_infinite:
-            # How much a split that was not looked for would add is not known.
+            # It is not known how much a split that was not searched for would add.
             error = math.nan if self.finite_soma else FIRST_ORDER * answer.alpha
             return self._result(answer, answer.alpha, error, estimates, taken_as_infinite, False, self._stability()[0])
         if self.spec.populations:
@@ -247,7 +247,7 @@ class _Question:
         return self._split(estimates)
 
     def _why_infinite(self) -> str:
-        """Why the number of branches is taken as infinite and their best split is not looked for; empty if it is."""
+        """Why the number of branches is treated as infinite and no split is searched for; empty if it is not."""
         if not self.finite_soma:
             return "g is unbounded, or populations differ in g: the number of branches is taken as infinite"
         short = self.size is not None and self.size[0] / self.size[1] < FEWEST_SYNAPSES
@@ -261,7 +261,7 @@ class _Question:
         return ""
 
     def _single(self, estimates: dict[str, float]) -> Capacity:
-        """One branch with a g that never falls: it decides as a linear neuron with another threshold does."""
+        """One branch with a g that never falls, which is equivalent to a linear neuron with another threshold."""
         (population,) = populations_of(self.spec, self.task, self.branch_size)
         g, theta_s = population.nonlinearity, self.spec.theta_s
         decides = bracketed_root(lambda x: float(g(x)) - theta_s, -1e3, 1e3).at
@@ -281,7 +281,7 @@ class _Question:
         return self._products(estimates, populations, one, two, load, stable=None)
 
     def _split(self, estimates: dict[str, float]) -> Capacity:
-        """Like branches, split as is best for their number."""
+        """Equal branches, split in the best way for their number."""
         (population,) = populations_of(self.spec, self.task, self.branch_size)
         K, theta_s = self._n_branches, self.spec.theta_s
         one, two = (self._state([population], k) for k in (1, 2))
@@ -304,9 +304,9 @@ class _Question:
         return self._products(estimates, both, best.found, second, best.load, stable=False, ratio=ratio, n_on=best.n_on)
 
     def _second(self, population: Population, two: FoundState, best: Split, share: float) -> FoundState | None:
-        """Two steps of breaking at the best split; None if that solution cannot be followed there."""
+        """Two steps of breaking at the best split; None if that solution cannot be followed to it."""
         K, theta_s = self._n_branches, self.spec.theta_s
-        # The unit of the split is that of the one-step state, whose width differs a little.
+        # The unit of the split is that of the one-step state, whose width differs slightly.
         try:
             return split_state(population, theta_s, self.task, 2, two, best.split, share, n_branches=float(K))
         except ConvergenceError:
@@ -343,7 +343,7 @@ class _Question:
             math.fsum(share * kind.silent_fraction for share, kind in zip(shares, listed, strict=True))
             for listed in (kinds, before)
         )
-        # The next order is of the size of the square of the first.
+        # The next order is about the square of the first.
         first_order = FIRST_ORDER + 0.5 * (load.value / one.state.alpha - 1.0) ** 2
         answer = _Answer(
             alpha,
@@ -372,7 +372,7 @@ class _Question:
 
     @cached_property
     def _symmetric(self) -> CapacitySolution | BrokenCapacity | PopulationCapacity | None:
-        """The paper's solution, where there is one; g with a jump has none that is finite."""
+        """The paper's solution, if there is one; for g with a jump it is infinite."""
         try:
             return critical_capacity(self.spec, self.task)
         except NoSolution:
@@ -385,7 +385,7 @@ class _Question:
         return {} if self._symmetric is None else {SYMMETRIC: float(self._symmetric.alpha_c)}
 
     def _steps(self, estimates: dict[str, float], branch_size: float | None) -> tuple[_Answer, float]:
-        """Capacities with more and more steps of breaking; the state with the most, and the error of the limit."""
+        """Capacities with increasing steps of breaking; the state with the most steps, and the error of the limit."""
         if needs_populations(self.spec):
             found = [critical_capacity(self.spec, self.task, rsb=k, branch_size=branch_size) for k in (1, 2)]
             estimates[ONE], estimates[TWO] = (float(one.alpha_c) for one in found)
@@ -397,7 +397,7 @@ class _Question:
         for k, name in ((1, ONE), (2, TWO)):
             estimates[name] = full.by_steps[min(k, len(full.by_steps) - 1)]
         estimates[FULL] = full.alpha_c
-        silent = [1.0 - state.A for state in full.ladder[-2:]]  # empty where replica symmetry holds
+        silent = [1.0 - state.A for state in full.ladder[-2:]]  # empty if replica symmetry holds
         return _read(full, max(silent, default=0.0) - min(silent, default=0.0)), full.alpha_c * max(
             full.steps_error, full.quadrature_error
         )
@@ -409,7 +409,7 @@ class _Question:
         return found
 
     def _stability(self) -> tuple[bool | None, float | None]:
-        """Whether equal branches are the best, and the margin from which on; None if that is not known."""
+        """Whether equal branches are best, and the margin above which they are; None if unknown."""
         if self.spec.populations or self.spec.n_levels > 1:
             return None, None
         try:
@@ -419,7 +419,7 @@ class _Question:
         return found.stable, found.kappa_c
 
     def _binary_inputs(self, populations: Sequence[Population], one: FoundState) -> Sampled | None:
-        """Factor by which binary inputs change the load; None where branches are long, or too short to say."""
+        """Factor by which binary inputs change the load; None if branches are long, or too short for an estimate."""
         n = round(self.branch_size or math.inf) if self.size is not None else 0
         if not 4 <= n <= LONG or len({population.f_in for population in populations}) > 1:
             return None
@@ -527,7 +527,7 @@ class _Question:
 def _read(found: CapacitySolution | BrokenCapacity | PopulationCapacity, silent_error: float) -> _Answer:
     if isinstance(found, PopulationCapacity):
         populations = found.populations
-    elif found.neuron.n_levels > 1:  # what a tree's outermost branches put out is not among the results
+    elif found.neuron.n_levels > 1:  # the results do not contain the output of a tree's outermost branches
         populations = ()
     else:
         populations = (

@@ -1,10 +1,10 @@
-"""The states in which a branch's mean output meets its threshold, for g that are not monotone [constraint-curve].
+"""States in which the mean output of a branch meets its threshold, for non-monotone g [constraint-curve].
 
 For given Q, E g(m + s x) = theta has one solution m if g is monotone. In general the equation is a set of curves in the
 plane of Q and m. As a function of the variance V and of m, E g obeys the heat equation, so that the number of its
 solutions m never grows with V: no curve begins at a finite V, none has a minimum of V, and none is closed. Each
-curve therefore starts at the smallest variance there is, v W_bar^2, and either goes on to infinite V or turns back
-at its top, where E g' = 0, to another start. All of them are found by solving for m at the smallest variance alone.
+curve therefore starts at the smallest possible variance, v W_bar^2, and either continues to infinite V or turns back
+at its top, where E g' = 0, to another start. All curves are found by solving for m at the smallest variance.
 
 Curves are followed by arc length, in steps of B (which stands for Q, see [cap-Q]) and of m in units of s.
 """
@@ -27,7 +27,7 @@ from dendrocap.validation import refuse
 __all__ = ["ConstraintCurve", "ConstraintState", "needs_constraint_curve"]
 
 LOWEST_B, HIGHEST_B = -5.0, 30.0  # at the lower end the weights hardly differ and the load they bear is small
-FALLING_B = 6.0  # a load that falls at this B, where Q is 10^9 W_bar^2, is taken to fall for good
+FALLING_B = 6.0  # a load that falls at this B, where Q is 10^9 W_bar^2, is assumed to fall for all larger B
 STEP, SHORTEST_STEP, MOST_STEPS = 0.15, 1e-5, 4000
 FLAT = 1e-10  # change of E g with its input, in units of s, below which it is taken not to depend on it
 STRAIGHT = 0.97  # smallest cosine between the directions of two neighbouring states
@@ -44,7 +44,7 @@ def needs_constraint_curve(neuron: NeuronSpec, task: TaskSpec) -> bool:
 
 
 class ConstraintState(NamedTuple):
-    """A place on a curve, and the direction in which it is followed."""
+    """A point on a curve, and the direction in which the curve is followed."""
 
     B: float
     Q: float
@@ -81,7 +81,7 @@ class ConstraintCurve:
     neuron : NeuronSpec
         With one level of branches.
     task : TaskSpec
-        Of which only the coding level of the inputs matters here.
+        Only the coding level of the inputs matters here.
     """
 
     def __init__(self, neuron: NeuronSpec, task: TaskSpec) -> None:
@@ -106,7 +106,7 @@ class ConstraintCurve:
         return all_mean_inputs(self.g, self.theta, math.sqrt(self.v * self.Q(B)[0]))
 
     def onto(self, B: float, m: float, towards: tuple[float, float]) -> ConstraintState:
-        """The state next to (B, m), by steps down the gradient of E g; its direction follows ``towards``."""
+        """The state near (B, m), by steps down the gradient of E g; its direction follows ``towards``."""
         for _ in range(30):
             Q, Q_B = self.Q(B)
             s, found = math.sqrt(self.v * Q), self.moments(Q, m)
@@ -127,13 +127,13 @@ class ConstraintCurve:
         return ConstraintState(B, Q, s, m, found, dB, dm, Q_B * dB)
 
     def curves(self, falls: Callable[[ConstraintState], bool] | None = None) -> Iterator[list[ConstraintState]]:
-        """Each curve as a list of states in order; ``falls(state)`` may end one that goes on to infinite Q."""
+        """Each curve as an ordered list of states; ``falls(state)`` can end a curve that continues to infinite Q."""
         open_starts = self.starts()
         while open_starts:
             m = open_starts.pop(0)
             curve = self._followed(m, falls)
             last = curve[-1]
-            if open_starts and last.B <= LOWEST_B + STEP:  # it came back to another start
+            if open_starts and last.B <= LOWEST_B + STEP:  # the curve has returned to another start
                 nearest = min(open_starts, key=lambda other: abs(other - last.m))
                 if abs(nearest - last.m) < 3.0 * last.s:
                     open_starts.remove(nearest)

@@ -40,30 +40,30 @@ def critical_capacity(
     branch_size: float | None = None,
     start: BrokenCapacity | PopulationCapacity | None = None,
 ) -> CapacitySolution | BrokenCapacity | PopulationCapacity:
-    """Load beyond which no weights solve a random task, if branches of one kind are alike.
+    """Load above which no weights solve a random task, if branches of one kind are alike.
 
-    Here the typical overlap q of two solutions meets their squared norm Q: the cloud of solutions has shrunk to a
-    point. With ``rsb=0`` this is the paper's replica-symmetric estimate. Above the de Almeida-Thouless load the cloud
-    is shattered; each step of replica symmetry breaking resolves one more level of clusters and lowers the estimate.
+    At this load the typical overlap q of two solutions equals their squared norm Q: the cloud of solutions has shrunk
+    to a point. With ``rsb=0`` this is the paper's replica-symmetric estimate. Above the de Almeida-Thouless load the
+    cloud breaks up; each step of replica symmetry breaking resolves one more level of clusters and lowers the estimate.
 
-    All branches of one kind are taken to have the same mean output. For saturating g without a margin this is not the
-    best state (`branch_stability`), so that these numbers are not upper bounds; `dendrocap.capacity` is the best
-    estimate for a neuron of given size.
+    All branches of one kind have the same mean output. For saturating g without a margin this is not the best state
+    (`branch_stability`), so these numbers are not upper bounds; `dendrocap.capacity` gives the best estimate for a
+    neuron of given size.
 
     Parameters
     ----------
     neuron : NeuronSpec
-        With like branches, several populations of branches, or a deep tree. Non-linearities with a jump have infinite
-        capacity.
+        A neuron with equal branches, several populations of branches, or a deep tree. Non-linearities with a jump have
+        infinite capacity.
     task : TaskSpec, optional
-        Coding levels and margin; 1/2, 1/2 and 0 if not given.
+        Coding levels and margin; by default 1/2, 1/2 and 0.
     rsb : int or "full"
         Steps of replica symmetry breaking, or the limit of many, extrapolated with an error estimate.
     branch_size : float, optional
         Synapses per branch, n = N / K. A mean input m then shifts the mean weight to (theta_d + m / sqrt(n)) / f_in.
-        Without it, the paper's limit of long branches.
+        By default the paper's limit of long branches.
     start : BrokenCapacity or PopulationCapacity, optional
-        The solution of a similar neuron with as many steps, to start from.
+        The solution of a similar neuron with the same number of steps, as a starting point.
 
     Returns
     -------
@@ -73,8 +73,8 @@ def critical_capacity(
     Raises
     ------
     NoSolution
-        If a threshold is not a value that the averaged non-linearity can take, g has a jump, or the load grows with
-        the weights without bound, as the replica-symmetric one may on short branches.
+        If a threshold is outside the range of the averaged non-linearity, g has a jump, or the load grows with the
+        weights without bound, as the replica-symmetric load may on short branches.
 
     Notes
     -----

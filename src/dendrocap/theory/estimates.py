@@ -1,4 +1,4 @@
-"""Names of the estimates of a capacity, from the paper's to the best, and what each assumes."""
+"""Names of the estimates of a capacity, from the paper's to the best, and their assumptions."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ ASSUMES = {
 
 
 def estimate_name(rsb: int | str) -> str:
-    """What an estimate with so many steps of symmetry breaking is called in every output.
+    """The name of an estimate with this many steps of symmetry breaking, in every output.
 
     Examples
     --------

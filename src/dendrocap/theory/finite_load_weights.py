@@ -1,8 +1,8 @@
-"""The distribution of weights below capacity, with the methods that users know from ``scipy.stats``.
+"""The distribution of weights below capacity, with the methods of ``scipy.stats`` distributions.
 
-A weight is a Gaussian of precision A_hat kept positive, whose centre is itself Gaussian: it carries the random field
-of the patterns [weights]. At load 0 this is an exponential distribution; towards capacity it splits into an atom at
-zero and half a Gaussian.
+A weight is a Gaussian of precision A_hat restricted to positive values, whose centre is itself Gaussian: it is the
+random field of the patterns [weights]. At load 0 this is an exponential distribution; towards capacity it splits into
+an atom at zero and half a Gaussian.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class FiniteLoadWeights(Displayed):
 
     @property
     def silent_fraction(self) -> float:
-        """Probability of a weight that is exactly zero: none below capacity."""
+        """Probability of a weight that is exactly zero; 0 below capacity."""
         return 0.0
 
     def pdf(self, w: ArrayLike) -> Any:
@@ -80,7 +80,7 @@ class FiniteLoadWeights(Displayed):
         return _elementwise(lambda at: self._average(lambda x, at: np.exp(_log_survival(x, at)), at), w, 1.0, 0.0)
 
     def ppf(self, p: ArrayLike) -> Any:
-        """Weight below which a fraction p of all lies."""
+        """The weight below which a fraction p of all weights lies."""
         array = np.asarray(p, dtype=np.float64)
         return np.array([self._quantile(one) for one in array.ravel().tolist()]).reshape(array.shape)[()]
 
@@ -179,7 +179,7 @@ def _density(x: Floats, w: float) -> Floats:
     from scipy.special import erfcx, ndtr
 
     left = np.minimum(x, 0.0)
-    # Below zero G(w - x) / H(-x) has a common factor exp(-x^2 / 2) that would take all digits along.
+    # Below zero G(w - x) / H(-x) has a common factor exp(-x^2 / 2), which would cause a loss of all digits.
     log_below = w * left - 0.5 * w * w
     below = np.exp(log_below) * math.sqrt(2.0 / math.pi) / erfcx(-left * math.sqrt(0.5))
     above = np.exp(-0.5 * (w - x) ** 2) / (math.sqrt(2.0 * math.pi) * ndtr(np.maximum(x, 0.0)))

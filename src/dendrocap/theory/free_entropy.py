@@ -1,9 +1,9 @@
 """The replica-symmetric free entropy and its derivatives, at any order parameters.
 
 ``phi = q q_hat / 2 - Q Q_hat - W_bar M_hat + G_S + alpha G_E`` [free-entropy]. The entropic term G_S describes a
-weight in the random field that the other weights and the patterns make, the energetic term G_E a pattern. The
-saddle-point solver works with a reduced form of the equations; here they stand as they are printed, one
-derivative each, so that one can be checked against the other.
+weight in the random field of the other weights and the patterns, the energetic term G_E a pattern. The saddle-point
+solver uses a reduced form of the equations; here they have their printed form, one derivative each, so that the two
+can be checked against each other.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FIELD_STEP = 0.12  # of the averages over the field, see `field_nodes`
 
 
 class SomaticCovariance(Protocol):
-    """What averages over patterns ask of the soma: covariance of two replicas, and what the variance has beyond it."""
+    """Somatic covariances for averages over patterns: covariance of two replicas, and the remaining variance."""
 
     @property
     def D0(self) -> float:
@@ -41,7 +41,7 @@ class SomaticCovariance(Protocol):
 
 @dataclass(frozen=True)
 class OrderParameters:
-    """What describes the cloud of solutions, with the conjugates that enforce it.
+    """Order parameters of the cloud of solutions, with their conjugates.
 
     Attributes
     ----------
@@ -179,7 +179,7 @@ def balanced_shift(
 ) -> float:
     """The mean shift at which both classes push equally hard, ``E sigma f' = 0``.
 
-    G_E is concave in the shift, so there is one; by symmetry it is 0 when half of the labels are 1.
+    G_E is concave in the shift, so there is one solution; by symmetry it is 0 if half of the labels are 1.
     """
     if task.f_out == 0.5:
         return 0.0

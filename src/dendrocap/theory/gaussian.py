@@ -1,12 +1,12 @@
-"""Gaussian averages of a dendritic non-linearity, and the kernel they make of a tree of branches.
+"""Gaussian averages of a dendritic non-linearity, and the resulting kernel of a tree of branches.
 
-The summed input of a branch is normal, u = m + s x with x standard normal. All that the theory asks of g are nine
-averages over x [moments]. Values are centred by the threshold theta that E g must meet: at small s, Var g is a
-millionth of (E g)^2, and differences of large numbers would cost digits.
+The summed input of a branch is normal, u = m + s x with x standard normal. The theory needs only nine averages of g
+over x [moments]. Values are centred by the threshold theta that E g must meet: at small s, Var g is a millionth of
+(E g)^2, and differences of large numbers would lose digits.
 
-Closed forms serve the piecewise-linear g; the others are integrated by Gauss-Legendre rules between their knots and
-on panels of a few standard deviations, so that the result is good to rounding whatever the ratio of s to the
-scale on which g bends.
+Closed forms are used for piecewise-linear g; others are integrated by Gauss-Legendre rules between their knots and on
+panels of a few standard deviations, so that the result is accurate to rounding for any ratio of s to the scale on
+which g bends.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Estimate(NamedTuple):
     error: float
 
 
-# Kinks, heights there, and slopes of the pieces: what the closed forms need. A straight line gets an idle kink.
+# Kinks, values there, and slopes of the pieces, for the closed forms. A straight line gets an idle kink.
 _STRAIGHT_PIECES: dict[Nonlinearity, tuple[Floats, Floats, Floats]] = {
     g: tuple(np.array(part) for part in parts)  # type: ignore[misc]
     for g, parts in {
@@ -122,10 +122,10 @@ def quadrature(g: Nonlinearity, order: int = ORDER) -> Callable[[float, float, f
 
 
 def check_averages(g: Nonlinearity, theta: float, s: float, m: float) -> None:
-    """Refuse a user's own g whose averages do not settle, or whose slope is not that of its values.
+    """Raise for a user-defined g whose averages do not converge, or whose slope contradicts its values.
 
-    Two estimates of the error: the change with half as many points more, which shows what panels do not resolve; and
-    the distance of E g' from E[(g - theta) x] / s, equal by parts, which shows a wrong derivative and a jump.
+    There are two estimates of the error: the change with half as many points more, which shows unresolved panels; and
+    the difference of E g' and E[(g - theta) x] / s, equal by parts, which shows a wrong derivative or a jump.
     """
     if not isinstance(g, Custom):
         return
@@ -150,8 +150,8 @@ def gaussian_expectation(
 ) -> Estimate:
     """E f(u) over a normal u, for any function that is smooth between its knots.
 
-    The error is the difference to a rule with half as many points more, which overrates it by orders of magnitude
-    where f is smooth: a large one says that a knot is missing.
+    The error is the difference from a rule with half as many points more, which overestimates it by orders of magnitude
+    if f is smooth: a large error means that a knot is missing.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""The inverse question: which thresholds, or which margin, give a neuron at capacity the synapses that were measured?
+"""The inverse problem: thresholds, or a margin, for which a neuron at capacity has the measured synapses.
 
-Weights at capacity are known by B and W_star. Their mean gives the dendritic threshold at once [inverse-theta-d]. With
+Weights at capacity are described by B and W_star. Their mean determines the dendritic threshold [inverse-theta-d]. With
 B and the mean fixed, the width s of a branch's input is fixed too, and the stationarity of the load [cap-stationary]
-becomes one equation in the mean input m, of which theta_s = E g(m + s x) is a by-product [inverse-theta-s]: no solver
+becomes one equation in the mean input m, which also gives theta_s = E g(m + s x) [inverse-theta-s]: no solver
 runs inside another.
 """
 
@@ -39,18 +39,18 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
-# Thresholds closer than this to an end of g's range, as a fraction of it, are left out: of a thousand branches, one
+# Thresholds closer than this to an end of the range of g, as a fraction of it, are left out: one of a thousand branches
 # would have to decide.
 END = 1e-3
-# An unbounded g is straight this many standard deviations beyond its last knot, and the neuron a linear one.
+# An unbounded g is straight this many standard deviations beyond its last knot, where the neuron is linear.
 STRAIGHT = 10.0
-# Of a straight g every theta_s gives the same weights: the equation holds identically, up to rounding, and has no root.
+# For a straight g every theta_s gives the same weights: the equation holds identically, up to rounding, without a root.
 ROUNDING = 1e-10
 
 
 @dataclass(frozen=True)
 class SilentRange(Displayed):
-    """Silent fractions that a neuron can have at capacity, whatever its somatic threshold.
+    """The range of silent fractions of a neuron at capacity over all somatic thresholds.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class SilentRange(Displayed):
 
 
 def dendritic_threshold(weights: CapacityWeights, f_in: float) -> float:
-    """theta_d whose mean weight theta_d / f_in is that of the distribution [inverse-theta-d].
+    """The theta_d whose mean weight theta_d / f_in is that of the distribution [inverse-theta-d].
 
     Examples
     --------
@@ -91,24 +91,24 @@ def dendritic_threshold(weights: CapacityWeights, f_in: float) -> float:
 
 
 def somatic_thresholds(g: Nonlinearity, weights: CapacityWeights, task: TaskSpec | None = None) -> tuple[float, ...]:
-    """Every theta_s at which a neuron at capacity has these weights, ascending; empty if there is none.
+    """All theta_s at which a neuron at capacity has these weights, ascending; empty if there is none.
 
-    The dendritic threshold is the one that the mean weight asks for. A silent fraction is usually reached twice, at
-    a low and at a high threshold, or not at all.
+    The dendritic threshold follows from the mean weight. A silent fraction is usually reached twice, at a low and at a
+    high threshold, or not at all.
 
     Parameters
     ----------
     g : Nonlinearity
-        Of the only dendritic level.
+        Non-linearity of the only dendritic level.
     weights : CapacityWeights
-        In the model's units.
+        Weights in model units.
     task : TaskSpec, optional
-        Coding levels and margin; 1/2, 1/2 and 0 if not given.
+        Coding levels and margin; by default 1/2, 1/2 and 0.
 
     Notes
     -----
-    Solves [inverse-theta-s]. Where a g has several stationary loads, a threshold found here may belong to one that is
-    not the largest; `critical_capacity` at that threshold tells.
+    Solves [inverse-theta-s]. If g has several stationary loads, a threshold found here may belong to one that is not
+    the largest; check with `critical_capacity` at that threshold.
 
     Examples
     --------
@@ -153,7 +153,7 @@ def somatic_thresholds(g: Nonlinearity, weights: CapacityWeights, task: TaskSpec
 
 
 def silent_range(g: Nonlinearity, theta_d: float, task: TaskSpec | None = None) -> SilentRange:
-    """The interval of silent fractions that somatic thresholds can produce at this dendritic threshold.
+    """The range of silent fractions over all somatic thresholds at this dendritic threshold.
 
     Thresholds within a thousandth of the ends of g's range are left out.
 
@@ -177,7 +177,7 @@ def silent_range(g: Nonlinearity, theta_d: float, task: TaskSpec | None = None) 
         symmetric_capacity(NeuronSpec(g, theta_d, float(grid[grid.size // 2])), task)  # raises, with its own reason
 
     def extreme(at: int, sign: float) -> tuple[float, float]:
-        """The extremum next to a point of the grid; at an end of what is known, the end itself."""
+        """The extremum near a point of the grid; at an end of the known points, the end itself."""
         if at in (0, grid.size - 1) or np.isnan(values[at - 1] + values[at + 1]):
             return float(values[at]), float(grid[at])
         bounds = (float(grid[at - 1]), float(grid[at + 1]))
@@ -190,7 +190,7 @@ def silent_range(g: Nonlinearity, theta_d: float, task: TaskSpec | None = None) 
 
 
 def silent_fraction_or_nan(g: Nonlinearity, theta_d: float, theta_s: float, task: TaskSpec) -> float:
-    """Silent fraction at capacity; NaN where there is no capacity, as happens for curves that are not monotone."""
+    """Silent fraction at capacity; NaN if there is no capacity, which happens for non-monotone curves."""
     try:
         return symmetric_capacity(NeuronSpec(g, theta_d, theta_s), task).silent_fraction
     except (ConvergenceError, NoSolution):
@@ -198,10 +198,10 @@ def silent_fraction_or_nan(g: Nonlinearity, theta_d: float, theta_s: float, task
 
 
 def linear_margin(weights: CapacityWeights, task: TaskSpec | None = None) -> CapacitySolution:
-    """The linear neuron whose weights at capacity are these, and the margin it needs for them.
+    """The linear neuron with these weights at capacity, and the margin that it needs.
 
     Without dendritic non-linearity only a margin raises the silent fraction above one half; the weights have the same
-    form, so a histogram alone cannot tell the two explanations apart. The margin is ``task.kappa`` of the result; the
+    form, so a histogram alone cannot distinguish the two explanations. The margin is ``task.kappa`` of the result; the
     margin of the given task is not used.
 
     Raises
@@ -230,10 +230,10 @@ def linear_margin(weights: CapacityWeights, task: TaskSpec | None = None) -> Cap
         )
 
     def solution(kappa: float) -> CapacitySolution:
-        # Any theta_s will do: of a linear g only the sum of both thresholds counts, and the theory fixes theta_d.
+        # Any theta_s can be used: for linear g only the sum of both thresholds matters, and the theory fixes theta_d.
         return symmetric_capacity(NeuronSpec(Linear(), theta, 0.5), TaskSpec(task.f_in, task.f_out, kappa))
 
-    # The margin is measured by the standard deviation of the input to a neuron with the mean weight throughout.
+    # The unit of the margin is the standard deviation of the input to a neuron with equal weights of the same mean.
     unit = math.sqrt(task.f_in * (1.0 - task.f_in)) * weights.mean()
     high = unit
     if wanted <= 1e-12:
@@ -249,14 +249,14 @@ def linear_margin(weights: CapacityWeights, task: TaskSpec | None = None) -> Cap
 
 
 def _threshold_limits(g: Nonlinearity) -> tuple[float, float]:
-    """Smallest and largest theta_s that are considered; thresholds are never negative."""
+    """Smallest and largest theta_s considered; thresholds are never negative."""
     low, high = g.range
     margin = END * (high - low) if math.isfinite(high - low) else 0.0
     return max(low + margin, 0.0), high - margin
 
 
 def threshold_grid(g: Nonlinearity) -> Floats:
-    """Somatic thresholds to look at, denser towards the ends of g's range."""
+    """Somatic thresholds to evaluate, denser towards the ends of the range of g."""
     low, high = _threshold_limits(g)
     if math.isinf(high):
         return np.asarray(low + np.geomspace(1e-3, 1e3, 49))
@@ -264,7 +264,7 @@ def threshold_grid(g: Nonlinearity) -> Floats:
 
 
 def _mean_inputs(g: Nonlinearity, s: float, theta_s: Callable[[float], float]) -> list[float]:
-    """Mean inputs over which theta_s runs through all that is considered, four to a standard deviation."""
+    """Mean inputs that cover all theta_s considered, four per standard deviation."""
     knots = g.knots or (0.0,)
     low, high = knots[0] - STRAIGHT * s, knots[-1] + STRAIGHT * s
     grid = np.linspace(low, high, int(min(max((high - low) / (0.25 * s), 80), 2000))).tolist()
@@ -274,7 +274,7 @@ def _mean_inputs(g: Nonlinearity, s: float, theta_s: Callable[[float], float]) -
     for (left, before), (right, after) in pairwise(zip(grid, values, strict=True)):
         if least <= before <= most:
             kept.append(left)
-        # The very ends belong to the grid, so that no threshold just inside them is overlooked.
+        # The ends belong to the grid, so that no threshold just inside them is missed.
         for end in (least, most):
             if (before < end) != (after < end):
                 kept.append(bracketed_root(lambda m, end=end: theta_s(m) - end, left, right).at)  # type: ignore[misc]
@@ -282,7 +282,7 @@ def _mean_inputs(g: Nonlinearity, s: float, theta_s: Callable[[float], float]) -
 
 
 def _with_turning_points(function: Callable[[float], float], grid: list[float]) -> list[tuple[float, float]]:
-    """Points of a function, with the extrema that may hide two roots between two neighbours of the same sign."""
+    """Points of a function, including extrema that may hide two roots between two neighbours of the same sign."""
     from scipy.optimize import minimize_scalar
 
     points = [(at, function(at)) for at in grid]

@@ -1,9 +1,9 @@
-"""Kernels: what a dendritic tree makes of the variance and the overlap of its inputs.
+"""Kernels: how a dendritic tree transforms the variance and the overlap of its inputs.
 
-A branch sees a Gaussian pre-activation of variance V; two replicas of it share all but a part dV of this
+A branch receives a Gaussian pre-activation of variance V; two replicas of it share all but a part dV of this
 variance. Their outputs are again Gaussian at the soma, or at the next level of a deeper tree, with a variance
 and a difference that are functions of V and dV. The pair (V, dV), rather than variance and covariance, keeps
-every digit when the replicas come close, which is what happens at capacity.
+every digit when the replicas come close, as they do at capacity.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ NODES = 12  # per Gauss-Legendre panel
 
 @dataclass(frozen=True)
 class PairKernel:
-    """What becomes of variance and overlap on the way to the soma, with derivatives.
+    """Variance and overlap at the soma, with derivatives.
 
     Derivatives with respect to ``Q`` are total, with the mean pre-activations following Q, and are taken at
     fixed ``dq = Q - q``; those with respect to ``dq`` at fixed Q.
@@ -49,7 +49,7 @@ class PairKernel:
     Attributes
     ----------
     D0, D1 : float
-        Covariance of the somatic input of two replicas, and what its variance has beyond that.
+        Covariance of the somatic input of two replicas, and the rest of its variance.
     dD1_ddq : float
         Derivative of D1 with respect to dq. This is also C'(q), the derivative of D0 with respect to q.
     dD1_dQ, dGamma0_dQ : float
@@ -57,7 +57,7 @@ class PairKernel:
     d2D0_dq2 : float
         C''(q), the curvature of D0 as a function of the overlap q at fixed Q.
     mean_slope : float
-        Product over the levels of E g': what a small shift of the mean pre-activation does to the soma.
+        Product over the levels of E g': the effect of a small shift of the mean pre-activation on the soma.
     means : tuple of float
         Mean pre-activation of each level, fixed by the threshold above it.
     """
@@ -76,7 +76,7 @@ class PairKernel:
 class BranchPair:
     """Outputs of one branch in two replicas: the entries of `PairKernel`, for one g, in V and dV.
 
-    ``response`` holds what a single replica needs; ``d2D0_dc2`` is the curvature of D0 in the covariance c = V - dV.
+    ``response`` is that of a single replica; ``d2D0_dc2`` is the curvature of D0 in the covariance c = V - dV.
     """
 
     response: Response
@@ -116,19 +116,19 @@ class BranchKernel:
         self.threshold = threshold
         self.knots, self.kinks = _marks(nonlinearity)
         self._rule, self._smooth_rule = legendre_rule(nodes), hermite_rule(nodes + 4)
-        # Without a derivative of its own, a user's g is used through its values alone.
+        # A user-defined g without a derivative is used through its values alone.
         self._has_slope = not isinstance(nonlinearity, Custom) or nonlinearity.derivative_function is not None
-        self._last: tuple[float, Response] | None = None  # V and what it gave
+        self._last: tuple[float, Response] | None = None  # V and its response
 
     def response(self, V: float) -> Response:
         """Mean pre-activation, output variance and their derivatives at pre-activations of variance V."""
         g = self.nonlinearity
         if self._last is None:
-            # A jump is where a g like the step passes its threshold.
+            # A function like the step passes its threshold at a jump.
             guess = float(self.kinks[0]) if g.has_jumps else self._first_guess(V)
         else:
             V_last, last = self._last
-            # A straight line from the last answer is good for small changes only.
+            # Linear extrapolation from the last answer is accurate only for small changes.
             guess = last.mean + (last.d_mean * (V - V_last) if abs(V - V_last) < 0.2 * V_last else 0.0)
         by_parts = g.has_jumps or not self._has_slope
         found = self._response_by_parts(V, guess) if by_parts else response(g, self.threshold, V, guess)
@@ -136,7 +136,7 @@ class BranchKernel:
         return found
 
     def _first_guess(self, V: float) -> float:
-        """A mean input to start from; of several, none is taken without being asked for."""
+        """A mean input to start from; raises if there are several."""
         if is_monotone(self.nonlinearity):
             return inverse_guess(self.nonlinearity, self.threshold)
         found = all_mean_inputs(self.nonlinearity, self.threshold, math.sqrt(V))
@@ -149,7 +149,7 @@ class BranchKernel:
         return found[0]
 
     def _response_by_parts(self, V: float, guess: float) -> Response:
-        """The same from values of g alone, its gain E g'^2 excepted, which is not needed here."""
+        """The same from values of g alone, except for its gain E g'^2, which is not needed here."""
         from dendrocap.theory._kernels import branch_nodes
 
         sd = math.sqrt(V)
@@ -199,14 +199,14 @@ class BranchKernel:
             D0=float(weight @ (average - centre) ** 2),
             D1=float(weight @ variance),
             dD1_ddV=float(weight @ slope**2),
-            # Along V at fixed dV only the common part moves: by parts.
+            # Along V at fixed dV only the common part changes: by parts.
             dD1_dV=float(weighted @ (common - mean)) / common_sd**2,
             dD1_dm=2.0 * float(np.sum(weighted)),
             d2D0_dc2=float(weight @ curvature**2),
         )
 
     def given_common(self, common: Floats, rest: float) -> Floats:
-        """Averages over what two inputs do not share, N(0, rest^2), one column for each value of what they share.
+        """Averages over the part that two inputs do not share, N(0, rest^2), one column per value of the common part.
 
         Rows: means of g, g' and g'', variance of g, covariance of g and g'.
         """
@@ -232,7 +232,7 @@ class TreeKernel:
     neuron : NeuronSpec
         With one level, this is the paper's model.
     task : TaskSpec
-        Of which only coding level and correlation of the inputs matter here.
+        Only coding level and correlation of the inputs matter here.
     nodes : int
         Gauss-Legendre nodes per panel.
     """
@@ -272,10 +272,10 @@ class TreeKernel:
 
 @lru_cache(maxsize=64)
 def _marks(g: Nonlinearity) -> tuple[Floats, Floats]:
-    """Where panels end, and those of these places where g is not analytic."""
+    """The ends of panels, and those of them where g is not analytic."""
     kinks = g.breakpoints
     if isinstance(g, PiecewiseCubic):
         kinks = g.knots  # cubic pieces meet there
     if isinstance(g, Custom):
-        kinks = tuple(sorted({*kinks, *g.domain}))  # nothing is known of g beyond its domain
+        kinks = tuple(sorted({*kinks, *g.domain}))  # g may be rough beyond its domain
     return np.array(sorted({*g.knots, *kinks}), dtype=np.float64), np.array(kinks, dtype=np.float64)

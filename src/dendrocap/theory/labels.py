@@ -1,4 +1,4 @@
-"""The two labels, as replica-symmetric and broken solutions see them."""
+"""Averages over the two labels, for replica-symmetric and broken solutions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class LabelAverages:
 def label_averages(f_out: float, k: float, shift: float | None = None) -> LabelAverages:
     """Averages over the label at margin k, in units of sqrt(Gamma_0), at the shift that balances both labels.
 
-    Another shift may be given: with a finite number of branches the mean output decides about it.
+    Another shift can be given: with a finite number of branches it follows from the mean output.
     """
 
     def imbalance(d: float) -> tuple[float, float]:
@@ -43,7 +43,7 @@ def label_averages(f_out: float, k: float, shift: float | None = None) -> LabelA
 
 
 def label_starts(f_out: float, margin: float, shift: float) -> tuple[Floats, Floats]:
-    """Where the field of a pattern starts for labels +1 and -1, kappa - sigma Delta, and how often; alike at 1/2."""
+    """Initial fields of a pattern for labels +1 and -1, kappa - sigma Delta, and their frequencies; merged at 1/2."""
     if f_out == 0.5:
         return np.array([margin]), np.ones(1)
     return np.array([margin - shift, margin + shift]), np.array([f_out, 1.0 - f_out])

@@ -1,6 +1,6 @@
-"""Limits in which the theory simplifies, most of them to closed forms.
+"""Limits in which the theory simplifies, mostly to closed forms.
 
-The paper reads two of them off fits over a finite range; here they are exact (paper notes, items 12 and 13).
+The paper estimates two of them by fits over a finite range; here they are exact (paper notes, items 12 and 13).
 """
 
 from __future__ import annotations
@@ -85,10 +85,10 @@ def zero_load(neuron: NeuronSpec, task: TaskSpec | None = None) -> ZeroLoad:
 
 
 def perceptron_limit(neuron: NeuronSpec, task: TaskSpec | None = None) -> CapacitySolution:
-    """The linear neuron that a dendritic one becomes where its branches act linearly [perceptron-limit].
+    """The linear neuron that is equivalent to a dendritic one whose branches act linearly [perceptron-limit].
 
-    That is the limit of small theta_d, where the branch input hardly leaves the point u with g(u) = theta_s; and for
-    g that grow linearly also that of large theta_s. With slope g'(u) there, the margin counts as kappa / g'(u).
+    This is the limit of small theta_d, where the branch input hardly leaves the point u with g(u) = theta_s; and for
+    g that grow linearly also that of large theta_s. With slope g'(u) there, the margin becomes kappa / g'(u).
 
     Examples
     --------
@@ -127,7 +127,7 @@ def large_threshold_silent_fraction() -> float:
 def large_threshold_slope(g: Nonlinearity, theta_s: float = 0.5, task: TaskSpec | None = None) -> float:
     """Growth of the capacity per unit of theta_d, as theta_d grows, for a saturating g [saturating-limit].
 
-    Wide inputs see g as a step. What is left of its shape is the integral of g'^2, which sets the gain.
+    For wide inputs g is effectively a step. Its shape matters only through the integral of g'^2, which sets the gain.
 
     Parameters
     ----------
@@ -189,13 +189,13 @@ def relu_large_threshold_capacity(theta_d: float, theta_s: float = 0.5, f_in: fl
 def sparse_labels_capacity(neuron: NeuronSpec, f_out: float) -> float:
     """Replica-symmetric capacity for rare labels, f_out -> 0, without margin [sparse-labels].
 
-    Without a margin the state of the synapses does not depend on f_out: the capacity is that at f_out = 1/2, times
-    1 / (2 f_out (t^2 + 3)) with f_out t = I_1(t). So it grows as 1 / (4 f_out ln(1 / f_out)) times the former.
+    Without a margin the state of the synapses does not depend on f_out: the capacity is that at f_out = 1/2 times
+    1 / (2 f_out (t^2 + 3)) with f_out t = I_1(t), which grows as 1 / (4 f_out ln(1 / f_out)).
 
     Parameters
     ----------
     neuron : NeuronSpec
-        With like branches.
+        A neuron with equal branches.
     f_out : float
         Fraction of labels that are 1, small; corrections are of the order 1 / t^2.
 
@@ -216,15 +216,15 @@ def sparse_labels_capacity(neuron: NeuronSpec, f_out: float) -> float:
 def large_margin_capacity(neuron: NeuronSpec, task: TaskSpec | None = None) -> float:
     """The limit of kappa^2 alpha_c as the margin grows, replica symmetric [large-margin].
 
-    All patterns then sit at the margin: alpha_c = C Gamma_1 / kappa^2, and the weights take the norm at which C Gamma_1
+    All patterns then lie at the margin: alpha_c = C Gamma_1 / kappa^2, and the weights take the norm at which C Gamma_1
     is largest. A linear neuron has no such norm; its capacity falls more slowly.
 
     Parameters
     ----------
     neuron : NeuronSpec
-        With like branches whose g is monotone and whose gain falls with the width of its input.
+        A neuron with equal branches whose g is monotone and whose gain decreases with the width of its input.
     task : TaskSpec, optional
-        Of which only the coding level of the inputs matters here.
+        Only the coding level of the inputs matters here.
 
     Examples
     --------
@@ -257,13 +257,13 @@ def large_margin_capacity(neuron: NeuronSpec, task: TaskSpec | None = None) -> f
 def committee_ceiling(n_branches: float) -> float:
     """Capacity of K branches with a step as g and weights of either sign, 16 sqrt(ln K) / pi.
 
-    A ceiling for neurons with non-negative weights, by argument rather than proof, to leading order in ln K. It was
+    A ceiling for neurons with non-negative weights, by a heuristic argument, to leading order in ln K. It was
     derived for f_out = 1/2 and no margin (paper notes, item 15).
 
     Parameters
     ----------
     n_branches : int
-        K. One branch has no ceiling of this kind, and gives 0.
+        Number of branches K. The result for one branch is 0.
 
     Examples
     --------
@@ -275,7 +275,7 @@ def committee_ceiling(n_branches: float) -> float:
 
 
 def _B_saturating() -> float:
-    """Where (1/2 + B^2) H(B) = B G(B): the maximum over B of H^2 / (I_1 sqrt(I_2))."""
+    """The solution of (1/2 + B^2) H(B) = B G(B), the maximum over B of H^2 / (I_1 sqrt(I_2))."""
     return bracketed_root(lambda B: (0.5 + B * B) * tail(B)[0] - B * (tail(B)[1] + B * tail(B)[0]), 0.1, 2.0).at
 
 

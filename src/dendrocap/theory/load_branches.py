@@ -1,9 +1,9 @@
-"""Replica-symmetric solutions at finite load for g that are not monotone: all branches, and which one is typical.
+"""Replica-symmetric solutions at finite load for non-monotone g: all branches, and which one is typical.
 
-The mean input m is an unknown beside Q, held on the curve E g = theta_s [constraint-curve]; stationarity is along that
-curve [sp-along]. Unknowns are ln A and ln xi of the weights, as on the solution curve of a monotone g, and m. Two
-equations leave curves in this space, the branches of solutions. They are followed by arc length from wherever one is
-known to end: from the stationary loads at capacity, and from load 0. Of several solutions at one load the typical one
+The mean input m is an unknown beside Q, restricted to the curve E g = theta_s [constraint-curve]; stationarity is along
+that curve [sp-along]. The unknowns are ln A and ln xi of the weights, as on the solution curve of a monotone g, and m.
+Two equations leave curves in this space, the branches of solutions. They are followed by arc length from their known
+ends: from the stationary loads at capacity, and from load 0. Of several solutions at one load the typical one
 has the largest free entropy.
 """
 
@@ -36,9 +36,9 @@ NEAR_CAPACITY, MET = 1e-6, 1e-8  # dq / Q at which a branch is joined near capac
 LEAST_LOAD = 1e-3
 STEP, SHORTEST_STEP, MOST_STEPS = 0.5, 1e-4, 250
 STRAIGHT = 0.9  # smallest cosine between two steps
-LEAST_LOG_A = -12.0  # below, a vanishing fraction of the weights is very large, and the load vanishes too
+LEAST_LOG_A = -12.0  # below this, a vanishing fraction of the weights is very large, and the load vanishes too
 LARGEST_LOG = 60.0  # of A and xi
-VISITED = 0.6  # distance at which an end belongs to a branch that was followed from its other end
+VISITED = 0.6  # distance within which an end belongs to a branch already followed from its other end
 
 
 class BranchSolution(NamedTuple):
@@ -59,7 +59,7 @@ class BranchEquations(Equations):
         self._branch = BranchKernel(self.g, self.theta, nodes)
 
     def place(self, x: Floats) -> tuple[Floats, CurvePoint]:
-        """What must vanish on a branch, and the point with these unknowns."""
+        """The residuals on a branch, and the point with these unknowns."""
         A_hat, q_hat, M_hat, entropic = self.weights(float(x[0]), float(x[1]))
         Q, dq, m = entropic.mean_squared + entropic.variance, entropic.variance, float(x[2]) * self.unit
         kernel, energetic, shift, excess, along, asked = self.patterns_at(Q, dq, m)
@@ -72,7 +72,7 @@ class BranchEquations(Equations):
         return np.array([excess, mismatch]), point
 
     def residuals(self, x: Floats) -> Floats:
-        """What must vanish on a branch."""
+        """The residuals on a branch."""
         return self.place(x)[0]
 
     def patterns_at(self, Q: float, dq: float, m: float) -> tuple[PairKernel, Energetic, float, float, float, float]:
@@ -109,7 +109,7 @@ class BranchEquations(Equations):
         return kernel, energetic, shift, own.mean / math.sqrt(own.variance), along, asked
 
     def ends(self) -> Iterator[tuple[Floats, Floats]]:
-        """Places near the ends of branches, and the directions from there."""
+        """Points near the ends of branches, and the directions from there."""
         W2 = self.W_bar**2
         for m in all_mean_inputs(self.g, self.theta, math.sqrt(2.0 * self.v * W2)):
             kernel, energetic, _, _, along, asked = self.patterns_at(2.0 * W2, W2, m)
@@ -131,14 +131,14 @@ class BranchEquations(Equations):
 
 
 def load_branch_solutions(neuron: NeuronSpec, task: TaskSpec, alpha: float) -> list[BranchSolution]:
-    """All solutions found at one load, that of the largest free entropy first."""
+    """All solutions found at one load, the one with the largest free entropy first."""
     found = _solutions(neuron, task, lambda point: math.log(point.load / alpha))
     solutions = [BranchSolution(one, log_volume(one.point, alpha, neuron, task)) for one in found]
     return sorted(solutions, key=lambda one: -one.free_entropy)
 
 
 def stability_limits(neuron: NeuronSpec, task: TaskSpec) -> list[CurveSolution]:
-    """All places where a branch becomes unstable, by load."""
+    """All points where a branch becomes unstable, by load."""
     return sorted(_solutions(neuron, task, lambda point: -point.stability), key=lambda one: one.point.load)
 
 
@@ -151,7 +151,7 @@ def log_volume(point: CurvePoint, alpha: float, neuron: NeuronSpec, task: TaskSp
 
 
 def _solutions(neuron: NeuronSpec, task: TaskSpec, condition: Callable[[CurvePoint], float]) -> list[CurveSolution]:
-    """All places on branches where a condition changes its sign, each once."""
+    """All points on branches where a condition changes its sign, each once."""
     if neuron.tree[0].nonlinearity.has_jumps:
         raise NoSolution(
             f"{neuron.tree[0].nonlinearity!r} jumps and is not monotone: its finite-load theory is not derived; "
@@ -167,7 +167,7 @@ def _solutions(neuron: NeuronSpec, task: TaskSpec, condition: Callable[[CurvePoi
     visited: list[Floats] = []
     starts: list[Floats] = []
     for start, direction in guide.ends():
-        # Not a branch that was followed from its other end, nor the mirror image or next period of another.
+        # Skip branches already followed from their other end, and mirror images or periods of others.
         repeated = any(float(np.max(np.abs(start - other)[:2])) < 1e-7 for other in starts)
         if repeated or any(float(np.linalg.norm(start - x)) < VISITED for x in visited):
             continue
@@ -200,7 +200,7 @@ def _same(one: CurvePoint, other: CurvePoint) -> bool:
 def _relative_change(
     equations: BranchEquations, x: Floats, miss: Floats, point: CurvePoint, condition: Callable[[CurvePoint], float]
 ) -> float:
-    """Relative change of Q and q that one more Newton step with the finer rule would make."""
+    """Relative change of Q and q in one more Newton step with the finer rule."""
     jacobian, step = np.empty((3, 3)), 1e-5
     for column in range(3):
         moved, there = equations.place(x + step * np.eye(3)[column])
@@ -215,7 +215,7 @@ def _relative_change(
 
 
 def _followed(equations: BranchEquations, start: Floats, direction: Floats) -> Iterator[tuple[Floats, CurvePoint]]:
-    """Places along a branch from one of its ends to the other, or as far as it can be followed."""
+    """Points along a branch from one of its ends to the other, or as far as it can be followed."""
     try:
         x, point = _onto(equations, start, reach=2.0)
     except ConvergenceError:
@@ -265,7 +265,7 @@ def _tangent(equations: BranchEquations, x: Floats, direction: Floats) -> Floats
 
 
 def _onto(equations: BranchEquations, start: Floats, reach: float) -> tuple[Floats, CurvePoint]:
-    """The place on a branch next to ``start``, by steps at right angles to it."""
+    """The point on a branch near ``start``, by steps at right angles to the branch."""
     x, (miss, point) = start, equations.place(start)
     inverse = np.linalg.pinv(_jacobian(equations, x, miss))
     for _ in range(12):

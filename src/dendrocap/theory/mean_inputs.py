@@ -1,4 +1,4 @@
-"""Every mean input that gives a branch its mean output, where g is not monotone."""
+"""All mean inputs that give a branch its mean output, for non-monotone g."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ ROUNDING = 1e-13  # of E g
 
 
 def all_mean_inputs(g: Nonlinearity, theta: float, s: float) -> list[float]:
-    """Every solution m of E g(m + s x) = theta, for a g that is not monotone.
+    """All solutions m of E g(m + s x) = theta, for a non-monotone g.
 
     E g is smooth on the scale s and bends where g does. A grid of half of s, and of an eighth of each piece of g, shows
-    its crossings; where it turns between two points on one side of the threshold, its turning point is looked at too.
+    its crossings; if it turns between two points on one side of the threshold, its turning point is checked too.
     """
     averages, knots = prepared(g), np.array(g.knots)
     low, high = knots[0] - 8.0 * s, knots[-1] + 8.0 * s
@@ -30,7 +30,7 @@ def all_mean_inputs(g: Nonlinearity, theta: float, s: float) -> list[float]:
     pieces = (knots[:-1, None] + np.diff(knots)[:, None] * np.arange(8) / 8.0).ravel()
     far = np.geomspace(1e-3, 1e6, 46)
     near = np.unique(np.concatenate([even, pieces]))
-    # Further out only if need be: beyond its domain, a g that oscillates has solutions without end.
+    # Search further out only if necessary: an oscillating g has infinitely many solutions beyond its domain.
     return _crossings(averages, theta, s, near) or _crossings(
         averages, theta, s, np.concatenate([(low - far)[::-1], [low, high], high + far])
     )

@@ -1,8 +1,8 @@
-"""The mixed kernel: how the outputs of two branches covary whose inputs differ in mean and in width.
+"""The mixed kernel: covariance of the outputs of two branches whose inputs differ in mean and in width.
 
-Noise makes two such inputs of one branch, the clean and the noisy one; a teacher and its student are two branches with
-the same inputs. Both inputs are normal. What they share has the variance |correlation| in units of either, so that
-given this part the outputs are independent, and one average over it remains [mixed-kernel].
+Noise gives two such inputs of one branch, the clean and the noisy one; a teacher and its student are two branches with
+the same inputs. Both inputs are normal. Their common part has the variance |correlation| in units of either; given this
+part the outputs are independent, so that one average over it remains [mixed-kernel].
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class MixedPair(NamedTuple):
 def mixed_pair(
     first: BranchKernel, at: BranchInput, second: BranchKernel, other: BranchInput, covariance: float
 ) -> MixedPair:
-    """What two branches make of inputs with this covariance, which must be less than sd times sd in size."""
+    """The outputs of two branches for inputs with this covariance, which must be below sd times sd in size."""
     from dendrocap.theory._kernels import common_nodes
 
     correlation = covariance / (at.sd * other.sd)

@@ -14,12 +14,12 @@ __all__ = ["Solved", "evaluated", "newton"]
 
 Floats = NDArray[np.float64]
 
-PROBE = 1e-6  # finite differences; the Jacobian's error only slows the last digits a little
-STRIDE = 0.7  # most that any component changes in one step
+PROBE = 1e-6  # step of finite differences; the error of the Jacobian only slows down the last digits
+STRIDE = 0.7  # largest change of any component in one step
 
 
 class Solved(NamedTuple):
-    """Where Newton's method ended, the largest residual there, and the last Jacobian."""
+    """The final point of Newton's method, the largest residual there, and the last Jacobian."""
 
     x: Floats
     residual: float
@@ -27,7 +27,7 @@ class Solved(NamedTuple):
 
 
 def evaluated(residuals: Callable[[Floats], Floats], x: Floats) -> Floats | None:
-    """The residuals at x, or None where they cannot be evaluated."""
+    """The residuals at x, or None if they cannot be evaluated."""
     try:
         with np.errstate(all="ignore"):
             found = residuals(x)
@@ -47,12 +47,12 @@ def newton(
 ) -> Solved:
     """Root of the residuals near x.
 
-    A step is judged by the step that would follow it with the same Jacobian: it is shortened until the next one is
-    shorter. This test does not depend on how the equations are scaled, which matters where some of them are almost
-    flat, as those for the breaking parameters are. The Jacobian is kept up to date by Broyden's formula as long as
-    steps shrink fast, and measured again when they do not; one from a neighbouring problem may be given to begin
-    with. Ends at ``target``, when a component has moved further than ``reach``, or when nothing better can be found;
-    the caller decides whether the residual is good enough.
+    A step is judged by the next step with the same Jacobian: it is shortened until the next one is shorter. This test
+    does not depend on the scaling of the equations, which matters if some of them are almost flat, as those for the
+    breaking parameters are. The Jacobian is updated by Broyden's formula as long as steps shrink fast, and recomputed
+    when they do not; one from a neighbouring problem can be given at the start. The iteration ends at ``target``, when
+    a component has moved further than ``reach``, or when no better point can be found; the caller decides whether the
+    residual is small enough.
     """
     origin, here = x, evaluated(residuals, x)
     if here is None:
@@ -96,7 +96,7 @@ def _measured(residuals: Callable[[Floats], Floats], x: Floats, here: Floats) ->
 def _moved(
     residuals: Callable[[Floats], Floats], jacobian: Floats, x: Floats, here: Floats
 ) -> tuple[Floats, Floats, float] | None:
-    """One step, the residuals there, and by how much the following step is shorter; None if no step is good."""
+    """One step, the residuals there, and the ratio of the following step to it; None if no step is acceptable."""
     try:
         inverse = np.linalg.inv(jacobian)
     except np.linalg.LinAlgError:

@@ -1,7 +1,7 @@
-"""Whole grids of the theory in one call, as labelled arrays.
+"""Grids of theoretical results in one call, as labelled arrays.
 
-Any of the parameters may be a sequence; the result has one dimension for each. A point without an answer is NaN and
-says why in the variable ``reason``, so that one bad corner never costs the rest of a grid.
+Any of the parameters can be a sequence; the result has one dimension for each. A point without a solution is NaN and
+gives the reason in the variable ``reason``, so that one bad corner does not affect the rest of a grid.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ __all__ = [
     "taught_points",
 ]
 
-# What is kept of each solution, with its unit.
+# Quantities kept of each solution, with their units.
 CAPACITY_FIELDS = {
     "alpha_c": "patterns per synapse",
     "silent_fraction": "1",
@@ -110,7 +110,7 @@ PARAMETER_UNITS = {
     "synaptic": "1",
     "gamma_ce": "1 / somatic input",
 }
-# Of a neuron as a whole: the best estimate and noise know them, the paper's quantities do not.
+# Sizes of a neuron: used by the best estimate and by noise, not by the paper's quantities.
 SIZES = ("n_inputs", "n_branches")
 OF_STATES = ("flips", "synaptic", "gamma_ce")  # noise, and the loss that a learned state minimises
 
@@ -118,7 +118,7 @@ Case = dict[str, Any]
 
 
 class Point(NamedTuple):
-    """One point of a grid: where it is, and its solution or the reason why there is none."""
+    """One point of a grid: its parameters, and its solution or the reason why there is none."""
 
     at: tuple[int, ...]
     case: Case
@@ -134,21 +134,21 @@ def capacity_curve(
     Parameters
     ----------
     neuron, task : NeuronSpec, TaskSpec
-        Everything that is not varied.
+        All parameters that are not varied.
     stability : bool
-        Whether to add ``alpha_at``, the load from which replica symmetry is unstable (`stability_limit`): infinite
-        where it is stable up to capacity, NaN where it was not found.
+        Whether to add ``alpha_at``, the load above which replica symmetry is unstable (`stability_limit`): infinite if
+        it is stable up to capacity, NaN if it was not found.
     **parameters : sequence
         Values of ``theta_d``, ``theta_s``, ``x_min``, ``gamma``, ``f_in``, ``f_out``, ``kappa``,
         ``branch_correlation``, ``inhibitory_share``, ``inhibitory_drive``, ``inhibitory_f_in``, ``nonlinearity`` or
-        ``rsb``, the steps of replica symmetry breaking, or ``branch_size``; each becomes a dimension, in the order
-        given.
+        ``rsb``, the steps of replica symmetry breaking, or ``branch_size``; each becomes a dimension, in the given
+        order.
 
     Returns
     -------
     xarray.Dataset
-        The numbers of `CapacitySolution`, or with ``rsb`` those of `BrokenCapacity`, and ``reason``, empty where there
-        is an answer.
+        The numbers of `CapacitySolution`, or with ``rsb`` those of `BrokenCapacity`, and ``reason``, empty if there
+        is a solution.
 
     Examples
     --------
@@ -170,7 +170,7 @@ def capacity_curve(
 
 
 def _limit_of_stability(neuron: NeuronSpec, task: TaskSpec | None, case: Case) -> float:
-    """The load at which replica symmetry becomes unstable, whatever the steps of breaking."""
+    """The load at which replica symmetry becomes unstable, for any number of steps of breaking."""
     return stability_limit(*specified(neuron, task or TaskSpec(), case), branch_size=case.get("branch_size")).alpha
 
 
@@ -181,14 +181,14 @@ def capacity_points(neuron: NeuronSpec, task: TaskSpec | None = None, **paramete
         raise refuse(
             "parameter", "alpha", f"one of {', '.join(known)}: a capacity is a load; saddle_point_curve takes alpha"
         )
-    neighbours: dict[Any, Any] = {}  # the last solution with broken symmetry, by steps
+    neighbours: dict[Any, Any] = {}  # the last solution with broken symmetry, by number of steps
 
     def solve(case: Case) -> Any:
         at, rsb = specified(neuron, task or TaskSpec(), case), case.get("rsb", 0)
         length = case.get("branch_size")
         if rsb == 0:
             return critical_capacity(*at, branch_size=length)
-        kind = (rsb, length is None)  # a neighbour is of use if it is of the same kind
+        kind = (rsb, length is None)  # only a neighbour of the same kind can be a starting point
         neighbours[kind] = critical_capacity(*at, rsb=rsb, branch_size=length, start=neighbours.get(kind))
         return neighbours[kind]
 
@@ -204,7 +204,7 @@ def best_points(
     callback: Callable[[float, str], object] | None = None,
     **parameters: Any,
 ) -> Iterator[Point]:
-    """Best estimates of `capacity` over a grid, in which ``n_inputs`` and ``n_branches`` may be varied too."""
+    """Best estimates of `capacity` over a grid, in which ``n_inputs`` and ``n_branches`` can also vary."""
 
     def solve(case: Case) -> Any:
         return capacity(*_sized(neuron, task, case), accuracy=accuracy, seed=seed, callback=callback)
@@ -240,7 +240,7 @@ def taught_points(
     crossing: bool = False,
     **parameters: Any,
 ) -> Iterator[Point]:
-    """Students over a grid with ``alpha``, whose teachers ``teacher`` makes, each with its crossing load if asked."""
+    """Students over a grid with ``alpha``, with teachers made by ``teacher``; optionally with their crossing loads."""
     known: dict[Any, float] = {}  # it does not depend on the load
 
     def solve(case: Case) -> Any:
@@ -269,19 +269,19 @@ def _sized(neuron: NeuronSpec, task: TaskSpec | None, case: Case) -> tuple[Neuro
 
 
 def saddle_point_curve(neuron: NeuronSpec, task: TaskSpec | None = None, **parameters: Any) -> xarray.Dataset:
-    """Order parameters and free entropy over a grid of parameters, ``alpha`` among them.
+    """Order parameters and free entropy over a grid of parameters that includes ``alpha``.
 
     Parameters
     ----------
     neuron, task : NeuronSpec, TaskSpec
-        Everything that is not varied.
+        All parameters that are not varied.
     **parameters : sequence
         ``alpha`` and any of the parameters of `capacity_curve`.
 
     Returns
     -------
     xarray.Dataset
-        The numbers of `SaddlePoint` and ``reason``, empty where there is an answer.
+        The numbers of `SaddlePoint` and ``reason``, empty if there is a solution.
 
     Examples
     --------
@@ -306,12 +306,12 @@ def saddle_point_points(neuron: NeuronSpec, task: TaskSpec | None = None, **para
 
 
 def specified(neuron: NeuronSpec, task: TaskSpec, case: Mapping[str, Any]) -> tuple[NeuronSpec, TaskSpec]:
-    """The neuron and task with the parameters of one case put in."""
+    """The neuron and task with the parameters of one case."""
     known = [name for name in PARAMETER_UNITS if name not in (*SIZES, *OF_STATES)]
     unknown = set(case) - set(known)
     if unknown:
         raise refuse("parameter", sorted(unknown)[0], "one of " + ", ".join(known))
-    real_number("alpha", case.get("alpha", 0.0), 0.0)  # belongs to neither, but is refused alike
+    real_number("alpha", case.get("alpha", 0.0), 0.0)  # belongs to neither, but is checked in the same way
     shape = {name: case[name] for name in ("x_min", "gamma") if name in case}
     g = case.get("nonlinearity", neuron.nonlinearity)
     if shape:
@@ -325,7 +325,7 @@ def specified(neuron: NeuronSpec, task: TaskSpec, case: Mapping[str, Any]) -> tu
 
 
 def check_values(neuron: NeuronSpec, case: Mapping[str, Any]) -> None:
-    """Refuse what no point of a grid may have, whatever its other parameters are."""
+    """Raise for values that no point of a grid may have, whatever its other parameters are."""
     Noise(case.get("flips", 0.0), case.get("synaptic", 0.0))
     real_number("gamma_ce", case.get("gamma_ce", 1.0), 0.0, low_open=True)
     specified(neuron, TaskSpec(), {name: value for name, value in case.items() if name not in (*SIZES, *OF_STATES)})
@@ -350,7 +350,7 @@ def _points(solve: Callable[[Case], Any], parameters: Mapping[str, Any]) -> Iter
 
 
 def _dataset(points: Iterator[Point], fields: Mapping[str, str], parameters: Mapping[str, Any]) -> xarray.Dataset:
-    """All points as labelled arrays; ``fields`` names what is kept of each solution, with its unit."""
+    """All points as labelled arrays; ``fields`` names the quantities kept of each solution, with their units."""
     import xarray
 
     axes = {name: _axis(name, values) for name, values in parameters.items()}
@@ -385,7 +385,7 @@ def _axis(name: str, values: Any) -> Sequence[Any]:
 
 
 def _labels(values: Sequence[Any]) -> list[Any]:
-    """Coordinates: numbers as they are; non-linearities by their name, or in full where names repeat."""
+    """Coordinates: numbers unchanged; non-linearities by name, or in full if names repeat."""
     if not isinstance(values[0], Nonlinearity):
         return [str(value) for value in values] if "full" in values else list(values)
     names = [g.name for g in values]

@@ -1,12 +1,12 @@
-"""Critical capacity in the replica-symmetric estimate: how many random associations a neuron can store.
+"""Critical capacity in the replica-symmetric estimate.
 
 At capacity the solutions have shrunk to a point and every order parameter follows from a single number [cap-scalar]:
-B, the distance of zero from the mean of the truncated Gaussian of weights in its own units. B fixes Q, Q fixes the
-response of the dendrites, and the load
+B, the distance of zero from the mean of the truncated Gaussian of weights, in units of its standard deviation. B
+determines Q, Q the response of the dendrites, and the load
 
     alpha(Q) = C Gamma_1 / (Gamma_0 E I_2(tau))                                                        [cap-load]
 
-at which solutions of norm Q vanish. Weights are free to take any norm, so the capacity is the largest alpha(Q); there
+at which solutions of norm Q vanish. Weights can take any norm, so the capacity is the largest alpha(Q); there
 d ln alpha / dQ vanishes, which is the remaining saddle-point equation [cap-stationary].
 """
 
@@ -38,9 +38,9 @@ from dendrocap.theory.weight_distributions import CapacityWeights, Preactivation
 
 __all__ = ["CapacitySolution", "OtherSolution", "symmetric_capacity"]
 
-# Where B is looked for first. From one value to the next the width of the branch input changes by a factor below two.
-# alpha(Q) vanishes for Q -> W_bar^2 (B -> -inf) and for Q -> inf (B -> inf): the grid grows at either end until there
-# the load falls away from it.
+# Initial grid of B. From one value to the next the width of the branch input changes by a factor below two.
+# alpha(Q) vanishes for Q -> W_bar^2 (B -> -inf) and for Q -> inf (B -> inf): the grid is extended at either end until
+# the load decreases there.
 B_GRID = (-1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0, 2.5)
 B_LIMITS = (-8.0, 30.0)
 ALL_OR_NONE = 1e-4  # w_max / W_star at which bounded weights count as 0 or w_max, each of them
@@ -72,7 +72,7 @@ class CapacitySolution(Displayed):
     Attributes
     ----------
     alpha_c : float
-        Patterns per synapse, P / N, beyond which no weights of equal branches solve a random task, in this estimate.
+        Patterns per synapse, P / N, above which no weights of equal branches solve a random task, in this estimate.
     silent_fraction : float
         p0 = H(-B), the fraction of weights that are exactly zero.
     saturated_fraction : float
@@ -85,16 +85,16 @@ class CapacitySolution(Displayed):
     A, C : float
         Scaled conjugate order parameters of the paper.
     M_bar, mean_shift : float
-        Correction to the mean weight that the somatic threshold demands, and the shift Delta of the mean somatic
-        input that unequal labels demand.
+        Correction to the mean weight that the somatic threshold requires, and the shift Delta of the mean somatic
+        input that unequal labels require.
     preactivation_mean, preactivation_sd : float
-        Of the normal distribution of a branch's summed input (first level).
+        Parameters of the normal distribution of a branch's summed input (first level).
     Gamma0, Gamma1 : float
         Variance at the soma, and gain of a small difference between two solutions.
     residual : float
         Relative difference of the two equations for the load, both of which must give ``alpha_c``.
     iterations : int
-        Evaluations of the dendrites' response.
+        Number of evaluations of the dendrites' response.
     other_solutions : tuple of OtherSolution
         Further solutions of the same equations, if any.
     selection : str
@@ -114,7 +114,7 @@ class CapacitySolution(Displayed):
 
     _displayed = ("alpha_c", "estimate", "silent_fraction", "W_bar", "Q", "residual", "selection")
 
-    estimate: ClassVar[str] = SYMMETRIC  # what this estimate of the capacity is called
+    estimate: ClassVar[str] = SYMMETRIC  # the name of this estimate of the capacity
 
     neuron: NeuronSpec
     task: TaskSpec
@@ -204,7 +204,7 @@ def symmetric_capacity(neuron: NeuronSpec, task: TaskSpec | None = None) -> Capa
 
 
 def _on_constraint_curve(problem: _Problem) -> CapacitySolution:
-    """The largest of the loads that are stationary along the curves on which the mean output meets its threshold."""
+    """The largest load that is stationary along the curves on which the mean output meets its threshold."""
     neuron, task = problem.neuron, problem.task
     constraint = ConstraintCurve(neuron, task)
 
@@ -212,7 +212,7 @@ def _on_constraint_curve(problem: _Problem) -> CapacitySolution:
         return problem.point(state.B, cut_moments(state.B), state.Q, state.tree(constraint.v), state)
 
     def between(start: ConstraintState, end: ConstraintState, one: _Point, other: _Point) -> _Point:
-        met = {0.0: one, 1.0: other}  # not computed again: rounding might give them the same sign
+        met = {0.0: one, 1.0: other}  # not recomputed: rounding might give them the same sign
 
         def stationarity(part: float) -> float:
             if part not in met:
@@ -283,7 +283,7 @@ class _Problem:
         self._free_of_margin = label_averages(task.f_out, 0.0) if task.kappa == 0.0 else None
 
     def scan(self) -> list[list[_Point]]:
-        """States on a grid of B wide enough that the load falls beyond either end."""
+        """States on a grid of B wide enough that the load decreases at either end."""
         states: list[list[_Point]] = []
         for t in B_GRID:
             states.append(self.points(t, states[-1] if states else []))
@@ -389,7 +389,7 @@ class _Problem:
 
 
 def _matched(before: list[_Point], here: list[_Point]) -> list[tuple[_Point, _Point]]:
-    """Neighbouring states of the same branch of solutions, known by their mean inputs."""
+    """Neighbouring states of the same branch of solutions, matched by their mean inputs."""
     if not before:
         return []
     return [(min(before, key=lambda old: abs(old.tree.means[0] - new.tree.means[0])), new) for new in here]

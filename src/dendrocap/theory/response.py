@@ -1,10 +1,10 @@
-"""How a dendritic tree turns the variance of its synaptic input into the signal and noise of the soma.
+"""How a dendritic tree transforms the variance of its synaptic input into signal and noise at the soma.
 
-One level maps the variance V of its input to the variance of its output; its mean input m is whatever makes its mean
-output meet the threshold of the next level [mean-input]. Levels compose, so that a tree of any depth enters the
-theory through four numbers [tree]: Gamma_0, the variance at the soma; Gamma_1, the gain of a small difference
-between two solutions; and their derivatives in Q. These are total derivatives: m follows Q (paper notes, item 8).
-Inputs that are correlated within a branch add a constant chi to V, and nothing else changes [correlated-input].
+One level maps the variance V of its input to the variance of its output; its mean input m is such that its mean output
+meets the threshold of the next level [mean-input]. Levels compose, so that a tree of any depth enters the theory
+through four numbers [tree]: Gamma_0, the variance at the soma; Gamma_1, the gain of a small difference between two
+solutions; and their derivatives in Q. These are total derivatives: m follows Q (paper notes, item 8).
+Inputs that are correlated within a branch add a constant chi to V and change nothing else [correlated-input].
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ __all__ = [
 
 
 class Response(NamedTuple):
-    """What one level does to a normal input of variance V, at the mean input its threshold asks for."""
+    """The response of one level to a normal input of variance V, at the mean input required by its threshold."""
 
     mean: float  # m, the mean input
     slope: float  # E g'
@@ -52,7 +52,7 @@ class Response(NamedTuple):
 
 
 class TreeResponse(NamedTuple):
-    """What all levels together do, as functions of Q [tree]."""
+    """The combined response of all levels, as functions of Q [tree]."""
 
     Gamma0: float
     Gamma1: float
@@ -98,16 +98,16 @@ def response(g: Nonlinearity, theta: float, variance: float, guess: float) -> Re
 
 
 def common_variance(neuron: NeuronSpec, task: TaskSpec) -> float:
-    """chi, what correlated inputs add to the variance of a long branch's input in every solution [correlated-input].
+    """chi, the variance that correlated inputs add to a long branch's input in every solution [correlated-input].
 
-    Inputs of a branch go up and down together; of their common part only the mean weight takes notice.
+    The inputs of a branch fluctuate together; the effect of their common part depends only on the mean weight.
     """
     v, W_bar = task.f_in * (1.0 - task.f_in), neuron.tree[0].theta / task.f_in
     return task.branch_correlation * v * W_bar**2
 
 
 def tree_response(neuron: NeuronSpec, task: TaskSpec, Q: float, guess: tuple[float, ...] | None = None) -> TreeResponse:
-    """The response of all levels at squared norm Q; with a guess, of the branch of solutions next to it."""
+    """The response of all levels at squared norm Q; with a guess, of the nearest branch of solutions."""
     v = task.f_in * (1.0 - task.f_in)
     V = v * Q + common_variance(neuron, task)
     variance, d_variance, gain, log_d_gain, slope = V, v, v, 0.0, 1.0
@@ -128,7 +128,7 @@ def tree_responses(
 ) -> list[TreeResponse]:
     """All responses at squared norm Q: one if every g is monotone, else one for each solution of [mean-input].
 
-    There may be none: wide inputs may keep the average of a hump below a threshold that its top exceeds.
+    There may be none: for wide inputs the average of a hump may stay below a threshold that its top exceeds.
     """
     if all(is_monotone(g) for g, _ in levels_with_thresholds(neuron)):
         return [tree_response(neuron, task, Q, guess)]
@@ -144,7 +144,7 @@ def tree_responses(
 
 
 def check_tree_averages(neuron: NeuronSpec, task: TaskSpec, Q: float, means: tuple[float, ...]) -> None:
-    """Refuse an answer at squared norm Q if a user's own g is not resolved there."""
+    """Raise for a result at squared norm Q if a user-defined g is not resolved there."""
     variance = task.f_in * (1.0 - task.f_in) * Q + common_variance(neuron, task)
     for (g, theta), m in zip(levels_with_thresholds(neuron), means, strict=True):
         check_averages(g, theta, math.sqrt(variance), m)
@@ -159,7 +159,7 @@ def levels_with_thresholds(neuron: NeuronSpec) -> list[tuple[Nonlinearity, float
 
 
 def check_reachable(neuron: NeuronSpec) -> None:
-    """Refuse thresholds that the mean output of a level can never meet."""
+    """Raise for thresholds that the mean output of a level can never meet."""
     for g, theta in levels_with_thresholds(neuron):
         low, high = g.range
         if not low < theta < high:
@@ -170,7 +170,7 @@ def check_reachable(neuron: NeuronSpec) -> None:
 
 
 def check_capacity_inputs(neuron: NeuronSpec) -> None:
-    """Refuse what has no finite capacity, with the reason."""
+    """Raise, with the reason, if there is no finite capacity."""
     if neuron.tree[0].theta == 0.0:
         raise refuse("theta_d", 0.0, "> 0 for the theory: it sets the mean weight theta_d / f_in")
     for level in neuron.tree:
@@ -183,7 +183,7 @@ def check_capacity_inputs(neuron: NeuronSpec) -> None:
 
 
 def check_independent_inputs(task: TaskSpec, where: str) -> None:
-    """Refuse correlated inputs where nothing is known of them."""
+    """Raise for correlated inputs where there is no theory for them."""
     if task.branch_correlation != 0.0:
         raise refuse(
             "branch_correlation",
@@ -195,6 +195,6 @@ def check_independent_inputs(task: TaskSpec, where: str) -> None:
 
 @lru_cache(maxsize=1024)
 def inverse_guess(g: Nonlinearity, theta: float) -> float:
-    """Roughly where g itself passes theta: the mean input at vanishing variance."""
+    """Approximate input at which g passes theta: the mean input at vanishing variance."""
     grid = np.concatenate([-np.geomspace(1e6, 1e-3, 60), [0.0], np.geomspace(1e-3, 1e6, 60)])
     return float(grid[np.argmin(np.abs(g(grid) - theta))])

@@ -1,4 +1,4 @@
-"""The loops that find roots; the equations themselves are written where they belong."""
+"""Root finders; the equations themselves are elsewhere."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Root", "bracketed_root", "monotone_root"]
 
 
 class Root(NamedTuple):
-    """Where a function vanishes, and how many evaluations it took to find out."""
+    """A root of a function, and the number of evaluations."""
 
     at: float
     evaluations: int
@@ -24,8 +24,8 @@ def monotone_root(
     """Root of a monotone function, given with its derivative, by Newton's method inside a shrinking bracket.
 
     The bracket grows from the guess by ``step``, twice as much each time, until the function has changed its sign;
-    inside it, a Newton step that would leave the bracket gives way to bisection. ``step`` is also the scale on which
-    the function bends: a Newton step of 1e-8 of it leaves an error of 1e-16, and is the last.
+    inside it, a Newton step that would leave the bracket is replaced by bisection. ``step`` is also the scale on which
+    the function bends: a Newton step of 1e-8 of it leaves an error of 1e-16 and is the last.
     """
     at, low, high = guess, -math.inf, math.inf
     rising, last = True, 1e-8 * step

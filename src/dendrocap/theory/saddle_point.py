@@ -39,13 +39,13 @@ class SaddlePoint(Displayed):
     alpha : float
         Patterns per synapse.
     Q, q, dq : float
-        Mean square of the weights, overlap of two solutions, and Q - q with all its digits.
+        Mean square of the weights, overlap of two solutions, and Q - q without cancellation.
     mean_shift, dM : float
-        Mean of the somatic input over patterns, and the deviation of the weights that makes it.
+        Mean of the somatic input over patterns, and the deviation of the weights that causes it.
     M_bar : float
-        Deviation of the mean weight from balance (scaled) that holds the mean branch output at its threshold.
+        Scaled deviation of the mean weight from balance that keeps the mean branch output at its threshold.
     Q_hat, q_hat, M_hat, A_hat : float
-        Conjugates of Q, q and of the mean weight, and q_hat - 2 Q_hat with all its digits.
+        Conjugates of Q, q and of the mean weight, and q_hat - 2 Q_hat without cancellation.
     free_entropy, entropic_term, energetic_term : float
         Logarithm of the volume of solutions per weight, and its terms G_S and G_E.
     stability : float
@@ -55,9 +55,9 @@ class SaddlePoint(Displayed):
     residual : float
         Largest relative mismatch of the equations solved, by a finer rule than they were solved with.
     error : float
-        Relative error of Q and q that this mismatch stands for.
+        Corresponding relative error of Q and q.
     iterations : int
-        Evaluations of the kernel.
+        Number of evaluations of the kernel.
     converged : bool
         Whether ``error`` is below 1e-9.
     neuron, task
@@ -170,13 +170,13 @@ def saddle_point(
     Parameters
     ----------
     neuron : NeuronSpec
-        Any non-linearity, jumps included; one level or several. Populations of branches need a g without jumps.
+        Any non-linearity, including jumps; one or several levels. Populations of branches need a g without jumps.
     task : TaskSpec, optional
-        Coding levels and margin; 1/2, 1/2 and 0 if not given.
+        Coding levels and margin; by default 1/2, 1/2 and 0.
     alpha : float
         Patterns per synapse, from 0 up to the capacity; beyond it too through a channel that allows for errors.
     branch_size : float, optional
-        Synapses per branch, n = N / K; the paper's limit of long branches if not given.
+        Synapses per branch, n = N / K; by default the paper's limit of long branches.
     on_failure : {"raise", "return"}
         What to do when the result is not as accurate as it should be.
     channel : Channel
@@ -191,7 +191,7 @@ def saddle_point(
     Raises
     ------
     NoSolution
-        If ``alpha`` is not below the capacity, or ``theta_s`` is not a mean that g can have.
+        If ``alpha`` is not below the capacity, or ``theta_s`` is outside the range of the mean of g.
     ConvergenceError
         If the estimated error stays above 1e-9, unless ``on_failure`` is "return"; or if the curve of solutions
         could not be followed to this load.
@@ -238,7 +238,7 @@ def saddle_point(
 
 
 def _checked(result: SaddlePoint, on_failure: str) -> SaddlePoint:
-    """The result if it is accurate, or if inaccurate ones are asked for."""
+    """The result if it is accurate, or if inaccurate results are requested."""
     if not result.converged and on_failure == "raise":
         raise ConvergenceError(
             f"the saddle point at alpha = {result.alpha:g} has an estimated error of {result.error:.1e}, "
@@ -249,7 +249,7 @@ def _checked(result: SaddlePoint, on_failure: str) -> SaddlePoint:
 
 
 def _typical_of_branches(neuron: NeuronSpec, task: TaskSpec, alpha: float) -> SaddlePoint:
-    """Of all solutions at this load, with g that is not monotone, the one with the largest free entropy."""
+    """Of all solutions at this load, for a non-monotone g, the one with the largest free entropy."""
     check_reachable(neuron)
     if alpha == 0.0:
         W_bar = neuron.tree[0].theta / task.f_in
@@ -266,7 +266,7 @@ def _typical_of_branches(neuron: NeuronSpec, task: TaskSpec, alpha: float) -> Sa
             raise ConvergenceError(f"no branch of solutions was found to pass alpha = {alpha:g} < {alpha_c:.10g}")
     if not found:
         raise NoSolution(f"there is no solution at alpha = {alpha:g}: {hint}")
-    # Mirrored or periodic solutions are one: of each kind, that with the smallest mean input is kept.
+    # Mirrored or periodic solutions are equivalent: of each kind, the one with the smallest mean input is kept.
     kinds: dict[tuple[float, float], SaddlePoint] = {}
     for point in sorted(found, key=lambda point: abs(point.M_bar)):
         kinds.setdefault((float(f"{point.free_entropy:.7g}"), float(f"{point.Q:.6g}")), point)
@@ -289,9 +289,9 @@ def _capacity(neuron: NeuronSpec, task: TaskSpec) -> float:
 
 
 def _deviation(shift: float, gain: float) -> float:
-    """The deviation of the mean weight that makes a shift of the mean somatic input, none for none.
+    """The deviation of the mean weight that causes a shift of the mean somatic input; zero for no shift.
 
-    Where E g' = 0, at the top of a curve E g = theta_s, only a deviation of Q can shift the mean: then it is infinite.
+    Where E g' = 0, at the top of a curve E g = theta_s, only a deviation of Q can shift the mean: it is then infinite.
     """
     if shift == 0.0:
         return 0.0

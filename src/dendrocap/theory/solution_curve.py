@@ -38,7 +38,7 @@ ACCEPTED = 1e-9  # largest estimated relative error of a solution
 COARSE, CHECK = 7, 16  # nodes per panel while following the curve, and for the numbers that are returned
 LONGEST_STEP, SHORTEST_STEP = 3.0, 1e-3  # along the curve
 STRAIGHT = 0.9  # smallest cosine of the angle between two steps
-LARGEST = 1e10  # mean square of the weights, in units of W_bar^2, beyond which nobody wants to know
+LARGEST = 1e10  # mean square of the weights, in units of W_bar^2, at which the search ends
 MOST_STEPS, MOST_NEWTON = 300, 30
 CLOSEST = 1e-24  # relative distance dq / Q of the replicas at which the curve is taken to have ended, at capacity
 ROOM = 20.0  # how negative A_hat may become, in units of 1 / w_max^2
@@ -47,22 +47,22 @@ CLOSEST_DISTINCT = 1e-13  # the same where replicas must differ by more than rou
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """Weights with given conjugates, and the patterns that would cause them.
+    """Weights with given conjugates, and the patterns that would give rise to them.
 
     Attributes
     ----------
     load : float
-        alpha at which the patterns ask for this q_hat.
+        alpha at which the patterns require this q_hat.
     mismatch : float
-        By how much (relatively) they ask for another A_hat; zero on the curve.
+        Relative difference between A_hat and the value that the patterns require; zero on the curve.
     Q, dq : float
-        Mean square of the weights, and how much of it two solutions do not share.
+        Mean square of the weights, and the part of it that two solutions do not share.
     A_hat, q_hat, M_hat : float
         Conjugates, A_hat = q_hat - 2 Q_hat.
     mean_shift : float
         Mean of the somatic input.
     kernel, entropic, energetic
-        What the numbers above follow from.
+        The averages from which these numbers follow.
     """
 
     load: float
@@ -99,9 +99,9 @@ class CurveSolution:
     residual : float
         Larger of mismatch and condition there.
     error : float
-        Relative change of Q and q that another Newton step would make.
+        Relative change of Q and q in another Newton step.
     evaluations : int
-        How often a kernel was evaluated, coarsely or not.
+        Number of evaluations of a kernel, coarse or fine.
     """
 
     point: CurvePoint
@@ -210,7 +210,7 @@ class Equations:
         return np.array([point.mismatch, condition(point)]), point
 
     def jacobian(self, x: Floats, condition: Condition) -> Floats:
-        """Its derivatives, by differences: good enough for Newton's method, whose steps they only steer."""
+        """Its derivatives, by differences: accurate enough to steer Newton's method."""
         step, here = 1e-5, self.residual(x, condition)[0]
         return np.column_stack([(self.residual(x + step * unit, condition)[0] - here) / step for unit in np.eye(2)])
 
@@ -237,14 +237,14 @@ def solve_on_curve(
     Parameters
     ----------
     neuron, task
-        What is solved for.
+        The neuron and the task.
     condition : callable
         A smooth function of a `CurvePoint`.
     first_load : float
         Load at which the condition is certainly negative.
     coarsely : bool
-        Whether the curve may be followed with three digits only. Not where the condition comes close to zero
-        without crossing it; it is then followed with nine digits, up to dq / Q = 1e-13.
+        Whether the curve may be followed with only three digits. This is not possible if the condition comes close to
+        zero without crossing it; the curve is then followed with nine digits, up to dq / Q = 1e-13.
     types : sequence of SynapseType
         The synapses of a branch.
     channel : Channel
@@ -280,7 +280,7 @@ def solve_on_curve(
 
 
 def _relative_change(equations: Equations, x: Floats, step: Floats, point: CurvePoint) -> float:
-    """Largest relative change of Q and q when x moves by a step; infinite if it leads nowhere."""
+    """Largest relative change of Q and q when x moves by a step; infinite if there is no point."""
     try:
         *_, moved = equations.weights(*(x + step))
     except ConvergenceError:
@@ -290,14 +290,14 @@ def _relative_change(equations: Equations, x: Floats, step: Floats, point: Curve
 
 
 class _Place(NamedTuple):
-    """A place x = (ln A, ln xi), and how fast the mismatch grows there at right angles to the curve."""
+    """A point x = (ln A, ln xi), and the growth of the mismatch there at right angles to the curve."""
 
     x: Floats
     slope: float
 
 
 class _End(NamedTuple):
-    """A place x near one end of the curve, the direction from there, and 1 at load 0 or -1 at capacity."""
+    """A point x near one end of the curve, the direction from there, and 1 at load 0 or -1 at capacity."""
 
     x: Floats
     tangent: Floats
@@ -358,7 +358,7 @@ def _end(equations: Equations, first_load: float, from_capacity: bool) -> _End:
         load = min(first_load, 0.1 / (W2 * max(q_hat, A_hat)))
         return _End(np.log([load * A_hat * W2, q_hat / A_hat]), np.array([1.0, 0.0]), 1.0)
     # With A_hat < 0, few patterns already favour a larger mean square of the weights. A vanishing fraction of very
-    # large weights provides it, so that A_hat falls faster than any power of the load: no place to start from.
+    # large weights provides it, so A_hat falls faster than any power of the load: the curve cannot start there.
     neuron, task = equations.neuron, equations.task
     jumps = any(level.nonlinearity.has_jumps for level in neuron.tree)
     if jumps or len(equations.types) > 1 or not is_hard(equations.channel):
@@ -377,7 +377,7 @@ def _uphill(tangent: Floats, end: _End) -> Floats:
 def _onto_curve(
     equations: Equations, start: _Place, uphill: Floats, reach: float, tolerance: float
 ) -> tuple[_Place, CurvePoint]:
-    """The place on a line, at most ``reach`` from its start, where weights and patterns agree, and the point there."""
+    """The point on a line, at most ``reach`` from its start, where both parts agree."""
     low, high = -math.inf, math.inf
     at, slope, last_at, last_miss = 0.0, start.slope, math.nan, math.nan
     for _ in range(60):
@@ -422,13 +422,13 @@ def _between(
     before: tuple[_Place, float],
     after: tuple[_Place, float],
 ) -> Floats:
-    """Where on the curve between two of its places the condition changes its sign, to about two digits."""
+    """The point of the curve between two others at which the condition changes its sign, to about two digits."""
     while True:
         chord, rise = after[0].x - before[0].x, after[1] - before[1]
         length, part = float(np.linalg.norm(chord)), -before[1] / rise
         if length < 0.02:
             return before[0].x + part * chord
-        # Not the secant's own place but one towards the middle, so that both ends come closer.
+        # Not the secant's own point but one towards the middle, so that both ends come closer.
         start = before[0].x + (0.96 * min(max(part, 0.05), 0.95) + 0.02) * chord
         uphill = _uphill(chord / length, end)
         place, point = _onto_curve(equations, _Place(start, after[0].slope), uphill, 0.7 * length, tolerance)
@@ -442,7 +442,7 @@ def _between(
 
 
 def _polish(equations: Equations, x: Floats, jacobian: Floats, condition: Condition) -> tuple[Floats, Floats]:
-    """Newton's method; the derivatives handed in serve as long as they at least halve the step."""
+    """Newton's method; the given derivatives are used as long as they at least halve the step."""
     last = math.inf
     for _ in range(MOST_NEWTON):
         miss, _ = equations.residual(x, condition)

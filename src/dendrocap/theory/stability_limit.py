@@ -1,4 +1,4 @@
-"""Where replica symmetry ends: the de Almeida-Thouless load."""
+"""The de Almeida-Thouless load, at which replica symmetry becomes unstable."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class StabilityLimit(Displayed):
     Attributes
     ----------
     alpha : float
-        That load; infinite if the replica-symmetric solution is stable up to its capacity.
+        The load; infinite if the replica-symmetric solution is stable up to its capacity.
     saddle_point : SaddlePoint, PopulationSaddlePoint or None
-        The solution there.
+        The solution at this load.
     residual : float
-        What is left of the replicon at ``alpha``, by a finer rule than the solution was found with.
+        Remaining replicon at ``alpha``, evaluated with a finer rule than the solution was found with.
     converged : bool
         Whether the estimated relative error is below 1e-9.
     neuron, task
@@ -66,19 +66,19 @@ def stability_limit(
 ) -> StabilityLimit:
     """The load at which the replica-symmetric solution first becomes unstable.
 
-    Below it, the replica-symmetric estimates are consistent; above, solutions fall into clusters and the estimates
-    of volume and capacity are too large.
+    Below it, the replica-symmetric estimates are consistent; above it, solutions form clusters and the estimates of
+    volume and capacity are too large.
 
     Parameters
     ----------
     neuron : NeuronSpec
-        Kinks in g make the limit finite. So do smooth g in all cases looked at; a linear g is stable up to capacity.
+        Kinks in g make the limit finite, as do smooth g in all cases studied; a linear g is stable up to capacity.
     task : TaskSpec, optional
-        Coding levels and margin; 1/2, 1/2 and 0 if not given.
+        Coding levels and margin; by default 1/2, 1/2 and 0.
     branch_size : float, optional
-        Synapses per branch, n = N / K; the paper's limit of long branches if not given.
+        Synapses per branch, n = N / K; by default the paper's limit of long branches.
     on_failure : {"raise", "return"}
-        What to do when the result is not as accurate as it should be.
+        What to do if the result is less accurate than required.
 
     Notes
     -----

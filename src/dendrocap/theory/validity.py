@@ -1,4 +1,4 @@
-"""How far a capacity can be trusted: one flag for each thing that the theory takes for granted."""
+"""Validity of a capacity: one flag for each assumption of the theory."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Flag:
     Attributes
     ----------
     light : {"good", "caution", "bad"}
-        Whether the assumption holds, is strained, or fails.
+        Whether the assumption holds, is doubtful, or fails.
     words : str
-        What is assumed, and what is the case.
+        The assumption and the actual situation.
 
     Examples
     --------
@@ -38,7 +38,7 @@ class Flag:
 
 
 def worst_flags(points: Sequence[Mapping[str, Flag]]) -> dict[str, tuple[Flag, int]]:
-    """For each assumption the worst flag of several answers, and how many of them have this light.
+    """The worst flag of several answers for each assumption, and how many of them have this light.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Distributions of weights and of branch inputs, with the methods that users know from ``scipy.stats``."""
+"""Distributions of weights and of branch inputs, with the methods of ``scipy.stats`` distributions."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class CapacityWeights(Displayed):
 
     _displayed = ("silent_fraction", "mean", "std", "B", "W_star", "estimate")
 
-    estimate: ClassVar[str] = SYMMETRIC  # weights have this form in it alone; `BrokenWeights` is that of all others
+    estimate: ClassVar[str] = SYMMETRIC  # only this estimate has weights of this form; see `BrokenWeights` for others
 
     B: float
     W_star: float
@@ -83,7 +83,7 @@ class CapacityWeights(Displayed):
         return np.where((w > 0.0) & (w < self.w_max), density, 0.0)[()]
 
     def cdf(self, w: ArrayLike) -> Any:
-        """Probability of a weight of at most w, the silent ones included."""
+        """Probability of a weight of at most w, including silent ones."""
         from scipy.special import ndtr
 
         w = np.asarray(w, dtype=np.float64)
@@ -110,7 +110,7 @@ class CapacityWeights(Displayed):
         return np.where(inside, quantile, np.nan)[()]
 
     def mean(self) -> float:
-        """Mean weight, the silent ones included."""
+        """Mean weight, including silent ones."""
         return self.W_star * self._tail()[1]
 
     def second_moment(self) -> float:
@@ -118,11 +118,11 @@ class CapacityWeights(Displayed):
         return self.W_star**2 * self._tail()[2]
 
     def var(self) -> float:
-        """Variance of the weights, the silent ones included."""
+        """Variance of the weights, including silent ones."""
         return self.second_moment() - self.mean() ** 2
 
     def std(self) -> float:
-        """Standard deviation of the weights, the silent ones included."""
+        """Standard deviation of the weights, including silent ones."""
         return float(np.sqrt(self.var()))
 
     def rvs(self, size: int | tuple[int, ...] = 1, random_state: np.random.Generator | int | None = None) -> Floats:
@@ -172,7 +172,7 @@ class Preactivation(Displayed):
         return ndtr((np.asarray(x, dtype=np.float64) - self.mu) / self.sigma)
 
     def ppf(self, p: ArrayLike) -> Any:
-        """Branch input below which a fraction p of all lies."""
+        """The branch input below which a fraction p of all lies."""
         from scipy.special import ndtri
 
         return self.mu + self.sigma * ndtri(np.asarray(p, dtype=np.float64))

@@ -1,12 +1,12 @@
 """The equations of k-step replica symmetry breaking at capacity for several populations of branches.
 
-Each population has its own weights' side, in units of its own, as in `equations`; the populations meet at the soma,
+Each population has its own entropic part, in its own units, as in `equations`; the populations meet at the soma,
 where variances and covariances add [pop-soma], and share the breaking parameters mu_i. The distance Q - q_k of
-two solutions within the innermost cluster may differ from population to population, by the factors r_p.
+two solutions within the innermost cluster may differ between populations, by the factors r_p.
 
-The mean inputs m_p are unknowns too. What fixes them is one of three constraints:
+The mean inputs m_p are unknowns too. They are fixed by one of three constraints:
 
-"outputs"  every population has its prescribed mean output, with a multiplier of its own;
+"outputs"  every population has its prescribed mean output, with its own multiplier;
 "inputs"   the differences of mean inputs between populations are prescribed, and the average output is theta_s;
 "free"     the average output is theta_s, and the load is stationary in the mean inputs.
 """
@@ -32,7 +32,7 @@ Floats = NDArray[np.float64]
 
 
 class TypeAverages(NamedTuple):
-    """One type of synapses: its b in units of sqrt(c_k), what the cascade says of it, and its mean square."""
+    """One type of synapses: its b in units of sqrt(c_k), its averages over the cascade, and its mean square."""
 
     b: float
     averages: Averages
@@ -61,7 +61,7 @@ class Side:
 
 
 class _Own(NamedTuple):
-    """One population by itself, in units of its own."""
+    """One population alone, in its own units."""
 
     types: tuple[TypeAverages | None, ...]
     active: float
@@ -114,15 +114,15 @@ class PopulationEquations:
     k : int
         Steps of breaking, at least 1.
     constraint : {"outputs", "inputs", "free"}
-        What fixes the mean inputs.
+        Which constraint fixes the mean inputs.
     offsets : sequence of float
         With "inputs": mean input of each population relative to the first.
     n_branches : float
-        Finite K moves the average output to theta_s + Delta / sqrt(K) where labels are unequal [mean-K].
+        Finite K moves the average output to theta_s + Delta / sqrt(K) if labels are unequal [mean-K].
     grid : FieldGrid, optional
         Resolution of the fields.
     kernels : sequence of PopulationKernel, optional
-        The dendrites, if not those of the populations themselves.
+        The dendrites, if they differ from those of the populations.
     """
 
     def __init__(
@@ -143,7 +143,7 @@ class PopulationEquations:
         self.with_shift = task.f_out != 0.5
         self.n_means = 1 if constraint == "inputs" else len(self.populations)
         self.evaluations = 0
-        # Types of synapses besides the excitatory ones, each with a b of its own; dead ones have none.
+        # Types of synapses besides the excitatory ones, each with its own b; dead types have none.
         self._n_more = [sum(one.strength > 0.0 for one in population.types[1:]) for population in self.populations]
         self._kernels = kernels or [PopulationKernel(population) for population in self.populations]
         self._known: dict[tuple[Any, ...], _Own] = {}
@@ -155,7 +155,7 @@ class PopulationEquations:
         return own + self.n_means + self.with_shift
 
     def pack(self, unknowns: Sequence[Unknowns], means: Sequence[float], shift: float) -> Floats:
-        """The vector that Newton's method sees; types that are alike share the b of the first."""
+        """The vector of unknowns for Newton's method; equal types share the b of the first."""
         own = []
         for one, n_more in zip(unknowns, self._n_more, strict=True):
             more = one.more if len(one.more) == n_more else (one.b,) * n_more
@@ -177,7 +177,7 @@ class PopulationEquations:
         return unknowns, means, float(x[-1]) if self.with_shift else 0.0
 
     def residuals(self, x: Floats) -> Floats:
-        """What must vanish."""
+        """The residuals."""
         return self.state(x).residuals
 
     def _side(self, p: int, u: Unknowns, m: float, mu: Floats | None) -> tuple[Side, Floats, list[float]]:
@@ -207,10 +207,10 @@ class PopulationEquations:
         return side, np.log(own_mu[:-1] * gap / common[:-1]), own.misses
 
     def _own(self, p: int, u: Unknowns, m: float) -> _Own:
-        """One population by itself, which is where the time goes.
+        """One population alone, which takes most of the time.
 
-        A column of the Jacobian moves one population and leaves the others where they were, so that the last points
-        are kept: as many as one Jacobian visits.
+        A column of the Jacobian changes one population and leaves the others unchanged, so the last points are cached:
+        as many as one Jacobian needs.
         """
         key = (p, m, u.b, u.more, u.s.tobytes(), u.delta.tobytes())
         if key in self._known:
@@ -257,7 +257,7 @@ class PopulationEquations:
         return self._known[key]
 
     def state(self, x: Floats) -> PopulationState:
-        """Everything at one point of the unknowns [pop-potential]."""
+        """All quantities at one point of the unknowns [pop-potential]."""
         self.evaluations += 1
         unknowns, means, shift = self.unpack(x)
         first, _, misses = self._side(0, unknowns[0], float(means[0]), None)
@@ -271,7 +271,7 @@ class PopulationEquations:
         residuals += of_means
         x_p = [population.fraction for population in self.populations]
 
-        # The patterns' side, in units of sqrt(Gamma0) and Gamma0 / Gamma1 [pop-soma].
+        # The energetic part, in units of sqrt(Gamma0) and Gamma0 / Gamma1 [pop-soma].
         Gamma0 = sum(x * side.norm.Gamma0 for x, side in zip(x_p, sides, strict=True))
         Gamma1 = sum(x * side.gap * side.norm.Gamma1 for x, side in zip(x_p, sides, strict=True))
         D1 = [sum(x * side.overlaps[i].D1 for x, side in zip(x_p, sides, strict=True)) for i in range(self.k)]
@@ -342,7 +342,7 @@ class PopulationEquations:
         Gamma0: float,
         force: Floats,
     ) -> tuple[Floats, list[float]]:
-        """Multipliers of the mean outputs, and what is left of [pop-norm], of the outputs and of the shift."""
+        """Multipliers of the mean outputs, and the residuals of [pop-norm], of the outputs and of the shift."""
         h0, h1 = mu[-1] * r2[-1] - active, r2[-1]
         by_m, by_Q, norm_scale = [], [], []
         for population, side in zip(self.populations, sides, strict=True):
@@ -382,7 +382,7 @@ class PopulationEquations:
             for one, multiplier, length, side, size in zip(by_Q, multipliers, lengths, sides, norm_scale, strict=True)
         ]
         if self.with_shift:  # [rsb-shift]
-            # dF_E / dDelta is E_sigma sigma <r> with r the force; finite K sets it against the mean output.
+            # dF_E / dDelta is E_sigma sigma <r> with r the force; at finite K it is balanced by the mean output.
             push = float(force[1] - force[0])
             pull = float(x_p @ multipliers) / math.sqrt(self.n_branches) / alpha
             residuals.append((push - pull) / (abs(force[0]) + abs(force[1])))
@@ -390,7 +390,7 @@ class PopulationEquations:
 
 
 def label_starts(task: TaskSpec, shift: float, Gamma0: float, with_shift: bool) -> tuple[Floats, Floats]:
-    """Where the patterns' field starts for labels +1 and -1, in units of sqrt(Gamma0), and their fractions."""
+    """Initial fields of the patterns for labels +1 and -1, in units of sqrt(Gamma0), and their fractions."""
     margin = task.kappa / math.sqrt(Gamma0)
     if not with_shift:
         return np.array([margin]), np.ones(1)

@@ -1,9 +1,9 @@
 """Typical solutions below capacity of several populations of branches, of any length, with replica symmetry.
 
-Each population has two unknowns, ln A and ln xi, from which its weights follow up to their scale, as in
-`solution_curve`; the mean output then fixes its mean input, and with it the scale. Populations meet at the soma, where
-covariances add [pop-soma], and every one must agree with the patterns about its conjugates [pop-sp]. Solutions are
-followed from capacity, where they are known, to the load asked for.
+Each population has two unknowns, ln A and ln xi, which determine its weights up to their scale, as in
+`solution_curve`; the mean output then determines its mean input, and with it the scale. Populations meet at the soma,
+where covariances add [pop-soma], and each must be consistent with the patterns [pop-sp]. Solutions are followed from
+capacity, where they are known, to the requested load.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ Floats = NDArray[np.float64]
 CLOSE = 1e-7  # dq / Q of the replicas at the end near capacity where solutions start
 ACCEPTED = 1e-9  # largest residual
 LONGEST_STEP, SHORTEST_STEP = 2.5, 1e-3  # in ln A
-WAY_TARGET = 1e-5  # residual with which Newton's method is content on the way
-SMALLEST_LOAD = 1e-3  # below, the way down ends
+WAY_TARGET = 1e-5  # residual at which Newton's method stops at intermediate points
+SMALLEST_LOAD = 1e-3  # the descent ends below this load
 
 
 class _Side(NamedTuple):
@@ -70,7 +70,7 @@ class _Point(NamedTuple):
 
 
 class _Soma(NamedTuple):
-    """Covariance and difference at the soma, all that the average over patterns needs."""
+    """Covariance and difference at the soma, for the average over patterns."""
 
     D0: float
     D1: float
@@ -79,8 +79,8 @@ class _Soma(NamedTuple):
 class _FiniteLoad:
     """The equations of a set of populations.
 
-    Either every population has its own mean output, or ``split`` says how far the mean inputs lie from a common one,
-    which is the last unknown: only the average output is then prescribed.
+    Either every population has its own mean output, or ``split`` gives the distances of the mean inputs from a common
+    one, which is the last unknown: only the average output is then prescribed.
     """
 
     def __init__(
@@ -130,7 +130,7 @@ class _FiniteLoad:
         )
 
     def point(self, x: Floats) -> _Point:
-        """Everything at the unknowns (ln A_p, ln xi_p), and with a split the common mean input."""
+        """All quantities at the unknowns (ln A_p, ln xi_p) and, with a split, the common mean input."""
         self.evaluations += 1
         means = [None] * len(self.populations) if self.split is None else [float(x[-1]) + part for part in self.split]
         sides = tuple(self._side(p, x[2 * p], x[2 * p + 1], m) for p, m in enumerate(means))
@@ -147,7 +147,7 @@ class _FiniteLoad:
         shift = balanced_shift(soma, self.task, self._shift * math.sqrt(D0), self._step)
         self._shift = shift / math.sqrt(D0)
         energetic = Energetic.at(soma, self.task, shift, self._step)
-        # What the mean input changes: energy, entropy of the weights, output. Tied inputs change together.
+        # Effects of the mean input: energy, entropy of the weights, output. Tied inputs change together.
         turns = np.array(
             [
                 (
@@ -173,7 +173,7 @@ class _FiniteLoad:
         return _Point(sides, energetic, shift, D0, D1, np.array(asked))
 
     def residuals(self, x: Floats, log_load: float) -> Floats:
-        """What must vanish at this load."""
+        """The residuals at this load."""
         point, load = self.point(x), math.exp(log_load)
         found = []
         for side, (q_asked, A_asked, A_fixed) in zip(point.sides, point.asked.reshape(-1, 3), strict=True):
@@ -215,7 +215,7 @@ def _path(equations: _FiniteLoad) -> tuple[Floats, float]:
 def _descend(
     equations: _FiniteLoad, until: Callable[[float, _Point], bool]
 ) -> tuple[tuple[Floats, float], tuple[Floats, float]]:
-    """Two neighbouring places (unknowns, ln load) on the way down from capacity between which a condition is met."""
+    """Two neighbouring points (unknowns, ln load) on the descent from capacity between which a condition is met."""
     x, log_load = _path(equations)
     y = np.append(x[1:], log_load)
     lead, step = float(x[0]), 0.5
@@ -253,7 +253,7 @@ def _descend(
 def population_saddle_point(
     neuron: NeuronSpec, task: TaskSpec, alpha: float, branch_size: float | None = None
 ) -> PopulationSaddlePoint:
-    """The typical solutions at a load; `saddle_point` calls this where branches differ or are short."""
+    """The typical solutions at a load; `saddle_point` calls this if branches differ or are short."""
     populations = populations_of(neuron, task, branch_size)
     equations, log_load = _FiniteLoad(populations, task), math.log(real_number("alpha", alpha, 0.0, low_open=True))
     try:
@@ -261,7 +261,7 @@ def population_saddle_point(
     except NoSolution:
         if neuron.populations or branch_size is None:
             raise
-        # Short branches may have no replica-symmetric capacity; their solutions at a load follow from long ones.
+        # Short branches may have no replica-symmetric capacity; their solutions at a load are followed from long ones.
         x = _shortened(neuron, task, branch_size, log_load)
         return _polished(equations, neuron, branch_size, x, log_load)
     if alpha >= alpha_c:
@@ -280,7 +280,7 @@ def population_saddle_point(
 def _on_curve(equations: _FiniteLoad, condition: Callable[[CurvePoint], float], first_load: float) -> Floats | None:
     """Unknowns of a single population of long branches and ln load, where its curve of solutions meets a condition.
 
-    Its curve is that of a neuron with like branches, which is followed faster. None if it leads nowhere.
+    Its curve is that of a neuron with equal branches, which is followed faster. None if it fails.
     """
     (population,) = equations.populations
     share = population.types[0].share
@@ -303,7 +303,7 @@ def _on_curve(equations: _FiniteLoad, condition: Callable[[CurvePoint], float], 
 def split_saddle_point(
     neuron: NeuronSpec, task: TaskSpec, alpha: float, split: Sequence[float], branch_size: float | None = None
 ) -> PopulationSaddlePoint:
-    """The typical solutions of like branches whose mean inputs lie at prescribed distances from a common one.
+    """The typical solutions of equal branches whose mean inputs have prescribed distances from a common one.
 
     Parameters
     ----------
@@ -312,14 +312,14 @@ def split_saddle_point(
     alpha : float
         Load, below the replica-symmetric capacity of equal branches.
     split : sequence of float
-        The distances, one for each of as many equal shares of the branches.
+        The distances, one for each of equally large shares of the branches.
     branch_size : float, optional
         Synapses per branch.
 
     Notes
     -----
-    Message passing keeps distances of this kind, so that the two can be compared. Populations with prescribed mean
-    outputs are others: each has a multiplier of its own, and at the same outputs they have the larger free entropy.
+    Message passing keeps distances of this kind, so the two can be compared. Populations with prescribed mean
+    outputs are different: each has its own multiplier, and at the same outputs they have a larger free entropy.
 
     Examples
     --------
@@ -411,7 +411,7 @@ def _described(
 
 
 def _typical(population: Population, side: _Side) -> TypicalWeights:
-    """One population as a user wants to see it, each type of its synapses in units of its own weights."""
+    """The public description of one population, each type of its synapses in units of its own weights."""
     synapses = []
     for one, at in zip(population.types, side.types, strict=True):
         unit = side.W_bar / one.scale  # a mean excitatory weight in units of this type's own weights

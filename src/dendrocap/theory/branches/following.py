@@ -1,4 +1,4 @@
-"""Following a solution of the broken equations from a problem that is solved to one that is not."""
+"""Following a solution of the broken equations from a solved problem to another one."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ Floats = NDArray[np.float64]
 
 ACCEPTED = 1e-9  # largest residual of a solution
 ACCEPTED_POTENTIAL = 1e-8  # largest F / F_S, which was not among the equations
-REACH = 0.8  # a solution further away than this in any unknown may belong to another branch of solutions
+REACH = 0.8  # a solution further away than this in any unknown may belong to another branch
 MOST_NEWTON = 14
 SHORTEST_STEP = 1e-3
-ON_THE_WAY = 1e5  # slack of solutions that are only passed
+ON_THE_WAY = 1e5  # slack for intermediate solutions
 
 
 class FoundState(NamedTuple):
-    """A solution, how well it solves the equations, and the last Jacobian of Newton's method."""
+    """A solution, its residual, and the last Jacobian of Newton's method."""
 
     x: Floats
     state: PopulationState
@@ -35,7 +35,7 @@ class FoundState(NamedTuple):
 def near(
     equations: PopulationEquations, x: Floats, jacobian: Floats | None = None, slack: float = 1.0
 ) -> FoundState | None:
-    """The solution next to x, or None; ``slack`` multiplies what is accepted as zero."""
+    """The solution near x, or None; ``slack`` multiplies the accepted residual."""
     solved = newton(equations.residuals, x, reach=REACH, most=MOST_NEWTON, jacobian=jacobian, target=slack * 1e-12)
     if not solved.residual < slack * ACCEPTED or float(np.max(np.abs(solved.x - x))) > REACH:
         return None

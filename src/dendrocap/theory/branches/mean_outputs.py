@@ -1,7 +1,7 @@
 """Mean outputs of populations: as prescribed, or where the load is largest.
 
-The soma fixes only the average of the mean outputs. Unequal outputs can raise the load, for saturating g without
-bound unless a margin holds the variance at the soma up: an optimum is looked for only where the user asks for it.
+The soma fixes only the average of the mean outputs. Unequal outputs can increase the load, for saturating g without
+bound unless a margin limits it: an optimum is searched for only if the user asks for it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dendrocap.validation import refuse
 
 __all__ = ["population_capacity"]
 
-# Places at which the load is looked at first: logarithms of the odds of the place within the range of outputs.
+# Initial points of the search: logarithms of the odds of the position within the range of outputs.
 PLACES = tuple(0.5 * step for step in range(17))
 
 
@@ -28,7 +28,7 @@ def population_capacity(
     branch_size: float | None = None,
     start: PopulationCapacity | None = None,
 ) -> PopulationCapacity:
-    """The critical capacity of populations, or of like branches of finite length; `critical_capacity` calls this."""
+    """The critical capacity of populations, or of equal branches of finite length; called by `critical_capacity`."""
     free = [i for i, kind in enumerate(neuron.populations) if kind.mean_output == "best"]
     if not free:
         return capacity_of(populations_of(neuron, task, branch_size), neuron, task, rsb, start)
@@ -39,7 +39,7 @@ def population_capacity(
         if i not in free
     )
     left = neuron.theta_s - taken
-    if len(free) == 1:  # the soma decides
+    if len(free) == 1:  # the soma determines it
         return _at({free[0]: left / kinds[free[0]].fraction}, neuron, task, rsb, branch_size, start)
     if len(free) > 2:
         raise refuse('populations with mean_output = "best"', len(free), "at most 2: prescribe the others")
@@ -78,7 +78,7 @@ def _best_of_two(
         latest = _at(outputs, neuron, task, rsb, branch_size, latest)
         return latest
 
-    # From like outputs outwards, each solution being the start of the next.
+    # From equal outputs outwards; each solution is the start of the next.
     middle = min(max((left / (one.fraction + other.fraction) - low) / (high - low), 1e-6), 1.0 - 1e-6)
     centre = math.log(middle / (1.0 - middle))
     found: dict[float, PopulationCapacity] = {}
@@ -119,7 +119,7 @@ def _best_of_two(
 
 
 def _range(one: Branches, other: Branches, left: float) -> tuple[float, float]:
-    """Outputs that the first of two populations may have, the second being what is left."""
+    """Possible outputs of the first of two populations, given their sum."""
     (low, high), (low_other, high_other) = one.nonlinearity.range, other.nonlinearity.range
     low = max(low, (left - other.fraction * high_other) / one.fraction)
     high = min(high, (left - other.fraction * low_other) / one.fraction)

@@ -1,12 +1,12 @@
-"""Populations of branches as the theory sees them: what each contributes to the soma, at any mean input and norm.
+"""Populations of branches in the theory: the contribution of each to the soma, at any mean input and norm.
 
-The branches of a neuron need not be alike. They may differ in g, threshold, length or coding level, and even like
-branches may settle at different mean inputs: only the average of their outputs is fixed by the soma [pop-soma]. The
+The branches of a neuron need not be alike. They may differ in g, threshold, length or coding level, and even equal
+branches may have different mean inputs: the soma fixes only the average of their outputs [pop-soma]. The
 mean input m and the squared norm Q of a population are therefore two variables here, and all derivatives are partial
-ones. On a branch of n synapses a mean input is paid for by the mean weight, W_bar = (theta_d + m / sqrt(n)) / f_in
+ones. On a branch of n synapses the mean input changes the mean weight, W_bar = (theta_d + m / sqrt(n)) / f_in
 [branch-mean], which is the paper's theta_d / f_in for n to infinity.
 
-A branch may carry inhibitory synapses that learn too (`synapses`). Norms are then those of all its synapses, in units
+A branch may also have plastic inhibitory synapses (`synapses`). Norms are then those of all its synapses, in units
 of excitatory weights.
 """
 
@@ -37,20 +37,20 @@ class Population:
     Attributes
     ----------
     nonlinearity, theta_d, f_in
-        What a branch is, and how active its inputs are.
+        Properties of a branch, and the activity of its inputs.
     fraction : float
         Share of all branches.
     length : float
         Synapses per branch, relative to the average branch.
     mean_output : float
-        E g, as prescribed or as the soma asks of equal branches.
+        E g, as prescribed or as required by the soma for equal branches.
     branch_size : float
         Synapses per branch, n; infinite in the paper's limit.
     common : float
         chi in units of the variance of an input and of W_bar^2: n times the correlation of two inputs of a branch, if
-        all are excitatory.
+        all synapses are excitatory.
     types : tuple of SynapseType
-        What synapses a branch has, the excitatory ones first.
+        The types of synapses of a branch, the excitatory ones first.
     """
 
     nonlinearity: Nonlinearity
@@ -65,7 +65,7 @@ class Population:
 
     @cached_property
     def v(self) -> float:
-        """Variance that an input has of its own, besides what it shares with the others of its branch."""
+        """Variance of an input without the part that it shares with the others of its branch."""
         return self.f_in * (1.0 - self.f_in) * (1.0 - self.common / self.branch_size)
 
     @property
@@ -83,7 +83,7 @@ class Population:
         return self.theta_d / (self.types[0].share * self.f_in) + m * self.W_slope
 
     def common_variance(self, m: float) -> float:
-        """chi, what correlated inputs add to the variance of a branch's input in every solution [correlated-input]."""
+        """chi, the variance that correlated inputs add to a branch's input in every solution [correlated-input]."""
         return self.common_unit * self.W_bar(m) ** 2 if self.common else 0.0
 
     def common_variance_slope(self, m: float) -> float:
@@ -101,7 +101,7 @@ class Population:
 
 
 def needs_populations(neuron: NeuronSpec, branch_size: float | None = None) -> bool:
-    """Whether the theory of populations has to be asked: branches differ, are short, or have two types of synapses."""
+    """Whether the theory of populations is needed: branches differ, are short, or have two types of synapses."""
     inhibited = neuron.inhibition is not None and neuron.inhibition.share > 0.0
     return bool(neuron.populations) or inhibited or branch_size not in (None, math.inf)
 
@@ -116,7 +116,7 @@ def populations_of(
     branch_size : float or None
         Synapses of the average branch; None for the limit of long branches.
     outputs : sequence of float, optional
-        Mean outputs in place of those prescribed.
+        Mean outputs that replace the prescribed ones.
 
     Raises
     ------
@@ -178,7 +178,7 @@ def populations_of(
 
 
 def _check(kind: Branches, output: float) -> None:
-    """Refuse branches that the theory of populations does not cover."""
+    """Raise for branches that the theory of populations does not cover."""
     g = kind.nonlinearity
     real_number("theta_d", kind.theta_d, 0.0, low_open=True)
     if g.has_jumps:
@@ -194,7 +194,7 @@ def _check(kind: Branches, output: float) -> None:
 
 
 class Norm(NamedTuple):
-    """One population at mean input m and squared norm Q: its output and what it adds to the soma.
+    """One population at mean input m and squared norm Q: its output and its contribution to the soma.
 
     A subscript is a partial derivative.
     """
@@ -213,7 +213,7 @@ class Norm(NamedTuple):
 class Overlap(NamedTuple):
     """One population at an overlap q < Q of two replicas; derivatives of the covariance C(q) are partial ones."""
 
-    D1: float  # C(Q) - C(q), which keeps its digits as q comes close to Q
+    D1: float  # C(Q) - C(q), computed without cancellation as q comes close to Q
     D1_Q: float  # at fixed Q - q
     D1_m: float
     C_q: float
@@ -240,10 +240,10 @@ class PopulationKernel:
         self._guess = inverse_guess(population.nonlinearity, population.mean_output)
 
     def mean_input(self, ratio: float, guess: float | None = None) -> float:
-        """m that gives the prescribed mean output when Q / W_bar^2 is ``ratio`` [mean-input], [branch-mean].
+        """The m that gives the prescribed mean output if Q / W_bar^2 is ``ratio`` [mean-input], [branch-mean].
 
-        Weights scale with their mean, which follows m on a short branch. A large ratio may leave no solution: the
-        output of branches with large weights then stays below the prescribed one whatever their mean.
+        Weights scale with their mean, which follows m on a short branch. For a large ratio there may be no solution:
+        the output of branches with large weights then stays below the prescribed one for any mean.
         """
         population = self.population
         scale = math.sqrt(population.v * ratio + population.common_unit)  # sd of the input per W_bar
@@ -259,7 +259,7 @@ class PopulationKernel:
         return self._guess
 
     def norm(self, m: float, Q: float, output: float | None = None) -> Norm:
-        """Output, variance and gain with their derivatives; ``output`` spares an average where E g is known."""
+        """Output, variance and gain with their derivatives; pass ``output`` if E g is known, to save an average."""
         v, chi_m = self.population.v, self.population.common_variance_slope(m)
         V = self.population.variance(m, Q)
         s = math.sqrt(V)
@@ -281,7 +281,7 @@ class PopulationKernel:
         )
 
     def mixed(self, other: PopulationKernel | None, weight: float) -> PopulationKernel:
-        """Branches that carry this g with probability ``weight`` and that of ``other`` else; to lead from g to g."""
+        """Branches with this g with probability ``weight`` and that of ``other`` otherwise, to lead from g to g."""
         return self if other is None else _MixedKernel(other, self, weight)
 
     def overlap(self, m: float, Q: float, dq: float, at_norm: Norm) -> Overlap:

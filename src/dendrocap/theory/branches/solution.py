@@ -1,7 +1,7 @@
 """Critical capacity of several populations of branches, of any length: the solution and how it is reached.
 
-With broken symmetry one solution is known well: that of like branches of infinite length. It is followed from there to
-the populations asked for, all parameters moving together. Where two populations differ in g, branches with one
+With broken symmetry the solution of equal branches of infinite length is known well. It is followed from there to
+the requested populations, with all parameters changing together. If two populations differ in g, branches with one
 or the other at random lead from one to the other.
 """
 
@@ -35,7 +35,7 @@ __all__ = ["PopulationCapacity", "PopulationWeights", "Reference", "broken_state
 
 Floats = NDArray[np.float64]
 
-TYPICAL_RATIO = 3.0  # Q / W_bar^2 of broken solutions, to guess the mean input that a short branch has to pay for
+TYPICAL_RATIO = 3.0  # Q / W_bar^2 of broken solutions, for an initial guess of the mean input of a short branch
 
 
 @dataclass(frozen=True)
@@ -53,9 +53,9 @@ class PopulationWeights(Displayed):
     silent_fraction : float
         Fraction of its weights that are exactly zero.
     preactivation_mean, preactivation_sd : float
-        Of the normal distribution of a branch's summed input.
+        Parameters of the normal distribution of a branch's summed input.
     common_variance : float
-        chi, the part of that variance which correlated inputs make in every solution.
+        chi, the contribution of correlated inputs to that variance in every solution.
     gap : float
         Distance of two close solutions, relative to that in the first population.
     synapses : tuple of SynapseWeights
@@ -85,7 +85,7 @@ class PopulationWeights(Displayed):
 
     @property
     def weights(self) -> CapacityWeights | BrokenWeights:
-        """The distribution of its weights, of branches without inhibition."""
+        """The distribution of its weights, for branches without inhibition."""
         if len(self.synapses) > 1:
             raise refuse("weights of", "two types of synapses", "asked of one: synapses[i].weights")
         weights = self.synapses[0].weights
@@ -105,7 +105,7 @@ class PopulationCapacity(Displayed):
     Attributes
     ----------
     alpha_c : float
-        Patterns per synapse beyond which no weights solve a random task, in this approximation.
+        Patterns per synapse above which no weights solve a random task, in this approximation.
     rsb : int or "full"
         Steps of replica symmetry breaking; 0 is replica symmetric.
     branch_size : float
@@ -114,18 +114,18 @@ class PopulationCapacity(Displayed):
         Fraction of silent weights, mean weight and mean squared weight, over all synapses; inhibitory weights are
         negative.
     mean_shift : float
-        Shift of the mean somatic input that unequal labels demand.
+        Shift of the mean somatic input that unequal labels require.
     Gamma0 : float
         Variance at the soma.
     populations : tuple of PopulationWeights
         Each kind of branches.
     by_steps : dict
-        Capacities by number of steps, as far as they were computed on the way.
+        Capacities by number of steps, as far as they were computed.
     residual, potential : float
-        Largest relative residual of the equations, and F / F_S, which vanishes at a solution although it is not among
-        the equations solved.
+        Largest relative residual of the equations, and F / F_S, which vanishes at a solution although it is not one of
+        the solved equations.
     iterations : int
-        Evaluations of the equations.
+        Number of evaluations of the equations.
     reason : str
         How the limit of many steps was taken, or why there is no breaking.
 
@@ -160,7 +160,7 @@ class PopulationCapacity(Displayed):
 
     @property
     def estimate(self) -> str:
-        """What this estimate of the capacity is called."""
+        """The name of this estimate of the capacity."""
         return estimate_name(self.rsb)
 
     @property
@@ -170,7 +170,7 @@ class PopulationCapacity(Displayed):
 
     @property
     def weights(self) -> CapacityWeights | BrokenWeights:
-        """The distribution of weights at capacity, of a neuron with one population."""
+        """The distribution of weights at capacity, for a neuron with one population."""
         if len(self.populations) > 1:
             raise refuse("weights of", f"{len(self.populations)} populations", "asked of one: populations[i].weights")
         return self.populations[0].weights
@@ -191,7 +191,7 @@ def capacity_of(
         raise refuse("rsb", rsb, 'a whole number >= 0, or "full"')
     by_steps: dict[int, float] = {}
     found, reason = None, ""
-    # For the limit of many steps all of them are needed; else fewer only where there are not as many.
+    # The limit of many steps needs all of them; otherwise fewer steps are used only if there are no more.
     for k in range(1, most + 1) if rsb == "full" else range(most, 0, -1):
         more = broken_state(populations, neuron.theta_s, task, k, start)
         if isinstance(more, str):
@@ -221,7 +221,7 @@ def broken_state(
     start: PopulationCapacity | None = None,
     n_branches: float = math.inf,
 ) -> FoundState | str:
-    """The solution with k steps at prescribed mean outputs, or why there is none."""
+    """The solution with k steps at prescribed mean outputs, or the reason why there is none."""
     if start is not None and start.found is not None:
         equations = PopulationEquations(populations, task, theta_s, k, n_branches=n_branches)
         if start.found.x.size == equations.size:
@@ -229,7 +229,7 @@ def broken_state(
             if found is not None:
                 return found
     reached, why = 0.0, ""
-    # The largest population first: from its own branches the way is shortest.
+    # The largest population first: the path from its own branches is shortest.
     for reference in sorted(populations, key=lambda one: -one.share):
         begin = reference_start(reference, theta_s, task, k)
         if isinstance(begin, str):
@@ -254,7 +254,7 @@ def broken_state(
 
 @dataclass(frozen=True)
 class Reference:
-    """Like branches of infinite length, solved, from which populations are reached."""
+    """The solution of equal branches of infinite length, from which populations are reached."""
 
     population: Population
     unknowns: Unknowns
@@ -262,12 +262,12 @@ class Reference:
 
 
 def reference_start(population: Population, theta_s: float, task: TaskSpec, k: int) -> Reference | str:
-    """Like branches of infinite length with the mean weight that these will have, solved; or why they do not break."""
+    """The solution of equal branches of infinite length with the same mean weight, or why symmetry does not break."""
     low, high = population.nonlinearity.range
     output = theta_s if low < theta_s < high else population.mean_output
     alike = replace(population, fraction=1.0, length=1.0, mean_output=output)
     W_bar = alike.W_bar(PopulationKernel(alike).mean_input(TYPICAL_RATIO))
-    # All live synapses as one type, of their average strength.
+    # All live synapses as one type, with their average strength.
     live = math.fsum(one.share for one in alike.types if one.strength > 0.0)
     strength = math.fsum(one.share * one.strength for one in alike.types) / live
     alike = replace(
@@ -295,7 +295,7 @@ def _way(
     k: int,
     n_branches: float,
 ) -> Callable[[float], PopulationEquations]:
-    """Equations on the way from like branches (0) to the populations (1)."""
+    """Equations on the path from equal branches (0) to the populations (1)."""
     like = begin.population
 
     def family(s: float) -> PopulationEquations:
@@ -303,7 +303,7 @@ def _way(
         for goal in populations:
             types = _types_between(goal.types, s)
             f_in, share = (1.0 - s) * like.f_in + s * goal.f_in, goal.types[0].share
-            # The drive per share of excitatory synapses moves evenly, and with it their mean weight.
+            # The drive per share of excitatory synapses changes linearly, and with it their mean weight.
             drive = (1.0 - s) * like.theta_d + s * goal.theta_d / share
             now = replace(
                 goal,
@@ -329,7 +329,7 @@ def _way(
 
 
 def _types_between(goal: Sequence[SynapseType], s: float) -> tuple[SynapseType, ...]:
-    """Types of synapses on the way; at its beginning all that live are alike, and there are no others."""
+    """Types of synapses on the path; at its start all live synapses are alike, and there are no others."""
     live = math.fsum(one.share for one in goal if one.strength > 0.0)
     return tuple(
         replace(
@@ -342,7 +342,7 @@ def _types_between(goal: Sequence[SynapseType], s: float) -> tuple[SynapseType, 
 
 
 def _between(population: Population, one: float, other: float, s: float) -> float:
-    """A mean output on the way; in bounded g by the logarithm of the odds, which moves the mean input evenly."""
+    """A mean output on the path; for bounded g by the logarithm of the odds, which changes the mean input evenly."""
     low, high = population.nonlinearity.range
     if not (math.isfinite(low + high) and low < one < high):
         return (1.0 - s) * one + s * other
@@ -427,7 +427,7 @@ def _from_broken(
 
 
 def _capacity_weights(population: Population, side: SymmetricSide, gap: float) -> PopulationWeights:
-    """One population of a replica-symmetric solution as a user wants to see it."""
+    """The public description of one population of a replica-symmetric solution."""
     synapses = []
     for one, B in zip(population.types, side.shapes, strict=True):
         weights = CapacityWeights(B, side.W_star / one.scale) if math.isfinite(B) else None
@@ -446,7 +446,7 @@ def _capacity_weights(population: Population, side: SymmetricSide, gap: float) -
 
 
 def weights_of(population: Population, side: Side) -> PopulationWeights:
-    """One population of a broken solution as a user wants to see it."""
+    """The public description of one population of a broken solution."""
     unit = math.sqrt(float(side.c[-1])) / side.A
     synapses = []
     for one, at in zip(population.types, side.types, strict=True):
@@ -467,7 +467,7 @@ def weights_of(population: Population, side: Side) -> PopulationWeights:
 def _population_weights(
     population: Population, synapses: Sequence[SynapseWeights], m: float, Q: float, output: float, gap: float
 ) -> PopulationWeights:
-    """What all types of synapses make together; Q is their squared norm in units of excitatory weights."""
+    """Combined weights of all types of synapses; Q is their squared norm in units of excitatory weights."""
     return PopulationWeights(
         fraction=population.fraction,
         length=population.length,

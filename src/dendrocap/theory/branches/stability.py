@@ -1,7 +1,8 @@
-"""Is the state with equal branches a maximum? The symmetry of branches, and the margin that restores it.
+"""Stability of equal branches: whether they maximise the capacity, and the margin that makes them stable.
 
-Half of the branches get a slightly larger mean input than the other half, everything else being optimised. If the load
-falls, equal branches are stable; if it grows, branches part into mostly-on and mostly-off ones [pop-stability].
+Half of the branches get a slightly larger mean input than the other half, and everything else is optimised. If the load
+decreases, equal branches are stable; if it increases, branches separate into mostly-on and mostly-off ones
+[pop-stability].
 """
 
 from __future__ import annotations
@@ -29,18 +30,18 @@ LARGEST_MARGIN = 16.0  # in standard deviations of the somatic input
 
 @dataclass(frozen=True)
 class BranchStability(Displayed):
-    """Whether like branches stay alike.
+    """Stability of equal branches.
 
     Attributes
     ----------
     stable : bool
-        Whether the capacity falls when the mean inputs of two halves of the branches part.
+        Whether the capacity decreases when the mean inputs of two halves of the branches separate.
     curvature : float
         Second derivative of the capacity in that difference, relative, in units of the branch input's variance.
     kappa_c : float
-        Margin above which equal branches are stable; 0 if they are without a margin.
+        Margin above which equal branches are stable; 0 if they are stable without a margin.
     alpha_c : float
-        Capacity of equal branches at the margin asked for.
+        Capacity of equal branches at the given margin.
     neuron, task, rsb, branch_size
         The inputs.
 
@@ -65,16 +66,16 @@ class BranchStability(Displayed):
 
     @property
     def estimate(self) -> str:
-        """What this estimate of the capacity is called."""
+        """The name of this estimate of the capacity."""
         return estimate_name(self.rsb)
 
     def optimum(self) -> PopulationCapacity:
-        """The best two populations, as many of them on as the soma's threshold asks for.
+        """The best two populations; the fraction of on branches follows from the somatic threshold.
 
         Raises
         ------
         NoSolution
-            If equal branches are the best, or the load grows without bound.
+            If equal branches are best, or the load grows without bound.
         """
         if self.stable:
             raise NoSolution(
@@ -99,23 +100,23 @@ class BranchStability(Displayed):
 def branch_stability(
     neuron: NeuronSpec, task: TaskSpec | None = None, *, rsb: int = 1, branch_size: float | None = None
 ) -> BranchStability:
-    """Whether equal branches are a maximum of the capacity, and the margin above which they are.
+    """Whether equal branches maximise the capacity, and the margin above which they do.
 
     Parameters
     ----------
     neuron : NeuronSpec
-        With like branches and a g that never falls.
+        A neuron with equal branches and a g that never falls.
     task : TaskSpec, optional
         Coding levels and margin.
     rsb : int
         Steps of replica symmetry breaking, at least 1.
     branch_size : float, optional
-        Synapses per branch; long branches if not given.
+        Synapses per branch; by default the limit of long branches.
 
     Returns
     -------
     BranchStability
-        Its ``optimum()`` gives the best two populations where equal branches are unstable.
+        Its ``optimum()`` gives the best two populations if equal branches are unstable.
 
     Notes
     -----
@@ -163,7 +164,7 @@ def _equal(population: Population, theta_s: float, task: TaskSpec, k: int) -> Fo
 
 
 def _at_margin(population: Population, theta_s: float, task: TaskSpec, k: int, start: FoundState) -> FoundState:
-    """Equal branches at another margin, next to a solution."""
+    """Equal branches at another margin, near a solution."""
     found = near(PopulationEquations([population], task, theta_s, k), start.x, start.jacobian)
     return _equal(population, theta_s, task, k) if found is None else found
 
@@ -200,7 +201,7 @@ def split_state(
     on : float
         Share of branches with the larger mean input.
     start, begin
-        A solution at the split ``begin``, to start from; by default that with equal branches.
+        A solution at the split ``begin``, as a starting point; by default that with equal branches.
     """
     side = equal.state.sides[0]
     unit = math.sqrt(population.variance(side.m, side.Q))

@@ -1,13 +1,13 @@
 """Replica-symmetric capacity of several populations of branches, of any length.
 
-At capacity each population is described by one number B, as in the paper's case: B fixes its weights up to their
-scale, of all its types of synapses [inhibition-capacity]; the mean output fixes its mean input, and with them its
+At capacity each population is described by one number B, as in the paper's case: B determines its weights, of all its
+types of synapses, up to their scale [inhibition-capacity]; the mean output determines its mean input, and with it its
 contributions R_p and Gamma_0p. The load
 
     alpha = (sum_p x_p R_p)^2 / (Gamma_0 E I_2(tau)),    R_p = sqrt(length_p C_p Gamma_1p)             [pop-load]
 
-is maximised over all B_p. (The distances between replicas, which may differ between populations, have been
-optimised already.) For a given ratio a = R / Gamma_0 the populations decouple: each maximises 2 R_p - a Gamma_0p.
+is maximised over all B_p. (The distances between replicas, which may differ between populations, are already
+optimised.) For a given ratio a = R / Gamma_0 the populations decouple: each maximises 2 R_p - a Gamma_0p.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ __all__ = ["SymmetricSide", "SymmetricState", "symmetric_state", "symmetric_stat
 
 Floats = NDArray[np.float64]
 
-# Where B is looked for first; the grid grows at either end until the load falls beyond it.
+# Initial grid of B; it is extended at either end until the load decreases there.
 B_GRID = (-1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0, 2.5)
 B_LIMITS = (-8.0, 30.0)
 PROBE = 1e-6  # finite differences in B
 MOST_NEWTON, LONGEST_STEP = 40, 0.4
-CONVERGED = 1e-9  # largest step in B that is taken for rounding; the load is stationary, so its error is the square
+CONVERGED = 1e-9  # steps in B below this count as rounding; the load is stationary, so its error is the square
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class _Scan:
                 self.states.append(state)
 
     def at(self, B: float, guess: float | None = None) -> SymmetricSide | None:
-        """The state at B; None if no mean input gives the mean output, however large."""
+        """The state at B; None if no mean input gives the mean output."""
         self.evaluations += 1
         population = self.population
         shapes, A, W_star, ratio = at_capacity(population.types, B)  # the last is Q / W_bar^2 [cap-Q]
@@ -128,7 +128,7 @@ class _Scan:
         )
 
     def near(self, B: float, side: SymmetricSide) -> SymmetricSide:
-        """The state at B, next to a state that is known."""
+        """The state at B, near a known state."""
         state = self.at(B, side.m)
         if state is None:
             raise NoSolution(self._run_away())
@@ -137,8 +137,8 @@ class _Scan:
     def best(self, a: float) -> tuple[SymmetricSide, SymmetricSide]:
         """Neighbours on the grid that enclose the highest maximum of 2 R - a Gamma_0, the better one first.
 
-        The grid grows until there is one. On short branches the load may grow again beyond its maximum, as the mean
-        weight follows the mean input; only maxima count.
+        The grid is extended until there is one. On short branches the load may grow again beyond its maximum, because
+        the mean weight follows the mean input; only maxima count.
         """
         while True:
             misses = [_miss(state, a) for state in self.states]
@@ -200,11 +200,11 @@ def symmetric_state(
         )
 
     def ratio(sides: Sequence[SymmetricSide]) -> float:
-        """a at which [pop-stationary] says d alpha = 0; d(Gamma_0 E I_2)/dGamma_0 is E H."""
+        """The a at which [pop-stationary] gives d alpha = 0; d(Gamma_0 E I_2)/dGamma_0 is E H."""
         R, Gamma0, labels = sums(sides)
         return labels.mass / labels.second * R / Gamma0
 
-    # On the grid first: a follows from the best states, the best states from a, and the load grows in every turn.
+    # On the grid first: a follows from the best states, the best states from a, and the load grows in every iteration.
     sides = [scan.states[len(scan.states) // 2] for scan in scans]
     for _ in range(50):
         a = ratio(sides)
@@ -231,7 +231,7 @@ def symmetric_state(
 
 
 def symmetric_state_at(population: Population, task: TaskSpec, theta_s: float, n_branches: float) -> SymmetricState:
-    """The largest load of like branches whose mean output is theta_s + Delta / sqrt(K), over norm and mean [mean-K]."""
+    """The largest load of equal branches with mean output theta_s + Delta / sqrt(K), over norm and mean [mean-K]."""
     from scipy.optimize import minimize_scalar
 
     low, high = population.nonlinearity.range
@@ -248,7 +248,7 @@ def symmetric_state_at(population: Population, task: TaskSpec, theta_s: float, n
     def miss(Delta: float) -> float:
         try:
             return -at(Delta).alpha
-        except NoSolution:  # short branches at this output have no maximum; at others they may
+        except NoSolution:  # short branches may have no maximum at this output, but at others
             return 0.0
 
     best = minimize_scalar(miss, bounds=ends, method="bounded", options={"xatol": 1e-9})
@@ -277,6 +277,6 @@ def _polished(
         here = misses(sides)
         if float(np.max(np.abs(step))) < CONVERGED:
             return sides
-        # Broyden: what the Jacobian should have said of this step is what is left after it.
+        # Broyden's update: the remaining residual is the error of the Jacobian along this step.
         jacobian += np.outer(here, step) / float(step @ step)
     raise ConvergenceError(f"the replica-symmetric capacity was not found: stationarity is missed by {here}", sides)

@@ -1,9 +1,9 @@
-"""Types of synapses on the branches of one population, and what each makes of the field it is in.
+"""Types of synapses on the branches of one population, and their weights in a given field.
 
-Excitatory and inhibitory weights of a branch meet in its summed input, where only the sum of their variances counts.
-Let weights be measured in units in which all inputs fluctuate alike, sqrt(v_a / v_E) W_a. In these the conjugates of
-norm and overlap are the same for all types, and signs drop out; each type has one number of its own, the conjugate of
-its mean [inhibition-types]. One type is the paper's case.
+Excitatory and inhibitory weights of a branch add up in its summed input, where only the sum of their variances matters.
+Weights are measured in units in which all inputs fluctuate alike, sqrt(v_a / v_E) W_a. In these units the conjugates of
+norm and overlap are the same for all types, and signs drop out; each type has only its own conjugate of the mean
+[inhibition-types]. The paper's case has one type.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ class SynapseType:
     Attributes
     ----------
     kind : {"excitatory", "inhibitory"}
-        Their sign; the theory is one of strengths, which are never negative.
+        Their sign; the theory uses strengths, which are never negative.
     share : float
-        Of the synapses of a branch.
+        Share of the synapses of a branch.
     strength : float
         Mean strength in the common units, relative to that of the first type; 0 if they are dead.
     scale : float
@@ -86,12 +86,12 @@ def synapse_types(inhibition: Inhibition | None, theta_d: float, f_in: float) ->
 
 
 def common_net(types: Sequence[SynapseType]) -> float:
-    """What is left of a common fluctuation of all inputs, for which signs count, relative to excitation alone."""
+    """Effect of a common fluctuation of all inputs, in which signs matter, relative to excitation alone."""
     return math.fsum(SIGNS[one.kind] * one.share * one.strength for one in types)
 
 
 def mean_weight(synapses: Sequence[SynapseWeights] | Sequence[TypicalSynapses]) -> float:
-    """Mean weight of all synapses of a branch, inhibitory ones being negative."""
+    """Mean weight of all synapses of a branch; inhibitory ones are negative."""
     return math.fsum(SIGNS[one.kind] * one.share * one.W_bar for one in synapses)
 
 
@@ -185,7 +185,7 @@ class SynapseWeights(Displayed):
     kind : {"excitatory", "inhibitory"}
         Their sign.
     share : float
-        Of the synapses of a branch.
+        Share of the synapses of a branch.
     f_in : float
         Probability that one of their inputs is active.
     silent_fraction : float

@@ -1,4 +1,4 @@
-"""A typical solution below capacity, population by population, as a user sees it."""
+"""The public description of a typical solution below capacity, by population."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ class TypicalWeights(Displayed):
         Mean weight, mean squared weight, overlap of two solutions, and Q - q, over all its synapses; inhibitory weights
         are negative.
     entropic_term : float
-        G_S of its weights, likewise.
+        G_S of all its weights.
     synapses : tuple of TypicalSynapses
         Excitatory synapses and, with inhibition, inhibitory ones.
     preactivation_mean, preactivation_sd : float
-        Of the normal distribution of a branch's summed input.
+        Parameters of the normal distribution of a branch's summed input.
     common_variance : float
-        chi, the part of that variance which correlated inputs make in every solution.
+        chi, the contribution of correlated inputs to that variance in every solution.
     preactivation_covariance : float
-        Of a branch's summed input in two solutions.
+        Covariance of a branch's summed input in two solutions.
 
     Examples
     --------
@@ -82,7 +82,7 @@ class TypicalWeights(Displayed):
 
     @property
     def weights(self) -> FiniteLoadWeights:
-        """The distribution of its weights, of branches without inhibition."""
+        """The distribution of its weights, for branches without inhibition."""
         if len(self.synapses) > 1:
             raise refuse("weights of", "two types of synapses", "asked of one: synapses[i].weights")
         return FiniteLoadWeights(self.A_hat, self.q_hat, self.M_hat)
@@ -95,7 +95,7 @@ class TypicalWeights(Displayed):
 
 @dataclass(frozen=True)
 class PopulationSaddlePoint(Displayed):
-    """Typical solutions at a load below capacity, of branches that differ or are short.
+    """Typical solutions at a load below capacity, for branches that differ or are short.
 
     Attributes
     ----------
@@ -108,13 +108,13 @@ class PopulationSaddlePoint(Displayed):
     mean_shift : float
         Shift of the mean somatic input.
     stability : float
-        The replicon; replica symmetry is unstable where it is negative.
+        The replicon; replica symmetry is unstable if it is negative.
     populations : tuple of TypicalWeights
         Each kind of branches.
     residual : float
         Largest relative residual of the equations.
     iterations : int
-        Evaluations of the equations.
+        Number of evaluations of the equations.
 
     Examples
     --------

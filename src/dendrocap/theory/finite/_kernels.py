@@ -1,7 +1,7 @@
 """Inner loops of a soma with finitely many branches: a knapsack of output gains, and sampling inside it.
 
-Labels of either sign are one case: for sigma = -1 positions and outputs are reflected, so that the soma always asks
-for more output. ``output`` below is sigma g(sigma position).
+Labels of either sign are treated as one case: for sigma = -1 positions and outputs are reflected, so that the soma
+always requires more output. ``output`` below is sigma g(sigma position).
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ compiled = njit(cache=True, error_model="numpy")
 
 LEVELS = 24  # coarse steps of gain across the range of g
 FEWEST = 12  # coarse steps of the whole deficit
-FINER = 5  # by which each refinement divides the step
-WORTH = 2.0  # a branch is worth a look if its price is below this many times the going one
+FINER = 5  # factor by which each refinement divides the step
+WORTH = 2.0  # branches are considered if their price is below this many times the current one
 FURTHEST = 8.0  # in the exponent: strongest tilt of a single branch
-SATURATED = 4.0  # cells of the inverse table below the upper end of g: closer to it, outputs are not told apart
-PASSES = 8  # towards equal marginal costs
+SATURATED = 4.0  # cells of the inverse table below the upper end of g: closer to it, outputs are not distinguished
+PASSES = 8  # iterations towards equal marginal costs
 TILTS = np.array([1.0, 0.5, 1.5])  # relative to the best guess
 
 
@@ -49,7 +49,7 @@ def scratch(n_branches: int, most_steps: int) -> Scratch:
 
 @compiled
 def _position(inverse: Floats, low: float, per_unit: float, output: float) -> float:
-    """Least input that gives this output, from a table on equidistant outputs."""
+    """Smallest input that gives this output, from a table on equidistant outputs."""
     at = (output - low) * per_unit
     cell = min(max(int(at), 0), inverse.size - 2)
     return inverse[cell] + min(at - cell, 1.0) * (inverse[cell + 1] - inverse[cell])
@@ -68,7 +68,7 @@ def _cost(
 
 @compiled
 def _choose(costs: Floats, values: Floats, choices: Integers, members: Integers, counts: Integers, total: int) -> None:
-    """Fill ``choices`` with the steps that each of the members takes, at the least cost, to make the total."""
+    """Fill ``choices`` with the steps of each member that give the total at the smallest cost."""
     now, following = 0, 1
     for s in range(total + 1):
         values[0, s] = np.inf
@@ -98,7 +98,7 @@ def _choose(costs: Floats, values: Floats, choices: Integers, members: Integers,
 def _read_off(
     costs: Floats, choices: Integers, members: Integers, base: Integers, gain: Integers, total: int, step: float
 ) -> float:
-    """Write the gains chosen, in steps, into ``gain``; the highest marginal cost paid."""
+    """Write the chosen gains, in steps, into ``gain``; returns the highest marginal cost."""
     price, left = 0.0, total
     for i in range(members.size - 1, -1, -1):
         branch = members[i]
@@ -122,11 +122,11 @@ def knapsack(
     refinements: int,
     work: Scratch,
 ) -> float:
-    """d^2: least sum of squared moves / stiffness that raises the summed output by ``deficit`` [soma-distance].
+    """d^2: smallest sum of squared moves / stiffness that raises the summed output by ``deficit`` [soma-distance].
 
-    Gains come in steps. A dynamic programme over branches finds the best division of the deficit; each refinement
-    divides the step and lets every branch move by one coarse step around the division found. At the end gains move
-    within a step to equal marginal costs.
+    Gains are discretised in steps. A dynamic programme over branches finds the best division of the deficit; each
+    refinement divides the step and lets every branch change by one coarse step around the division found. Finally
+    gains are adjusted within a step to equal marginal costs.
     """
     if deficit <= 0.0:
         return 0.0
@@ -147,13 +147,13 @@ def knapsack(
             costs[i, k] = _cost(position[i], output[i], stiffness[i], k * step, inverse, low, per_unit)
         if counts[i] > 0:
             softness += step * step / max(costs[i, 1], 1e-300)
-    if reach < total:  # as good as everything saturated
+    if reach < total:  # effectively everything is saturated
         best = 0.0
         for i in range(K):
             move = max(inverse[inverse.size - 1] - position[i], 0.0)
             best += move * move / stiffness[i]
         return best
-    # Branches that cost far more per gain than the going price stay out; what that price is, turns out at the end.
+    # Branches that cost far more per gain than the current price are left out; the final price checks this.
     limit, price, n_members = WORTH * 2.0 * deficit / softness, np.inf, 0
     while price > limit / WORTH and n_members < K:
         limit *= WORTH
@@ -202,7 +202,7 @@ def knapsack(
 
 @compiled
 def _bounds(gain: float, room: float, reach: float) -> tuple[float, float]:
-    """How far a gain may move at once: so far that a parabola still tells its cost."""
+    """Largest change of a gain in one iteration, for which a parabola still describes its cost."""
     return -min(reach, 0.5 * gain), 0.5 * min(reach, room - gain)
 
 
@@ -220,10 +220,10 @@ def _levelled(
     give: Floats,
     trial: Floats,
 ) -> float:
-    """The cost after gains have moved, a step at most each time, to where all marginal costs are equal.
+    """The cost after gains have been adjusted, by at most a step each, to equal marginal costs.
 
-    Where the cost of a branch is convex a parabola through three points says how far it moves at a price; elsewhere
-    its gain stays. A branch at rest may start only if its cost grows like the square of a small gain.
+    If the cost of a branch is convex, a parabola through three points gives its change at a price; otherwise its gain
+    stays. A branch at rest may start only if its cost grows like the square of a small gain.
     """
     K = position.size
     per_unit = (inverse.size - 1) / (high - low)
@@ -316,7 +316,7 @@ def squared_distances(
 ) -> Floats:
     """d^2 of every row of branch inputs, for its sign.
 
-    ``target``, ``inverse`` and ``ends`` have a row for sigma = -1 and one for +1: the summed output asked for, the
+    ``target``, ``inverse`` and ``ends`` have a row for sigma = -1 and one for +1: the required summed output, the
     table of inputs, and the lowest and highest output.
     """
     n, K = inputs.shape
@@ -397,7 +397,7 @@ def _tilt(
 ) -> tuple[float, float]:
     """The tilt theta at which mean output and force balance, mean + theta slack = -missing; and ln of the norm there.
 
-    Without a deficit on average there is no tilt. Newton's method on a rising function, kept inside its bracket.
+    Without a deficit on average there is no tilt. Newton's method on an increasing function, inside a bracket.
     """
     log_norm, mean, variance = _cumulants(outputs, weights, 0.0, high)
     if mean + missing >= 0.0:
@@ -438,11 +438,12 @@ def broken_logs(
     ends: Floats,
     refinements: int,
 ) -> Floats:
-    """ln E_z exp(-mu d^2 / 2) for every row of common inputs, with the bias of a finite sample removed.
+    """ln E_z exp(-mu d^2 / 2) for every row of common inputs, corrected for the bias of a finite sample.
 
     The inner input of each branch is drawn from its Gaussian tilted by exp(theta * output), by rejection; the weight of
-    a draw then depends on d^2 and on the summed output only. Three tilts take turns, and a draw is weighted by the
-    density of their mixture: no draw has a large weight because one tilt missed it. ``slack`` is K Gamma_1 / mu.
+    a draw then depends only on d^2 and on the summed output. Three tilts are used in turn, and a draw is weighted by
+    the density of their mixture, so that no draw has a large weight because one tilt missed it. ``slack`` is
+    K Gamma_1 / mu.
     Columns: the corrected and the plain logarithm, and the variance of either.
     """
     n, K = common.shape
@@ -489,7 +490,7 @@ def broken_logs(
             total += weight
             squares += weight * weight
         # The logarithm of an average is too low by half its relative variance. (A jackknife agrees to this order, but
-        # has no bound where a single draw dominates.)
+        # is unbounded if a single draw dominates.)
         variance = max(squares / (total * total) - 1.0 / n_inner, 0.0) * n_inner / (n_inner - 1)
         result[i, 1] = top + math.log(total / n_inner)
         result[i, 0] = result[i, 1] + 0.5 * variance

@@ -1,8 +1,8 @@
 """The best division of a neuron's branches into mostly-on and mostly-off ones, at a finite number of branches.
 
-With infinitely many branches and no margin the load grows without bound as the two kinds part. With K branches it does
-not: the soma of a strongly split neuron depends on the few branches that deviate, and storing a pattern costs more than
-the Gaussian theory says. The optimum is global: at small theta_d it lies beyond a barrier.
+With infinitely many branches and no margin the load grows without bound as the two kinds separate. With K branches it
+does not: the soma of a strongly split neuron depends on the few branches that deviate, and storing a pattern costs more
+than in the Gaussian theory. The optimum is global: at small theta_d it lies behind a barrier.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ from dendrocap.theory.finite.soma import BranchInputs, Sampled, finite_k_energy
 __all__ = ["Split", "SplitSearch", "best_split", "finite_k_load"]
 
 SPLITS = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0, 12.0, 16.0, 22.0, 30.0)  # in deviations of a branch's input
-WIDE = 12.0  # splits beyond are looked at only while the load is highest at the end
-COARSE, MEDIUM, FINE = (128, 12), (320, 16), (768, 32)  # outer and inner samples: to look, to choose, to answer
-RIVALS = 4  # splits that are chosen from with more samples
-OFF_THRESHOLD = 0.25  # least distance of saturated branches from the soma's threshold, in ranges of g
+WIDE = 12.0  # larger splits are tried only while the load is highest at the end
+COARSE, MEDIUM, FINE = (128, 12), (320, 16), (768, 32)  # outer and inner samples: to scan, to choose, to evaluate
+RIVALS = 4  # number of splits compared with more samples
+OFF_THRESHOLD = 0.25  # smallest distance of saturated branches from the somatic threshold, in ranges of g
 
 
 @dataclass(frozen=True)
 class Split:
-    """Two populations and what they are worth.
+    """Two populations and their load.
 
     Attributes
     ----------
     split : float
         Difference of the mean inputs, in standard deviations of the equal state's input; 0 is the equal state.
     n_on : int
-        Branches with the larger mean input.
+        Number of branches with the larger mean input.
     found : FoundState
         The one-step solution with infinitely many branches.
     load : Sampled
@@ -55,7 +55,7 @@ class Split:
 
 @dataclass(frozen=True)
 class SplitSearch:
-    """The equal state, the best split, and the nearest optimum where that is another one."""
+    """The equal state, the best split, and the nearest optimum if it is a different one."""
 
     equal: Split
     best: Split
@@ -71,7 +71,7 @@ def finite_k_load(
     samples: tuple[int, int],
     seed: int,
 ) -> Sampled:
-    """The one-step load with as many branches of each population as counted, at the state of infinitely many.
+    """The one-step load with the given numbers of branches of each population, at the state of infinitely many.
 
     F = F_S + alpha F_E vanishes and is stationary at capacity, so that alpha_K = alpha F_E / F_E(K), to first order in
     the change of F_E [finite-K].
@@ -111,14 +111,14 @@ def best_split(
     Parameters
     ----------
     population : Population
-        Like branches, with a bounded g that never falls.
+        Equal branches, with a bounded g that never falls.
     equal : FoundState
         The one-step solution with equal branches.
     seed : int
-        Of the samples. Splits are chosen with some of them and evaluated with others, so that the choice does not
-        favour chance.
+        Seed of the samples. Splits are chosen with some samples and evaluated with others, so that the choice does not
+        cause a bias.
     callback : callable, optional
-        Called with the share of the work done and a word about it.
+        Called with the fraction of the work done and a description.
     """
     K = n_branches
     tell = callback or (lambda share, words: None)
@@ -150,7 +150,7 @@ def best_split(
             loads.append(tried[-1].load.value)
             if split >= WIDE and max(loads) > max(loads[-2:]):
                 break
-        # One branch more or less moves the optimum little: only its neighbourhood is looked at.
+        # One branch more or less moves the optimum little: only its neighbourhood is searched.
         best = max(range(len(loads)), key=loads.__getitem__) - 1
         places = range(max(best - 1, 0), min(best + 2, len(SPLITS)))
     tell(0.8, "the best splits again")
@@ -180,10 +180,10 @@ def _error(one: Split, other: Split) -> float:
 
 
 def _numbers_on(population: Population, theta_s: float, K: int) -> list[int]:
-    """How many branches may be on: the two whole numbers nearest to what the soma's threshold asks for.
+    """Possible numbers of on branches: the two whole numbers nearest to the value required by the somatic threshold.
 
-    Left out are numbers with which saturated branches alone put the soma on its threshold: all patterns would count as
-    stored there, with no margin at all.
+    Numbers for which saturated branches alone put the soma at its threshold are left out: all patterns would count as
+    stored there, without any margin.
     """
     low, high = population.nonlinearity.range
     share = K * (theta_s - low) / (high - low)
@@ -192,7 +192,7 @@ def _numbers_on(population: Population, theta_s: float, K: int) -> list[int]:
 
 
 def _nearest(tried: Sequence[Split], chosen: Split) -> Split | None:
-    """The first maximum on the way from equal branches to the chosen split, if another one."""
+    """The first maximum between equal branches and the chosen split, if it is a different one."""
     way = [tried[0], *(one for one in tried if one.n_on == chosen.n_on and 0.0 < one.split <= chosen.split)]
     for before, here in pairwise(way):
         if here.load.value < before.load.value - 2.0 * _error(before, here):

@@ -1,8 +1,8 @@
-"""Branches of n synapses with binary inputs: how far from Gaussian they are, and what that does to the capacity.
+"""Branches of n synapses with binary inputs: their deviation from Gaussian inputs, and its effect on the capacity.
 
-The theory takes the summed input of a branch as Gaussian. With n synapses, of which a fraction f_in is active, it is a
-sum of few terms; it is skewed if f_in differs from 1/2, and the norms of the branches scatter. The kernels of such
-branches can be measured: weights are drawn from the distribution that the theory predicts, inputs are binary.
+The theory assumes a Gaussian summed input of a branch. With n synapses, of which a fraction f_in is active, it is a
+sum of few terms; it is skewed if f_in differs from 1/2, and the norms of the branches vary. The kernels of such
+branches are measured: weights are drawn from the distribution predicted by the theory, inputs are binary.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def active_inputs(f_in: float, branch_size: float) -> float:
 
 
 def input_skewness(weights: Weights, f_in: float, branch_size: float) -> float:
-    """Skewness of the summed input of a branch [skewness]; above about 0.3 the Gaussian theory is off.
+    """Skewness of the summed input of a branch [skewness]; above about 0.3 the Gaussian theory is inaccurate.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def input_skewness(weights: Weights, f_in: float, branch_size: float) -> float:
 
 @dataclass(frozen=True)
 class SynapseState:
-    """One population of synapses at a saddle point with one step of breaking, as its weights are drawn.
+    """One population of synapses at a saddle point with one step of breaking, from which weights are drawn.
 
     A weight is max(h, 0) / A with h = -b + sqrt(c_0) z_0 + sqrt(c_1) z_1, where z_1 is tilted by
     exp(mu max(h, 0)^2 / (2 A)).
@@ -92,10 +92,10 @@ class SynapseState:
     A, b : float
         Scaled conjugates of norm and mean weight.
     c_0, c_1 : float
-        Variance of the outer field and what the inner field has beyond it: first and difference of the scaled
-        conjugates of the overlaps.
+        Variance of the outer field, and additional variance of the inner field: the first of the scaled conjugates of
+        the overlaps, and their difference.
     fraction : float
-        Of the branches.
+        Fraction of the branches.
     gap : float
         r, the relative innermost gap of the overlaps.
 
@@ -135,7 +135,7 @@ def synapse_state(solution: BrokenCapacity) -> SynapseState:
 
 @dataclass(frozen=True)
 class BranchLaw:
-    """Kernels of branches with binary inputs, and the capacity that goes with them.
+    """Kernels of branches with binary inputs, and the resulting capacity.
 
     Attributes
     ----------
@@ -144,7 +144,7 @@ class BranchLaw:
     Gamma0, C, Gamma1 : Sampled
         Variance of the somatic input, its covariance between clusters of solutions, gain of small differences.
     mean_change : Sampled
-        How far the mean summed input has moved to keep the mean output.
+        Change of the mean summed input that keeps the mean output.
     """
 
     alpha: Sampled
@@ -177,32 +177,32 @@ def exact_branch_law(
     nonlinearity : Nonlinearity
         g.
     synapses : SynapseState, or one for each population
-        What weights are drawn from.
+        Distribution from which weights are drawn.
     task : TaskSpec
         Coding levels and margin.
     alpha, mu : float
         Load and breaking parameter of the saddle.
     kernels : (float, float, float)
-        Gamma_0, C(q_0) and Gamma_1 of the saddle, summed over populations, gaps included.
+        Gamma_0, C(q_0) and Gamma_1 of the saddle, summed over populations, including gaps.
     theta_s : float
-        Mean output asked for; with unequal labels at finite K, theta_s + Delta / sqrt(K).
+        Required mean output; with unequal labels at finite K, theta_s + Delta / sqrt(K).
     branch_size : int
         n.
     mean_shift : float
         Delta.
     mean_weight_follows : bool
-        Whether the mean weight (theta_d + m / sqrt(n)) / f_in of the saddle follows m, as it does for short branches;
-        the capacity then changes with m by b per mean weight too.
+        Whether the mean weight (theta_d + m / sqrt(n)) / f_in of the saddle follows m, as for short branches; the
+        capacity then also changes with m by b per mean weight.
     n_branches, n_patterns : int
-        Branches, rounded up to a multiple of 32 for each population, and inputs to each.
+        Number of branches, rounded up to a multiple of 32 for each population, and of inputs to each.
     seed : int
         Equal seeds give equal results.
 
     Notes
     -----
     Measures the kernels [branch-law]. Gamma_1 is that of thermal fluctuations of the active weights, without the
-    direction in which the mean output of a branch changes: that one is n times stiffer. Averages over branches are
-    corrected by the scatter of their norm and overlap, whose means are known.
+    direction in which the mean output of a branch changes, which is n times stiffer. Averages over branches are
+    corrected for the variation of their norm and overlap, whose means are known.
     """
     populations = (synapses,) if isinstance(synapses, SynapseState) else tuple(synapses)
     n = whole_number("branch_size", branch_size, 2)
@@ -212,7 +212,7 @@ def exact_branch_law(
     fractions = np.array([state.fraction for state in populations])
     if not math.isclose(float(fractions.sum()), 1.0, rel_tol=1e-9):
         raise refuse("fraction", fractions.tolist(), "fractions that sum to 1")
-    changes, measured = [], []  # the latter by batch, population, branch and quantity
+    changes, measured = [], []  # the second by batch, population, branch and quantity
     for child in np.random.SeedSequence(seed).spawn(BATCHES):
         rng = np.random.default_rng(child)
         drawn = [_Branches(state, mu, task.f_in, n, per_batch, n_patterns, rng) for state in populations]
@@ -232,7 +232,7 @@ def exact_branch_law(
     slope = fractions @ [state.b for state in populations] / (task.f_in * math.sqrt(n)) if mean_weight_follows else 0.0
 
     def load(row: Floats) -> float:
-        entropy = -alpha * before + slope * row[0]  # F = 0 at the saddle; W_bar b moves with m
+        entropy = -alpha * before + slope * row[0]  # F = 0 at the saddle; W_bar b changes with m
         return float(-entropy / gaussian_energy(row[2], row[1] - row[2], row[3], **common))
 
     found = load(centre)
@@ -263,12 +263,12 @@ class _Branches:
         self.fields = [scale * np.einsum("bpi,bi->bp", centred, w) for w in (self.first, self.second)]
 
     def mean_output(self, g: Nonlinearity, change: float) -> tuple[float, float]:
-        """Mean of g and of g' over both clusters, at a mean input that has moved by ``change``."""
+        """Mean of g and of g' over both clusters, at a mean input changed by ``change``."""
         at = self.state.mean + change + np.stack(self.fields)
         return float(np.mean(g(at))), float(np.mean(g.derivative(at)))
 
     def kernels(self, g: Nonlinearity, change: float) -> Floats:
-        """Gamma_0, C(q_0) and r Gamma_1 of each branch, and how far its norm and overlap are from their means."""
+        """Gamma_0, C(q_0) and r Gamma_1 of each branch, and the deviations of its norm and overlap from their means."""
         at = [self.state.mean + change + field for field in self.fields]
         outputs = [np.asarray(g(x)) for x in at]
         patterns = outputs[0].shape[1]
@@ -286,7 +286,7 @@ class _Branches:
         """Gain of thermal fluctuations on the active synapses of each branch, per active synapse on average.
 
         The direction a_i = E[g' xi_i] of the mean output is frozen. Measured a_i are noisy, in as many directions as
-        there are synapses; a_i is a smooth function of the weight, and a parabola in it leaves three.
+        there are synapses; a_i is a smooth function of the weight, and a parabola in it has only three parameters.
         """
         squares = slope * slope
         result = np.empty(len(slope))
@@ -306,7 +306,7 @@ class _Branches:
 def _controlled(measured: Floats) -> Floats:
     """Averages over branches of the first three quantities, by batch and population.
 
-    They scatter with norm and overlap of the branch, whose means are known: what a linear fit makes of it is removed.
+    They vary with norm and overlap of the branch, whose means are known: a linear fit removes this variation.
     """
     values, controls = measured[..., :3], measured[..., 3:]
     averages = values.mean(axis=2)

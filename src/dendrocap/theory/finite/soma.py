@@ -1,8 +1,8 @@
-"""The soma of a neuron with finitely many branches: what storing a pattern costs, beyond the Gaussian limit.
+"""The soma of a neuron with finitely many branches: the cost of storing a pattern beyond the Gaussian limit.
 
-At capacity the energetic term is a squared distance: how far the inputs of the branches have to move until the soma
-meets its margin. With many branches every one of them moves a little and the distance is that of the
-Gaussian theory; with few, some branches move far and most not at all, because g is flat where they are.
+At capacity the energetic term is a squared distance: how far the inputs of the branches have to change until the soma
+meets its margin. With many branches each of them changes slightly and the distance is that of the Gaussian theory;
+with few, some branches change a lot and most not at all, because g is flat there.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ __all__ = ["BranchInputs", "FiniteEnergy", "Sampled", "finite_k_capacity", "fini
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-CELLS = 4096  # of the table of inputs that give an output
-COMMON_CELLS, COMMON_RANGE = 1024, 8.5  # of the tables over the common input, and their reach in deviations
-INNER_NODES, INNER_RANGE = 128, 6.0  # of averages over the inner input
-BATCHES = 32  # independent repetitions, whose scatter is the statistical error
+CELLS = 4096  # cells of the table of inputs for given outputs
+COMMON_CELLS, COMMON_RANGE = 1024, 8.5  # cells of the tables over the common input, and their range in deviations
+INNER_NODES, INNER_RANGE = 128, 6.0  # nodes and range of averages over the inner input
+BATCHES = 32  # independent repetitions, whose spread is the statistical error
 CANDIDATES = 4096  # outer fields per batch, of which few are sampled inside
-FLOOR = 0.5  # how often fields that cost nothing are sampled, relative to an average one
-MIX = 0.7  # how much of variance and gain in the guess is of the field's own branches
+FLOOR = 0.5  # sampling rate of fields without cost, relative to an average one
+MIX = 0.7  # weight of the field's own branches in the variance and gain of the guess
 REFINEMENTS = 1
 
 
@@ -60,9 +60,9 @@ class BranchInputs:
     mean : array
         m_l.
     outer_sd : array
-        sqrt(v q_0l), v = f_in (1 - f_in): the part that all solutions share. With replica symmetry, sqrt(v Q_l).
+        sqrt(v q_0l), v = f_in (1 - f_in): the part common to all solutions. With replica symmetry, sqrt(v Q_l).
     inner_sd : array
-        sqrt(v (Q_l - q_0l)): the part that differs from one cluster of solutions to another.
+        sqrt(v (Q_l - q_0l)): the part that differs between clusters of solutions.
     stiffness : array
         v r_l, where r_l is the relative innermost gap of the overlaps: 1 for one population.
 
@@ -112,10 +112,10 @@ class FiniteEnergy:
     value : float
         F_E, negative.
     standard_error : float
-        Statistical, from independent batches.
+        Statistical error, from independent batches.
     inner_bias : float
-        What has been removed: how far the finite inner sample had moved F_E, to first order in its inverse size. What
-        is left falls with the square of that. Zero with replica symmetry.
+        The correction that was applied for the finite inner sample, to first order in its inverse size. The remaining
+        bias falls with the square of that. Zero with replica symmetry.
     efficiency : float
         Effective share of the inner sample, from 0 to 1.
     """
@@ -141,7 +141,7 @@ def finite_k_energy(
     """F_E of a soma with K branches at given inputs of the branches, by Monte Carlo.
 
     With replica symmetry -(1/2) E d^2, with one step of breaking (1/mu) E_z0 ln E_z1 exp(-mu d^2 / 2), both averaged
-    over labels [finite-energy]; d^2 is the least sum of (change of input)^2 / stiffness that meets the margin
+    over labels [finite-energy]; d^2 is the smallest sum of (change of input)^2 / stiffness that meets the margin
     [soma-distance].
 
     Parameters
@@ -153,9 +153,10 @@ def finite_k_energy(
     mu : float
         Breaking parameter; 0 is replica symmetry, where inner and outer input are one Gaussian.
     kappa, f_out, theta_s : float
-        Margin, fraction of labels +1 and threshold: sigma (K^-1/2 sum g - sqrt(K) theta_s) >= kappa is asked for.
+        Margin, fraction of labels +1 and threshold: sigma (K^-1/2 sum g - sqrt(K) theta_s) >= kappa is required.
     n_outer, n_inner : int
-        Outer fields, rounded up to a multiple of 32, and inner samples of each. The error falls as n_outer^-1/2.
+        Number of outer fields, rounded up to a multiple of 32, and of inner samples of each. The error falls as
+        n_outer^-1/2.
     seed : int or SeedSequence
         Equal seeds give equal results.
 
@@ -166,9 +167,9 @@ def finite_k_energy(
 
     Notes
     -----
-    Outer fields are candidates of which the Gaussian formula at their own conditional mean, variance and gain is known
-    at once. Few are chosen, with a probability in proportion to it, and sampled inside; what they add to the Gaussian
-    formula is weighted accordingly, so that the estimate has no bias from the choice.
+    For many candidate outer fields the Gaussian formula is evaluated at their own conditional mean, variance and gain.
+    Few of them are chosen, with a probability in proportion to it, and sampled inside; their differences from the
+    Gaussian formula are weighted accordingly, so that the choice causes no bias.
 
     Examples
     --------
@@ -203,7 +204,7 @@ def gaussian_energy(
     Parameters
     ----------
     D0, D1 : float
-        Variance at the soma of what clusters share, and of what they do not.
+        Variance at the soma of the part common to clusters, and of the rest.
     Gamma1 : float
         Gain of a small difference between two solutions.
     mu, kappa, f_out, mean_shift : float
@@ -259,7 +260,7 @@ def finite_k_capacity(
     common = {"mu": mu, "kappa": task.kappa, "f_out": task.f_out}
     limit = gaussian_energy(state.Gamma0 - D1, D1, state.Gamma1, mean_shift=solution.mean_shift, **common)
     mean = solution.preactivation_mean
-    if solution.mean_shift != 0.0:  # the shift of the soma is one of the mean output
+    if solution.mean_shift != 0.0:  # a shift at the soma is a shift of the mean output
         mean = response(g, theta_s + solution.mean_shift / math.sqrt(K), v * state.Q, mean).mean
     branches = BranchInputs(np.full(K, mean), math.sqrt(v * q0), math.sqrt(v * (state.Q - q0)), v)
     energy = finite_k_energy(g, branches, theta_s=theta_s, n_outer=n_outer, n_inner=n_inner, seed=seed, **common)
@@ -291,12 +292,12 @@ class _Soma:
         self.g = g
 
     def starts(self, sums: Floats, sign: float) -> Floats:
-        """The somatic field kappa - sigma (K^-1/2 sum g - sqrt(K) theta_s), positive where output is missing."""
+        """The somatic field kappa - sigma (K^-1/2 sum g - sqrt(K) theta_s), positive if output is missing."""
         root = math.sqrt(self.K)
         return np.asarray(self.kappa - sign * (sums / root - root * self.theta_s))
 
     def chosen(self, guess: list[Floats], n: int, rng: np.random.Generator) -> tuple[Integers, Floats, Floats, float]:
-        """Candidates to be sampled: row, sign and weight of each; and the average of the guess over all."""
+        """Candidates to sample: row, sign and weight of each; and the average of the guess over all."""
         weighted = np.stack([share * one for (_, share), one in zip(self.labels, guess, strict=True)])
         average = float(weighted.sum(axis=0).mean())
         share = np.array([share for _, share in self.labels])[:, None]
@@ -335,7 +336,7 @@ class _Soma:
         branches = self.branches
         common = branches.mean + branches.outer_sd * rng.standard_normal((CANDIDATES, self.K))
         sums = conditional_sums(common, self.group, *self.tables)
-        # Variance and gain are in part those of all fields: with saturated branches alone the guess would be far off.
+        # Variance and gain are in part those of all fields: with saturated branches alone the guess would be poor.
         inner, gain = (
             MIX * column + (1.0 - MIX) * column.mean() for column in (sums[:, 1] / self.K, sums[:, 2] / self.K)
         )
@@ -361,7 +362,7 @@ class _Soma:
     def _conditional_tables(self) -> tuple[Floats, Floats, Floats]:
         """Mean, variance and stiffness E g'^2 of a branch given its common input, for each kind of branch.
 
-        Where g has kinks the trapezoidal rule is good to four digits: these tables guide the sampling, whose result
+        If g has kinks the trapezoidal rule is accurate to four digits: these tables guide the sampling, and its result
         does not depend on them.
         """
         from dendrocap.model._compiled import slopes, values
@@ -381,17 +382,17 @@ class _Soma:
             tables[p, 0] = g @ weight
             tables[p, 1] = ((g - tables[p, 0][:, None]) ** 2) @ weight
             tables[p, 2] = stiffness * (slope**2 @ weight)
-        # A soma with saturated branches alone has neither variance nor gain; its logarithm is needed all the same.
+        # A soma with only saturated branches has neither variance nor gain, but their logarithms are needed.
         tables[:, 1:] = np.maximum(tables[:, 1:], 1e-12)
         return low, per_unit, tables
 
 
 @lru_cache(maxsize=16)
 def _inverses(g: Nonlinearity) -> tuple[Floats, Floats]:
-    """Tables of the least input with an output, for -g(-x) and g(x), on equidistant outputs; and the range of both.
+    """Tables of the smallest input for an output, for -g(-x) and g(x), on equidistant outputs; and the range of both.
 
-    The first and last entry stand for outputs a hundredth of a cell inside the range, which g may reach at infinity
-    only. Across a flat piece of g the table rises within one cell.
+    The first and last entry represent outputs a hundredth of a cell inside the range, which g may reach only at
+    infinity. Across a flat piece of g the table rises within one cell.
     """
     from dendrocap.model._compiled import values
 

@@ -24,7 +24,7 @@ def innermost(v: float, s: float) -> tuple[float, float, float, float]:
     root = math.sqrt(a)
     tau = v / root
     log_active, R, mean, variance = mills(-tau)
-    # ln of the part at y = 0, and of the part above; squares that cancel are never formed.
+    # ln of the part at y = 0, and of the part above; squares that would cancel are avoided.
     silent = log_tail(v)
     above = (log_active + 0.5 * s * v * v / a if v > 0.0 else -math.log(R) - LOG_SQRT_2PI - 0.5 * v * v) - math.log(
         root
@@ -79,8 +79,8 @@ def average_rows(
 ) -> Floats:
     """Observables of ``level`` averaged over a Gaussian of variance delta around each of ``at``, tilted by exp(mu f).
 
-    ``s`` is the largest coefficient of the tilt, mu f < s h^2 / (2 delta) + O(1): it says how far to look for the
-    tilted mass. The last two columns filled are those of the level below, from the average itself. With mu = 0 this is
+    ``s`` is the largest coefficient of the tilt, mu f < s h^2 / (2 delta) + O(1), which bounds the range of the tilted
+    mass. The last two columns filled are those of the level below, from the average itself. With mu = 0 this is
     the plain average at the root.
     """
     result = np.zeros((at.size, rows.shape[1]))
@@ -92,7 +92,7 @@ def average_rows(
     for i in range(at.size):
         centre = at[i]
         low, high = centre - reach * math.sqrt(delta), centre + reach * math.sqrt(delta)
-        # Where f is quadratic the tilted Gaussian is centred at centre / (1 - s): further out, or held back.
+        # Where f is quadratic the tilted Gaussian is centred at centre / (1 - s): further out, or further in.
         if s < 0.0 < centre:
             low = centre / (1.0 - s) - reach * math.sqrt(delta)
         if s > 0.0:
@@ -149,8 +149,8 @@ def graded_grid(low: float, high: float, fine: float, growth: float, steps: Floa
     """Points from low to high, and ln dh/du of each, where u counts the points.
 
     Densities of points add up: 1 / sqrt(fine^2 + (growth h)^2) around the kink at zero, and smooth steps in density,
-    each a row of ``steps`` (place, width, height). The trapezoidal rule in u is then spectrally accurate for
-    functions whose singularities keep a distance from the real axis that grows with |h|, as ours do.
+    each a row of ``steps`` (position, width, height). The trapezoidal rule in u is then spectrally accurate for
+    functions whose singularities have a distance from the real axis that grows with |h|, as is the case here.
     """
     first = math.floor(_points_below(low, fine, growth, steps)[0])
     last = math.ceil(_points_below(high, fine, growth, steps)[0])

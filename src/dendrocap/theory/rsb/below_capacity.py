@@ -1,10 +1,10 @@
 """The equations of k-step replica symmetry breaking at any load below capacity.
 
-Solutions fall into clusters, and clusters of clusters: two of the same innermost cluster have the overlap q_k < Q, two
-that part at level i have q_{i-1}. The unknowns are those of the capacity, which are free of scales, and one more, the
-ratio q_hat_k / A_hat. It is infinite at capacity, where the innermost clusters have shrunk to points. Everything else
-follows explicitly: the mean weight gives A_hat, the cascade of the weights Q and all overlaps, and the equation for
-q_hat_k the load.
+Solutions form clusters, and clusters of clusters: two of the same innermost cluster have the overlap q_k < Q, two
+that separate at level i have q_{i-1}. The unknowns are those of the capacity, which are free of scales, and one more,
+the ratio q_hat_k / A_hat. It is infinite at capacity, where the innermost clusters have shrunk to points. Everything
+else follows explicitly: the mean weight gives A_hat, the cascade of the weights Q and all overlaps, and the equation
+for q_hat_k the load.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ class ClusterState:
     Attributes
     ----------
     load : float
-        alpha at which the patterns ask for this q_hat_k.
+        alpha at which the patterns require this q_hat_k.
     stationarity : array
-        What is left of the equations for q_hat_0 ... q_hat_{k-1}, for the norm and for the mean shift, relative to
+        Residuals of the equations for q_hat_0 ... q_hat_{k-1}, for the norm and for the mean shift, relative to
         their terms.
     by_m : array
-        d phi / d m_i relative to its terms; vanishes where the number of clusters is that of typical solutions.
+        d phi / d m_i relative to its terms; vanishes if the number of clusters is that of typical solutions.
     m : array
         Breaking parameters m_1 ... m_k, in (0, 1).
     q, q_hat : array
         Overlaps q_0 ... q_k and their conjugates.
     Q, dq : float
-        Mean squared weight, and Q - q_k with all its digits.
+        Mean squared weight, and Q - q_k without cancellation.
     A_hat, M_hat, mean_shift : float
         q_hat_k - 2 Q_hat, the conjugate of the mean weight, and the mean of the somatic input.
     free_entropy : float
@@ -99,11 +99,11 @@ class ClusterEquations:
         self.evaluations = 0
 
     def pack(self, unknowns: Unknowns, log_ratio: float) -> Floats:
-        """The vector that Newton's method sees; ln(q_hat_k / A_hat) comes last."""
+        """The vector of unknowns for Newton's method; ln(q_hat_k / A_hat) is the last."""
         return np.append(unknowns.pack(True, self.with_shift), log_ratio)
 
     def state(self, x: Floats) -> ClusterState:
-        """Everything at one point of the unknowns."""
+        """All quantities at one point of the unknowns."""
         self.evaluations += 1
         u, ratio = Unknowns.unpack(x[:-1], self.k, True), math.exp(x[-1])
         m = u.mu / ratio

@@ -33,12 +33,12 @@ from dendrocap.validation import refuse
 
 __all__ = ["BrokenCapacity", "broken_capacity"]
 
-CLOSED = 1e-8  # relative distance to the replica-symmetric capacity below which breaking has closed
+CLOSED = 1e-8  # relative distance to the replica-symmetric capacity below which breaking counts as vanished
 NEARLY_CLOSED, SLACK = 1e-5, 1e3  # where levels almost coincide, the equations lose digits that alpha_c does not need
-# Dendritic thresholds, in units of the one asked for, at which a solution is looked for to be followed from there.
+# Dendritic thresholds, in units of the requested one, at which a starting solution is searched for.
 ELSEWHERE = (2.0, 4.0, 8.0, 32.0, 0.5, 0.25, 0.03, 3e-3, 3e-4, 3e-5, 3e-6)
-NEAR = 0.7  # a start further away than this in any unknown counts as none
-SETTLED = 2e-5  # where the second step changes the capacity by less, the limit needs no third
+NEAR = 0.7  # a start further away than this in any unknown is not used
+SETTLED = 2e-5  # if the second step changes the capacity by less, the limit needs no third step
 STABLE = "replica symmetry is stable up to its capacity"
 FULL = 4  # steps from which the limit of many is extrapolated
 
@@ -50,12 +50,12 @@ class BrokenCapacity(Displayed):
     Attributes
     ----------
     alpha_c : float
-        Patterns per synapse beyond which no equal branches solve a random task, in this approximation. Unequal ones may
-        store more, see `branch_stability`.
+        Patterns per synapse above which no equal branches solve a random task, in this approximation. Unequal branches
+        may store more, see `branch_stability`.
     rsb : int or "full"
-        Steps asked for.
+        Requested steps.
     effective_levels : int
-        Steps that differ; fewer than asked for where solutions with more levels collapse onto fewer.
+        Distinct steps; fewer than requested if solutions with more levels collapse onto fewer.
     reason : str
         Why there are fewer levels, or how the limit of many steps was taken. With "full" only ``alpha_c`` is
         extrapolated; everything else belongs to the last step computed.
@@ -72,25 +72,25 @@ class BrokenCapacity(Displayed):
     c : tuple of float
         Scaled conjugates of the overlaps, c_0 < ... < c_k.
     M_bar, mean_shift : float
-        Correction to the mean weight that the somatic threshold demands, and shift of the mean somatic input that
-        unequal labels demand.
+        Correction to the mean weight that the somatic threshold requires, and shift of the mean somatic input that
+        unequal labels require.
     preactivation_mean, preactivation_sd : float
-        Of the normal distribution of a branch's summed input (first level).
+        Parameters of the normal distribution of a branch's summed input (first level).
     Gamma0, Gamma1 : float
         Variance at the soma, and gain of a small difference between two solutions.
     active_patterns : float
-        Fraction of patterns that are stored with no more than the margin asked for.
+        Fraction of patterns that are stored with exactly the required margin.
     by_steps : tuple of float
-        The capacity with 0, 1, ... steps, as far as they were computed on the way.
+        The capacity with 0, 1, ... steps, as far as they were computed.
     quadrature_error : float
-        Relative change of alpha_c on a grid twice as fine, or what F = 0 leaves, if that is more.
+        Relative change of alpha_c on a grid twice as fine, or the residual of F = 0 if that is larger.
     steps_error : float
-        Relative distance from the limit of many steps; for "full", how uncertain the limit itself is. NaN where
-        too few steps are known to tell.
+        Relative distance from the limit of many steps; for "full", the uncertainty of the limit itself. NaN if
+        too few steps are known.
     residual : float
         Largest relative residual of the equations.
     iterations : int
-        Evaluations of the equations.
+        Number of evaluations of the equations.
     ladder : tuple of BrokenState
         The full state with 1, 2, ... steps.
 
@@ -136,7 +136,7 @@ class BrokenCapacity(Displayed):
 
     @property
     def estimate(self) -> str:
-        """What this estimate of the capacity is called."""
+        """The name of this estimate of the capacity."""
         return estimate_name(self.rsb)
 
     @property
@@ -154,7 +154,7 @@ class BrokenCapacity(Displayed):
 
     @property
     def common_variance(self) -> float:
-        """chi, the part of the variance of a branch's input that correlated inputs make in every solution."""
+        """chi, the contribution of correlated inputs to the variance of a branch's input in every solution."""
         return common_variance(self.neuron, self.task)
 
     @property
@@ -204,7 +204,7 @@ def broken_capacity(
 
 
 def _near(equations: BrokenEquations, start: BrokenCapacity | None, before: float) -> Found | None:
-    """The solution next to that of a similar neuron, or None if it is not near or not below that with fewer steps."""
+    """The solution near that of a similar neuron, or None if it is not near or not below that with fewer steps."""
     if start is None or len(start.ladder) < equations.k:
         return None
     x = equations.pack(start.ladder[equations.k - 1].unknowns)
@@ -223,7 +223,7 @@ def _soma(neuron: NeuronSpec, task: TaskSpec, nodes: int = NODES) -> TreeSoma | 
 
 
 def _first(neuron: NeuronSpec, task: TaskSpec, equations: BrokenEquations, symmetric: CapacitySolution) -> Found | str:
-    """A one-step solution, or why there is none."""
+    """A one-step solution, or the reason why there is none."""
     found = first_step(equations)
     if found is not None and found.state.alpha < symmetric.alpha_c * (1.0 - CLOSED):
         return found
@@ -236,7 +236,7 @@ def _first(neuron: NeuronSpec, task: TaskSpec, equations: BrokenEquations, symme
 
 
 def _by_continuation(neuron: NeuronSpec, task: TaskSpec) -> Found | str:
-    """Look for a solution at other dendritic thresholds, and follow it from there to the one asked for."""
+    """Search for a solution at other dendritic thresholds, and follow it from there to the requested one."""
     for factor in ELSEWHERE:
         away = math.log(factor)
         found = first_step(_equations(_with_threshold(neuron, away), task))
@@ -260,7 +260,7 @@ def _by_continuation(neuron: NeuronSpec, task: TaskSpec) -> Found | str:
             path.append((at, moved.x))
             step = min(1.5 * step, 0.5)
             found, gap = moved, 1.0 - moved.state.alpha / symmetric
-            if gap < CLOSED and away > 0.0:  # it falls with the threshold, faster than any power
+            if gap < CLOSED and away > 0.0:  # it decreases with the threshold, faster than any power
                 return f"breaking closes: at theta_d = {scaled.tree[0].theta:.4g} already, it is within {CLOSED:g}"
         if path[-1][0] == 0.0:
             return found
@@ -285,10 +285,10 @@ def _solution(
     reason: str,
     evaluations: int,
 ) -> BrokenCapacity:
-    """The result for the user, with its errors."""
+    """The public result, with its errors."""
     state, k = ladder[-1].state, len(ladder)
     known = (symmetric.alpha_c, *(found.state.alpha for found in ladder))
-    # alpha is stationary at a solution: how it changes at fixed unknowns is its error.
+    # alpha is stationary at a solution: its change at fixed unknowns is its error.
     finer = BrokenEquations(
         FixedMean(symmetric.W_bar), _soma(neuron, task, 3 * NODES // 2), task, k, FieldGrid().doubled()
     )

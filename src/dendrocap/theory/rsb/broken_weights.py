@@ -23,14 +23,14 @@ class BrokenWeights(Displayed):
     """An atom at zero and a mixture of Gaussians cut at zero, one for each field of the last level [rsb-weights].
 
     A weight is silent or, with the probability of its field, drawn from the positive part of a Gaussian. Unlike with
-    replica symmetry, the positive weights as a whole are not a piece of a Gaussian.
+    replica symmetry, the positive weights as a whole do not follow a truncated Gaussian.
 
     Attributes
     ----------
     mass, active : array
-        How often each field occurs, and the probability that its weight is positive.
+        Frequency of each field, and the probability that its weight is positive.
     centre : array
-        Mean of the Gaussian before it is cut.
+        Mean of the Gaussian before truncation.
     sigma : float
         Its standard deviation.
 
@@ -97,7 +97,7 @@ class BrokenWeights(Displayed):
         return quantile[()]
 
     def mean(self) -> float:
-        """Mean weight, the silent ones included."""
+        """Mean weight, including silent ones."""
         return float((self.mass * self.active) @ self._moments()[0])
 
     def second_moment(self) -> float:
@@ -105,11 +105,11 @@ class BrokenWeights(Displayed):
         return float((self.mass * self.active) @ self._moments()[1])
 
     def var(self) -> float:
-        """Variance of the weights, the silent ones included."""
+        """Variance of the weights, including silent ones."""
         return self.second_moment() - self.mean() ** 2
 
     def std(self) -> float:
-        """Standard deviation of the weights, the silent ones included."""
+        """Standard deviation of the weights, including silent ones."""
         return float(np.sqrt(self.var()))
 
     def rvs(self, size: int | tuple[int, ...] = 1, random_state: np.random.Generator | int | None = None) -> Floats:
@@ -136,7 +136,7 @@ def weights_at(state: BrokenState) -> BrokenWeights:
 
 
 def mixture_of(u: Unknowns, unit: float) -> BrokenWeights:
-    """The distribution that unknowns describe; ``unit`` is that of a weight in terms of its field."""
+    """The distribution described by unknowns; ``unit`` is the unit of a weight in terms of its field."""
     from dendrocap.theory.rsb._kernels import innermost
 
     h, mass = measure(1.0, -u.b, u.delta, u.mu)

@@ -1,12 +1,12 @@
-"""Averages over a broken measure: levels of Gaussian fields, each tilted by what lies inside it.
+"""Averages over a broken measure: levels of Gaussian fields, each tilted by the levels inside it.
 
 A field h starts at h_0, gains an independent Gaussian part of variance delta_i at each level i = 0 ... k, and ends
 under a potential f_k. Going inwards, level i is tilted by exp(mu_i f_i) [rsb-recursion]:
 
     f_{i-1}(h) = (1/mu_i) ln E_z exp(mu_i f_i(h + sqrt(delta_i) z)),      E f_0 at the root, without a tilt.
 
-Both sides of the theory are of this form, with the one-sided quadratic f_k = +-max(h, 0)^2 / 2: plus for the weights,
-minus for the patterns. Its innermost average has a closed form; the others are sums over one grid.
+Both the entropic and the energetic part have this form, with the one-sided quadratic f_k = +-max(h, 0)^2 / 2: plus for
+the weights, minus for the patterns. Its innermost average has a closed form; the others are sums over one grid.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ SMOOTH = 4.0  # width of steps in the density of points, in standard deviations 
 
 
 class Averages(NamedTuple):
-    """What the theory asks of a cascade, averaged over the whole measure."""
+    """Averages of a cascade over the whole measure."""
 
     slope: float  # E f'
     active: float  # P_k(h > 0)
@@ -48,13 +48,13 @@ class Averages(NamedTuple):
 
 
 class FieldGrid(NamedTuple):
-    """How finely fields are sampled: steps in units of the local scale, and reach in standard deviations."""
+    """Resolution of the fields: steps in units of the local scale, and range in standard deviations."""
 
     step: float = 0.48
     reach: float = 9.0
 
     def doubled(self) -> FieldGrid:
-        """Twice as many points, further out."""
+        """Twice as many points, over a larger range."""
         return FieldGrid(0.5 * self.step, self.reach + 1.5)
 
 
@@ -66,9 +66,9 @@ def one_sided_cascade(
     Parameters
     ----------
     sign : {1.0, -1.0}
-        Of the potential. For plus, the tilts must leave every integral finite: see `tilts`.
+        Sign of the potential. For plus, the tilts must leave every integral finite: see `tilts`.
     starts, weights : array
-        Where the field starts, and how often.
+        Initial fields, and their frequencies.
     delta : array, shape (k + 1,)
         Variance gained at each level.
     mu : array, shape (k,)
@@ -81,7 +81,7 @@ def one_sided_cascade(
     low, high = reaches(sign, starts, delta[:k], s, grid.reach)
     h, log_step, rows = _grid_rows(sign, starts, delta, mu, grid)
     for level in range(k - 1, 0, -1):
-        # Only fields that the level below can reach are needed there.
+        # Only fields that the level below can reach are needed.
         first, last = np.searchsorted(h, [low[level - 1], high[level - 1]])
         inside = slice(max(first - 1, 0), last + 1)
         rows = average_rows(h[inside], h, log_step, rows, level, delta[level], mu[level - 1], s[level - 1], grid.reach)
@@ -94,7 +94,7 @@ def one_sided_cascade(
 def measure(
     sign: float, start: float, delta: Floats, mu: Floats, grid: FieldGrid | None = None
 ) -> tuple[Floats, Floats]:
-    """Fields before the innermost step, and how much of the broken measure lies at each.
+    """Fields before the innermost step, and the broken measure at each of them.
 
     The measure follows the levels inwards: P_i(h') is the average of P_{i-1}(h) over the Gaussian step from h to h',
     tilted by exp(mu_i (f_i(h') - f_{i-1}(h))) [rsb-measure].
@@ -105,7 +105,7 @@ def measure(
 
 
 def mass_at(h: Floats, log_step: Floats, f: Floats, start: float, delta: Floats, mu: Floats) -> Floats:
-    """How much of the broken measure lies at each field h of the last level in ``delta``, where the potential is f."""
+    """The broken measure at each field h of the last level in ``delta``, where the potential is f."""
 
     def log_gauss(distance: Floats, variance: float) -> Floats:
         return np.asarray(-0.5 * distance**2 / variance - 0.5 * math.log(2.0 * math.pi * variance))
@@ -125,10 +125,10 @@ def mass_at(h: Floats, log_step: Floats, f: Floats, start: float, delta: Floats,
 
 
 def reaches(sign: float, starts: Floats, delta: Floats, s: Floats, reach: float) -> tuple[Floats, Floats]:
-    """Lowest and highest field that matters, of each level in ``delta``.
+    """Lowest and highest relevant field of each level in ``delta``.
 
     Where f is quadratic the tilted field is a stretched Gaussian: level i multiplies it by 1 / (1 - s_i) and adds a
-    variance delta_i / (1 - s_i). A potential that holds the field back is not made use of.
+    variance delta_i / (1 - s_i). The narrowing by a restoring potential is not used.
     """
     levels = len(delta)
     low, high, wide, centre = np.empty(levels), np.empty(levels), 0.0, float(starts.max())
@@ -163,7 +163,7 @@ def graded_fields(
 ) -> tuple[Floats, Floats]:
     """A grid for the levels in ``delta``, ``fine`` around zero, and ln dh/du on it.
 
-    Each level brings a density of points that resolves its own Gaussian, in the range that it reaches; below the kink
+    Each level adds a density of points that resolves its own Gaussian, in the range that it reaches; below the kink
     the width is sqrt(delta_i), above it that of the tilted Gaussian.
     """
     from dendrocap.theory.rsb._kernels import graded_grid
@@ -176,7 +176,7 @@ def graded_fields(
         # A tilt outwards widens the Gaussian by 1 / sqrt(1 - s), but only far above the kink: half of it in the
         # exponent is safe (4e-10 instead of 6e-7 at three levels with s = 0.97), a tilt inwards counts in full.
         above = below * (1.0 - tilt) ** (0.25 if tilt > 0.0 else 0.5)
-        # Steps this smooth have their poles where the trapezoidal rule no longer notices them.
+        # Steps this smooth have their poles too far away to affect the trapezoidal rule.
         smooth = SMOOTH * sd
         steps.append((low[level], smooth, below))
         steps.append((sign * smooth, smooth, above - below))

@@ -1,6 +1,6 @@
 """Clusters of solutions: typical solutions between the load at which replica symmetry breaks and capacity.
 
-The curve of solutions is known at both of its ends: at capacity from `broken_capacity`, at the other end from
+The curve of solutions is known at both ends: at capacity from `broken_capacity`, at the other end from
 `stability_limit`. It is followed from capacity downwards, in steps of ln (alpha_c - alpha) / (alpha - alpha_AT), along
 which all unknowns change evenly.
 """
@@ -36,7 +36,7 @@ __all__ = ["BrokenSaddlePoint", "ComplexityCurve", "broken_saddle_point", "compl
 
 Floats = NDArray[np.float64]
 
-FIRST_RATIO, LARGEST_RATIO = 1e3, 1e9  # q_hat_k / A_hat where the curve is picked up next to capacity
+FIRST_RATIO, LARGEST_RATIO = 1e3, 1e9  # q_hat_k / A_hat at which the curve starts near capacity
 LONGEST_STEP, SHORTEST_STEP = 1.0, 1e-3
 ROUNDING = 1e-10  # of a complexity that vanishes
 ACCEPTED = 1e-8  # largest relative residual of a solution
@@ -51,16 +51,16 @@ class BrokenSaddlePoint(Displayed):
     alpha : float
         Patterns per synapse.
     rsb, effective_levels : int
-        Steps asked for, and steps that differ: none where replica symmetry is stable.
+        Requested steps, and distinct steps: none if replica symmetry is stable.
     free_entropy : float
         Logarithm of the volume of solutions per weight.
     internal_entropy : float
         Logarithm of the volume of one innermost cluster per weight. It equals the free entropy: the typical clusters
-        are so few that their number does not count.
+        are so few that their number is negligible.
     overlaps : tuple of float
-        q_0 < ... < q_k: of two solutions that share no cluster, ..., and of two in the same innermost one.
+        q_0 < ... < q_k: from two solutions without a common cluster to two in the same innermost one.
     Q, dq : float
-        Mean squared weight, and Q - q_k with all its digits.
+        Mean squared weight, and Q - q_k without cancellation.
     breaking_points : tuple of float
         m_1 < ... < m_k in (0, 1): 1 - m_i is the probability that two solutions share a cluster of level i.
     q_hat : tuple of float
@@ -68,11 +68,11 @@ class BrokenSaddlePoint(Displayed):
     A_hat, M_hat, mean_shift : float
         q_hat_k - 2 Q_hat, the conjugate of the mean weight, and the mean of the somatic input.
     symmetric_free_entropy : float
-        That of the replica-symmetric saddle point at this load, which is larger; nan if there is none.
+        Free entropy of the replica-symmetric saddle point at this load, which is larger; nan if there is none.
     residual : float
-        Largest relative residual of the equations, by a finer rule than they were solved with.
+        Largest relative residual of the equations, evaluated with a finer rule than they were solved with.
     iterations : int
-        Evaluations of the equations.
+        Number of evaluations of the equations.
     neuron, task
         The inputs.
 
@@ -108,7 +108,7 @@ class BrokenSaddlePoint(Displayed):
 
     @property
     def estimate(self) -> str:
-        """What this estimate is called."""
+        """The name of this estimate."""
         return estimate_name(self.effective_levels)
 
     @property
@@ -126,7 +126,7 @@ class BrokenSaddlePoint(Displayed):
 
 @dataclass(frozen=True)
 class ComplexityCurve(Displayed):
-    """How many clusters of each size there are, in one step of breaking.
+    """Number of clusters of each size, in one step of breaking.
 
     Attributes
     ----------
@@ -139,10 +139,10 @@ class ComplexityCurve(Displayed):
     complexity : array
         Logarithm of the number of such clusters, per weight; zero at the largest clusters that exist.
     q1, q0 : array
-        Overlap of two solutions in one such cluster, and in two.
+        Overlap of two solutions in the same cluster, and in two different ones.
     physical : array of bool
-        Whether such clusters exist. Clusters that a larger m selects are larger; a solution of the equations that says
-        the opposite does not describe clusters. Nor does one with a negative complexity.
+        Whether such clusters exist. A larger m selects larger clusters; solutions of the equations that contradict
+        this, or have a negative complexity, do not describe clusters.
     neuron, task
         The inputs.
 
@@ -168,7 +168,7 @@ class ComplexityCurve(Displayed):
 
     @property
     def estimate(self) -> str:
-        """What this estimate is called."""
+        """The name of this estimate."""
         return estimate_name(1)
 
 
@@ -182,17 +182,17 @@ def broken_saddle_point(
 ) -> BrokenSaddlePoint:
     """Typical solutions at load ``alpha`` with ``rsb`` steps of replica symmetry breaking.
 
-    Below the load of `stability_limit` all solutions form one cloud, and `saddle_point` describes it. Above they fall
-    into clusters: two solutions have one of several overlaps. Branches are infinitely many, long and alike.
+    Below the load of `stability_limit` all solutions form one cloud, described by `saddle_point`. Above it they form
+    clusters: two solutions have one of several overlaps. Branches are infinitely many, long and equal.
 
     Parameters
     ----------
     neuron : NeuronSpec
         One level or several; g must not jump.
     task : TaskSpec, optional
-        Coding levels, margin and correlation of inputs; 1/2, 1/2, 0 and 0 if not given.
+        Coding levels, margin and correlation of inputs; by default 1/2, 1/2, 0 and 0.
     alpha : float
-        Patterns per synapse, below the capacity with as many steps.
+        Patterns per synapse, below the capacity with the same number of steps.
     rsb : int
         Steps of breaking, at least 1.
 
@@ -239,7 +239,7 @@ def complexity_curve(
         Patterns per synapse, between the load of `stability_limit` and the capacity with one step of breaking.
     m : sequence of float
         Breaking parameters in (0, 1). At that of the typical solutions the complexity vanishes; smaller ones select
-        smaller and more numerous clusters, larger ones clusters that exist in rare tasks only.
+        smaller and more numerous clusters, larger ones clusters that exist only in rare tasks.
 
     Examples
     --------
@@ -315,7 +315,7 @@ class _Curve:
         )
 
     def described(self, found: _Found, alpha: float) -> BrokenSaddlePoint:
-        """What a user wants to see, with the residual by a finer rule."""
+        """The public result, with the residual by a finer rule."""
         state = found.state
         finer = ClusterEquations(
             self._W_bar, TreeSoma(self.neuron, self.task, 3 * NODES // 2), self.task, self.k, FieldGrid().doubled()
@@ -346,11 +346,11 @@ class _Curve:
         )
 
     def _place(self, alpha: float) -> float:
-        """Where a load lies on the curve: minus infinity at capacity, infinity at the end of stability."""
+        """Position of a load on the curve: minus infinity at capacity, infinity at the end of stability."""
         return math.log((self.alpha_c - alpha) / (alpha - self.stable_to))
 
     def _load(self, y: float) -> float:
-        """The load at a place of the curve."""
+        """The load at a position of the curve."""
         return self.stable_to + (self.alpha_c - self.stable_to) / (1.0 + math.exp(y))
 
     def _solved_at(self, alpha: float) -> Callable[[ClusterState], Floats]:
@@ -402,7 +402,7 @@ class _Curve:
         return path[-1][1]
 
     def _solve(self, x: Floats, conditions: Callable[[ClusterState], Floats]) -> _Found | None:
-        """The solution near x, if Newton's method finds one whose levels are still apart."""
+        """The solution near x, if Newton's method finds one with distinct levels."""
 
         def residuals(at: Floats) -> Floats:
             state = self.equations.state(at)

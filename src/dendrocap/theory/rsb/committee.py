@@ -1,7 +1,7 @@
 """The tree committee machine: the same equations for weights of either sign on a sphere.
 
-A special case with published values. The input of a branch is a standard normal variable, and the soma's threshold
-balances the mean output of the branches, so that only the covariance of g counts.
+A special case with published values. The input of a branch is a standard normal variable, and the somatic threshold
+balances the mean output of the branches, so that only the covariance of g matters.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ __all__ = ["CommitteeCapacity", "committee_capacity", "committee_stability"]
 Floats = NDArray[np.float64]
 
 FULL = 4  # steps from which the limit of many is extrapolated
-ORTHOGONAL = -30.0  # ln c_0 / c_1 that stands for q_0 = 0: it enters in proportion, 1e-13
+ORTHOGONAL = -30.0  # ln c_0 / c_1 that represents q_0 = 0: its effect is proportional, 1e-13
 VANISHED = 1e-20  # (E g')^2 below which it counts as zero
-TINY = 1e-9  # an overlap that stands for zero in the kernel
+TINY = 1e-9  # an overlap that represents zero in the kernel
 
 
 class _Centred(BranchKernel):
-    """The kernel of a branch whose input has mean zero, whatever its mean output."""
+    """The kernel of a branch whose input has mean zero, for any mean output."""
 
     def response(self, V: float) -> Response:
         moments = prepared(self.nonlinearity)(self.threshold, math.sqrt(V), 0.0)
@@ -60,13 +60,13 @@ class CommitteeSoma:
         return Norm(found.variance, found.gain, math.nan, math.nan)
 
     def pair(self, dq: float) -> BranchPair:
-        """Everything at the overlap 1 - dq of weights of unit norm."""
+        """The kernel at the overlap 1 - dq of weights of unit norm."""
         return self._kernel.at(1.0, dq)
 
     def overlap(self, Q: float, dq: float) -> Overlap:
         """The kernel at the overlap Q - dq."""
         pair = self._kernel.at(Q, dq)
-        # C'(0) vanishes if E g' does; its logarithm is taken all the same.
+        # C'(0) vanishes if E g' does; its logarithm is needed in any case.
         return Overlap(pair.D1, max(pair.dD1_ddV, 1e-300), math.nan)
 
 
@@ -118,21 +118,21 @@ def committee_capacity(g: Nonlinearity, rsb: int | str = 1, task: TaskSpec | Non
     Parameters
     ----------
     g : Nonlinearity
-        Of the hidden units, whose inputs are standard normal. One level: deeper trees are not derived.
+        Non-linearity of the hidden units, whose inputs are standard normal. Deeper trees are not derived.
     rsb : int or "full"
         Steps of replica symmetry breaking, or the limit of many, extrapolated from four.
     task : TaskSpec, optional
-        Fraction of labels 1 and margin; 1/2 and 0 if not given. The inputs have mean zero, so that f_in has no meaning.
+        Fraction of labels 1 and margin; by default 1/2 and 0. The inputs have mean zero, so f_in has no meaning.
 
     Raises
     ------
     NoSolution
-        If g jumps; or if replicas of different clusters are orthogonal (q_0 = 0) and more than one step is asked for,
+        If g jumps; or if replicas of different clusters are orthogonal (q_0 = 0) and more than one step is requested,
         which is not implemented.
 
     Notes
     -----
-    Where E g' = 0, as for x^2 or the third Hermite polynomial, q_0 = 0 solves its equation. It is compared with
+    If E g' = 0, as for x^2 or the third Hermite polynomial, q_0 = 0 solves its equation. It is compared with
     solutions of q_0 > 0, and the smaller load is taken: the load is a minimum over the overlaps.
 
     Examples
@@ -180,7 +180,7 @@ def committee_capacity(g: Nonlinearity, rsb: int | str = 1, task: TaskSpec | Non
 
 
 def _orthogonal_clusters(equations: BrokenEquations) -> Found | None:
-    """The one-step solution with q_0 = 0, or that of small q_0 next to it; None if there is none.
+    """The one-step solution with q_0 = 0, or that of small q_0 near it; None if there is none.
 
     With q_0 = 0 the equation for c_0 is solved if C'(0) = (E g')^2 vanishes, and that for mu is one equation for the
     tilt. Where C'(0) is small, c_0 = alpha C'(0) E f'^2 is a first guess at the solution with q_0 > 0.
@@ -193,12 +193,12 @@ def _orthogonal_clusters(equations: BrokenEquations) -> Found | None:
         return np.array([logit, log_ratio, *rest])
 
     if equations.with_shift:
-        return None  # the shift is one unknown more; q_0 = 0 is looked for with equal labels only
+        return None  # the shift is another unknown; q_0 = 0 is searched for only with equal labels
     grid = np.linspace(-8.0, 12.0, 41)
     misses = [miss if (miss := evaluated(equations.residuals, at(logit))) is not None else None for logit in grid]
     for i in range(len(grid) - 1):
         one, other = misses[i], misses[i + 1]
-        # The load is a minimum over mu where the residual of mu changes its sign; both directions are looked at.
+        # The load is a minimum over mu where the residual of mu changes its sign; both directions are searched.
         if one is None or other is None or one[1] * other[1] > 0.0:
             continue
         logit = bracketed_root(lambda logit: float(equations.residuals(at(logit))[1]), grid[i], grid[i + 1]).at
@@ -219,9 +219,9 @@ def committee_stability(g: Nonlinearity, task: TaskSpec | None = None) -> float:
     Parameters
     ----------
     g : Nonlinearity
-        Of the hidden units.
+        Non-linearity of the hidden units.
     task : TaskSpec, optional
-        Fraction of labels 1 and margin; 1/2 and 0 if not given.
+        Fraction of labels 1 and margin; by default 1/2 and 0.
 
     Returns
     -------

@@ -1,6 +1,6 @@
-"""The kernel of branches whose g is not monotone, with the mean input as an unknown of its own [constraint-curve].
+"""The kernel of branches with a non-monotone g, with the mean input as another unknown [constraint-curve].
 
-Where the mean input is not a function of Q, it joins the unknowns, E g = theta_s joins the equations, and derivatives
+If the mean input is not a function of Q, it is added to the unknowns, E g = theta_s to the equations, and derivatives
 in Q become derivatives along the curve on which E g = theta_s [sp-along].
 """
 
@@ -18,11 +18,11 @@ from dendrocap.theory.rsb.equations import Norm, Overlap
 
 __all__ = ["CurveSoma"]
 
-WIDEST = 100.0  # times the smallest Q: with broken symmetry, larger weights bear less
+WIDEST = 100.0  # times the smallest Q: with broken symmetry, larger weights have smaller loads
 
 
 class _Direction(NamedTuple):
-    """The direction of the curve E g = theta in (ln V, m / s), and how Gamma_0 moves along it."""
+    """The direction of the curve E g = theta in (ln V, m / s), and the change of Gamma_0 along it."""
 
     along: float
     across: float
@@ -35,9 +35,9 @@ class CurveSoma:
     Parameters
     ----------
     neuron : NeuronSpec
-        With one level of branches.
+        A neuron with one level of branches.
     task : TaskSpec
-        Of which only the coding level of the inputs matters here.
+        Only the coding level of the inputs matters here.
     nodes : int
         Gauss-Legendre nodes per panel.
     """
@@ -54,7 +54,7 @@ class CurveSoma:
         return SomaAtMean(self, mean * self.unit)
 
     def curves(self) -> list[list[tuple[float, float]]]:
-        """The curves as lists of neighbouring states (Q, mean); of mirrored or repeated ones the first."""
+        """The curves as lists of neighbouring states (Q, mean); of mirrored or repeated curves only the first."""
         kinds: dict[str, list[tuple[float, float]]] = {}
         curves = sorted(self._curve.curves(falls=lambda _: True), key=lambda curve: abs(curve[len(curve) // 2].m))
         for curve in curves:
@@ -66,7 +66,7 @@ class CurveSoma:
 
 
 class SomaAtMean:
-    """The kernel at one mean input: what the broken equations ask of a soma."""
+    """The kernel at one mean input, with the interface of a soma."""
 
     def __init__(self, soma: CurveSoma, mean: float) -> None:
         self._soma, self._mean = soma, mean
@@ -86,7 +86,7 @@ class SomaAtMean:
         )
 
     def overlap(self, Q: float, dq: float) -> Overlap:
-        """The kernel at the overlap Q - dq, with its derivative along the curve in the place of that in Q."""
+        """The kernel at the overlap Q - dq, with its derivative along the curve instead of that in Q."""
         soma, V = self._soma, self._soma.v * Q
         direction = self._direction(Q)
         pair = soma.kernel.pair(V, soma.v * dq, self._mean, soma.theta)

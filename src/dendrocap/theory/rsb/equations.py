@@ -1,8 +1,8 @@
 """The equations of k-step replica symmetry breaking at capacity, for either prior of the weights.
 
-The weights' side is free of scales: in units of sqrt(c_k) and c_k / A it depends on b / sqrt(c_k), the fractions
-delta_i / c_k and the tilts s_i alone. From these A, c_k, Q, all overlaps q_i and all breaking parameters mu_i follow
-explicitly, and the load from the equation for c_k. What is left to solve are the equations for c_0 ... c_{k-1}, for
+The entropic part is free of scales: in units of sqrt(c_k) and c_k / A it depends only on b / sqrt(c_k), the fractions
+delta_i / c_k and the tilts s_i. These determine A, c_k, Q, all overlaps q_i and all breaking parameters mu_i
+explicitly, and the equation for c_k gives the load. The remaining equations are those for c_0 ... c_{k-1}, for
 mu_1 ... mu_k and for Q: 2k + 1 equations in as many unknowns, one more with unequal labels.
 """
 
@@ -35,13 +35,13 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
-UNRELATED = 1e-11  # share of the soma's variance below which clusters have nothing in common
+UNRELATED = 1e-11  # share of the somatic variance below which clusters are unrelated
 
 
 class Overlap(NamedTuple):
     """The kernel at one overlap q: difference at the soma, and derivatives of its covariance C(q)."""
 
-    D1: float  # C(Q) - C(q), which keeps its digits as q comes close to Q
+    D1: float  # C(Q) - C(q), computed without cancellation as q comes close to Q
     C_q: float  # C'(q)
     C_Q: float  # dC/dQ at fixed q, with the mean input following Q
 
@@ -59,7 +59,7 @@ class Norm(NamedTuple):
 
 
 class Soma(Protocol):
-    """What the dendrites make of norm and overlap."""
+    """The kernel of the dendrites at given norm and overlap."""
 
     def norm(self, Q: float) -> Norm:
         """Variance at the soma and gain of small differences, with their derivatives in Q."""
@@ -70,7 +70,7 @@ class Soma(Protocol):
 
 @runtime_checkable
 class SomaOfMean(Protocol):
-    """The dendrites where the mean input is an unknown beside Q, in units of sqrt(v) W_bar."""
+    """The dendrites if the mean input is an unknown beside Q, in units of sqrt(v) W_bar."""
 
     def at_mean(self, mean: float) -> Soma:
         """The dendrites at one mean input."""
@@ -120,7 +120,7 @@ class FixedMean:
     free_norm = True
 
     def averages(self, b: float, delta: Floats, mu: Floats, grid: FieldGrid) -> Averages:
-        """The weights' side in units of sqrt(c_k)."""
+        """The entropic part in units of sqrt(c_k)."""
         return one_sided_cascade(1.0, np.array([-b]), np.ones(1), delta, mu, grid)
 
     def scale(self, found: Averages) -> float:
@@ -159,14 +159,14 @@ class Spherical:
 
 
 class Unknowns(NamedTuple):
-    """What is solved for, in the units of the weights' side."""
+    """The unknowns, in the units of the entropic part."""
 
     s: Floats  # tilts of levels 1 ... k
     delta: Floats  # c_i - c_{i-1} in units of c_k
     b: float
     shift: float  # Delta / sqrt(Gamma0)
     more: tuple[float, ...] = ()  # b of further types of synapses on the same branches
-    mean: float | None = None  # mean input, where it is not a function of Q
+    mean: float | None = None  # mean input, if it is not a function of Q
 
     @property
     def mu(self) -> Floats:
@@ -204,12 +204,12 @@ class BrokenState:
     ----------
     alpha : float
         The load at which the potential F vanishes. F is stationary in all order parameters at a solution, so that
-        errors enter this value in second order.
+        errors enter this value only in second order.
     residuals : array
-        What is left of the other equations, relative to their terms.
+        Residuals of the other equations, relative to their terms.
     potential : float
         F / F_S at the load that follows from the equation for c_k; it vanishes at a solution although F = 0 is not
-        among the equations solved.
+        one of the solved equations.
     A, b, c, mu, q, Q
         Scaled conjugate parameters, breaking points mu_1 ... mu_k and overlaps q_0 ... q_{k-1}.
     energy, r2
@@ -269,25 +269,25 @@ class BrokenEquations:
         return BrokenEquations(self.prior, self.soma, self.task, k, grid or self.grid)
 
     def unpack(self, x: Floats) -> Unknowns:
-        """Unknowns from the vector that Newton's method sees."""
+        """Unknowns from the vector of Newton's method."""
         return Unknowns.unpack(x, self.k, self.prior.free_norm, self._of_mean is not None)
 
     def pack(self, unknowns: Unknowns) -> Floats:
-        """The vector that Newton's method sees."""
+        """The vector of unknowns for Newton's method."""
         return unknowns.pack(self.prior.free_norm, self.with_shift)
 
     def Q(self, x: Floats) -> float:
-        """Mean squared weight at one point of the unknowns, which the weights' side alone decides."""
+        """Mean squared weight at one point of the unknowns, from the entropic part alone."""
         u = self.unpack(x)
         weights = self.prior.averages(u.b, u.delta, u.mu, self.grid)
         return float(weights.slope2[-1]) * self.prior.scale(weights) / weights.active**2
 
     def residuals(self, x: Floats) -> Floats:
-        """What must vanish."""
+        """The residuals."""
         return self.state(x).residuals
 
     def state(self, x: Floats) -> BrokenState:
-        """Everything at one point of the unknowns."""
+        """All quantities at one point of the unknowns."""
         self.evaluations += 1
         u = self.unpack(x)
         weights = self.prior.averages(u.b, u.delta, u.mu, self.grid)
@@ -296,12 +296,12 @@ class BrokenEquations:
         overlaps = weights.slope2 * c_k / A**2  # q_0 ... q_{k-1}, Q
         Q, c, mu = float(overlaps[-1]), np.cumsum(u.delta) * c_k, u.mu * A / c_k
 
-        # The patterns' side, in units of sqrt(Gamma0) and Gamma0 / Gamma1.
+        # The energetic part, in units of sqrt(Gamma0) and Gamma0 / Gamma1.
         soma: Soma = self.soma if self._of_mean is None else self._of_mean.at_mean(u.mean or 0.0)  # type: ignore[assignment]
         norm = soma.norm(Q)
         at = [soma.overlap(Q, Q - q) for q in overlaps[:-1]]
         delta = -np.diff([norm.Gamma0, *(one.D1 for one in at), 0.0]) / norm.Gamma0
-        if abs(delta[0]) < UNRELATED:  # clusters do not know of each other; what is left is rounding
+        if abs(delta[0]) < UNRELATED:  # clusters are unrelated; the remainder is rounding
             delta[0] = UNRELATED**2
         starts, labels = label_starts(self.task.f_out, self.task.kappa / math.sqrt(norm.Gamma0), u.shift)
         unit = norm.Gamma0 / norm.Gamma1

@@ -9,7 +9,7 @@ __all__ = ["Limit", "extrapolated"]
 
 
 class Limit(NamedTuple):
-    """The extrapolated value and how uncertain it is."""
+    """The extrapolated value and its uncertainty."""
 
     value: float
     error: float
@@ -19,8 +19,8 @@ def extrapolated(by_steps: Sequence[float]) -> Limit:
     """The limit of capacities with 0, 1, ... k >= 2 steps.
 
     The distance from the limit falls as a power of the number of steps, like (k + 1/2)^-p. With k >= 3 the power is
-    taken from the last three values, with two steps p = 3 is assumed. The error quoted is half of the distance between
-    the last value and its limit: the power is not known exactly and what is extrapolated is of that order.
+    fitted to the last three values, with two steps p = 3 is assumed. The error is half of the distance between
+    the last value and its limit, because the power is not known exactly.
 
     Examples
     --------

@@ -1,12 +1,12 @@
-"""Finding solutions of the broken equations: from nothing, from a neighbour, and from one step of breaking to the next.
+"""Search for solutions of the broken equations: from scratch, from a neighbour, and from k to k + 1 steps of breaking.
 
 One step: solutions for very different neurons lie close to one curve in the scale-free unknowns (`SEEDS`), so that a
-few dozen evaluations along it find a start for Newton's method.
+few dozen evaluations along it give a start for Newton's method.
 
-k to k + 1 steps: at mu_{i+1} = mu_i a new level inside level i changes nothing, wherever it lies. Of these idle
-solutions exactly one obeys the equation for its own c: from there the ratio mu_{i+1} / mu_i is raised, all other
-equations being kept, until the load is stationary in the ratio too. If there is no such place, the k-step solution is
-stable and has no more levels to give.
+k to k + 1 steps: at mu_{i+1} = mu_i a new level inside level i changes nothing, at any position. Exactly one of these
+idle solutions obeys the equation for its own c: from there the ratio mu_{i+1} / mu_i is increased, with all other
+equations satisfied, until the load is stationary in the ratio too. If there is no such point, the k-step solution is
+stable and has no further levels.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ Floats = NDArray[np.float64]
 
 ACCEPTED = 1e-9  # largest residual of a solution
 NORM = 2  # where the residual of the norm stands with one step
-COINCIDENT = 5.0  # ln delta_0 / delta_1 from which two levels count as one
-ANCHORS = 9  # places on a curve where a start is looked for
+COINCIDENT = 5.0  # ln delta_0 / delta_1 above which two levels count as one
+ANCHORS = 9  # points on a curve at which a start is searched for
 ACCEPTED_POTENTIAL = 1e-8  # largest F / F_S
-# Places to start from: logit s, ln delta_0/delta_1 and b / sqrt(c_1) of solutions found for ReLU, saturating ReLU and
+# Starting points: logit s, ln delta_0/delta_1 and b / sqrt(c_1) of solutions found for ReLU, saturating ReLU and
 # Polsky dendrites at thresholds from 0.05 to 10. Only Newton's method decides what is a solution.
 SEEDS = np.array([
     [0.50, 8.5, 0.0005], [0.65, 7.0, 0.003], [0.68, 5.2, 0.012], [0.80, 2.9, 0.055], [0.95, 1.8, 0.09],
@@ -46,7 +46,7 @@ SPHERICAL_SEEDS = np.array([[1.5, -2.6], [1.4, -0.5], [0.6, 0.1], [0.05, 1.0], [
 
 
 class Found(NamedTuple):
-    """A solution and how well it solves the equations."""
+    """A solution and its residual."""
 
     x: Floats
     state: BrokenState
@@ -54,12 +54,12 @@ class Found(NamedTuple):
 
 
 def follow(equations: BrokenEquations, x: Floats, *, slack: float = 1.0, reach: float = 4.0) -> Found | None:
-    """The solution next to x, or None; ``slack`` multiplies what is accepted as zero."""
+    """The solution near x, or None; ``slack`` multiplies the accepted residual."""
     solved = newton(equations.residuals, x, reach=reach)
     if not solved.residual < slack * ACCEPTED:
         return None
     state = equations.state(solved.x)
-    # The potential was not used: that it vanishes is a check.
+    # The potential was not used in solving: that it vanishes is a check.
     if not (levels_in_order(state) and abs(state.potential) < slack * ACCEPTED_POTENTIAL):
         return None
     return Found(solved.x, state, solved.residual)
@@ -72,7 +72,7 @@ def levels_in_order(state: BrokenState) -> bool:
 
 
 def first_step(equations: BrokenEquations) -> Found | None:
-    """A one-step solution from nothing, or None."""
+    """A one-step solution from scratch, or None."""
     seeds = SEEDS if equations.prior.free_norm else SPHERICAL_SEEDS
     places = np.linspace(0.0, len(seeds) - 1.0, 2 * len(seeds) - 1)
     curve = np.stack([np.interp(places, np.arange(len(seeds)), column) for column in seeds.T], axis=1)
@@ -92,9 +92,9 @@ def first_step(equations: BrokenEquations) -> Found | None:
 
 
 def first_on_curves(equations: BrokenEquations, soma: SomaOfMean, seeds: Floats) -> Found | None:
-    """The one-step solution of the largest load where the mean input is an unknown.
+    """The one-step solution with the largest load if the mean input is an unknown.
 
-    At a given state of the curve E g = theta_s all equations but that for the norm have a solution; the load there is
+    At a given state of the curve E g = theta_s all equations except that for the norm have a solution; the load is
     a function along the curve, and stationary where the equation for the norm holds too. It may have several maxima.
     """
     found = [one for curve in soma.curves() for one in _stationary_on(equations, curve, seeds)]
@@ -102,7 +102,7 @@ def first_on_curves(equations: BrokenEquations, soma: SomaOfMean, seeds: Floats)
 
 
 def _stationary_on(equations: BrokenEquations, curve: list[tuple[float, float]], seeds: Floats) -> Iterator[Found]:
-    """One-step solutions on one curve, by following the load along it from places where a start is found."""
+    """One-step solutions on one curve, by following the load along it from points where a start is found."""
 
     def at_state(y: Floats, place: int) -> Floats:
         """The residuals, with those for the norm and the constraint replaced by a given state."""
@@ -112,7 +112,7 @@ def _stationary_on(equations: BrokenEquations, curve: list[tuple[float, float]],
 
     def solved(y: Floats, place: int) -> Floats | None:
         root = newton(partial(at_state, place=place), y, target=1e-7, most=20, reach=6.0)
-        # Equal levels solve everything but the equations for the norm: the replica-symmetric state in disguise.
+        # Equal levels solve everything except the equation for the norm: this is the replica-symmetric state.
         return root.x if root.residual < 1e-5 and root.x[1] < COINCIDENT else None
 
     def start(place: int) -> Floats | None:
@@ -161,7 +161,7 @@ def _norm_residual(equations: BrokenEquations, y: Floats, mean: float) -> float:
 
 
 def _with_norm(equations: BrokenEquations, seed: Floats, Q: float, mean: float) -> Floats | None:
-    """A start with its b changed so that the weights have the mean square Q."""
+    """A start with b changed so that the weights have the mean square Q."""
 
     def miss(b: float) -> float:
         return math.log(equations.Q(np.array([*seed[:2], b, *seed[3:], mean])) / Q)
@@ -174,7 +174,7 @@ def _with_norm(equations: BrokenEquations, seed: Floats, Q: float, mean: float) 
 
 
 def _residuals(equations: BrokenEquations, x: Floats) -> Floats:
-    """The residuals, infinite where the equations cannot be evaluated."""
+    """The residuals, infinite if the equations cannot be evaluated."""
     found = evaluated(equations.residuals, x)
     return np.full(x.size, math.inf) if found is None else found
 
@@ -185,7 +185,7 @@ def _shift(equations: BrokenEquations) -> float:
 
 
 def further_step(more: BrokenEquations, found: Found) -> Found | None:
-    """The solution of ``more``, which has one level more than ``found``; None if that one is stable."""
+    """The solution of ``more``, which has one level more than ``found``; None if ``found`` is stable."""
     for level in range(1, more.k):
         for x in _idle_solutions(more, found.state.unknowns, level):
             solution = _opened(more, x, level)
@@ -195,7 +195,7 @@ def further_step(more: BrokenEquations, found: Found) -> Found | None:
 
 
 def _idle_solutions(more: BrokenEquations, u: Unknowns, level: int) -> Iterator[Floats]:
-    """Places of a new level inside ``level``, with the same mu, at which the equation for its c holds."""
+    """Positions of a new level inside ``level``, with the same mu, at which the equation for its c holds."""
 
     def with_level(fraction: float) -> Floats:
         parts = [u.delta[level] * fraction, u.delta[level] * (1.0 - fraction)]
@@ -217,7 +217,7 @@ def _opened(more: BrokenEquations, x: Floats, level: int) -> Found | None:
     pair = slice(level - 1, level + 1)
 
     def at_ratio(y: Floats, log_ratio: float) -> Floats:
-        """The residuals with the two equations for mu replaced: their sum, which is left, and a given ratio."""
+        """The residuals with the two equations for mu replaced by their sum and a given ratio."""
         state = more.state(y)
         split = np.diff(np.append(state.q, state.Q) * state.c) * state.mu
         result = state.residuals.copy()
@@ -250,7 +250,7 @@ def _opened(more: BrokenEquations, x: Floats, level: int) -> Found | None:
             found = follow(more, x0 + (x1 - x0) * miss0 / (miss0 - miss1))
             if found is None:
                 return None
-            # Newton's method must have stayed with this minimum.
+            # Check that Newton's method has stayed with this minimum.
             arrived = math.log(found.state.mu[level] / found.state.mu[level - 1])
             return found if r0 - 0.5 < arrived < r1 + 0.5 else None
         step = min(1.4 * step, 0.6)

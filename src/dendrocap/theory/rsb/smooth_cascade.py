@@ -1,11 +1,12 @@
 """Averages over a broken measure below capacity, where the innermost potential is smooth.
 
-The levels are those of `dendrocap.theory.rsb.cascade`; what differs is the end. At capacity a weight or a pattern sits
-at the optimum of its field, a one-sided quadratic. Below it still has room: in units of its own width [clusters-end]
+The levels are those of `dendrocap.theory.rsb.cascade`; only the innermost potential differs. At capacity a weight or a
+pattern is at the optimum of its field, a one-sided quadratic. Below capacity it fluctuates; in units of its own width
+[clusters-end]
 
     f_k(x) = ln of the integral of exp(x w - w^2 / 2) over w > 0   (weights),      f_k(x) = ln H(x)   (patterns).
 
-Both approach the one-sided quadratic far above x = 0, with the sign that the tilts need to know.
+Both approach the one-sided quadratic far above x = 0, with the sign that determines the tilts.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ Floats = NDArray[np.float64]
 
 
 class SmoothAverages(NamedTuple):
-    """What the theory asks of a cascade with a smooth end, averaged over the whole measure."""
+    """Averages of a cascade with a smooth end over the whole measure."""
 
     slope: float  # E f'
-    curvature: float  # E f'' of the innermost level; of a weight this is its variance in a given field
+    curvature: float  # E f'' of the innermost level; for a weight this is its variance in a given field
     f: Floats  # E_i f_i of each level
     slope2: Floats  # E_i f_i'^2 of each level
     slope_by_start: Floats  # E f' for each start
@@ -40,9 +41,9 @@ def smooth_cascade(
     Parameters
     ----------
     sign : {1.0, -1.0}
-        Whose potential. For plus, the tilts must leave every integral finite: see `tilts`.
+        Sign of the potential. For plus, the tilts must leave every integral finite: see `tilts`.
     starts, weights : array
-        Where the field starts, and how often.
+        Initial fields, and their frequencies.
     delta : array, shape (k + 1,)
         Variance gained at each level, in units of the innermost width.
     mu : array, shape (k,)
@@ -64,7 +65,7 @@ def smooth_cascade(
 
 
 def smooth_measure(sign: float, start: float, delta: Floats, mu: Floats) -> tuple[Floats, Floats]:
-    """Fields of the innermost level, and how much of the broken measure lies at each."""
+    """Fields of the innermost level, and the broken measure at each of them."""
     h, log_step, rows, _, _ = _end(sign, np.array([start]), delta, mu, FieldGrid())
     return h, mass_at(h, log_step, rows[:, 2 * len(mu) + 2], start, delta, mu)
 

@@ -1,1 +1,1 @@
-"""States of a neuron: how noise disturbs them, which ones learning reaches, and what they make of unseen patterns."""
+"""States of a neuron: their robustness to noise, the states that learning reaches, and their generalisation."""

@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 RANGE = 9.0  # deviations of a Gaussian average: the mass beyond is 2e-19
 PANEL = 3.0  # longest Gauss-Legendre panel, in deviations
 STEP_EDGES = (-8.0, -4.0, -1.5, 1.5, 4.0, 8.0)  # around the step of a Gaussian integral, in its deviations
-DEEP = 42.0  # exponent beyond which an exponential tail does not count
+DEEP = 42.0  # exponent beyond which an exponential tail is negligible
 MOST_PANELS = 512
 
 
@@ -79,7 +79,7 @@ def _edges_around(low: float, high: float, step: float, width: float, longest: f
 
 @compiled
 def equal_costs(tau: float) -> tuple[float, float]:
-    """The two responses x to the one field t at which giving a pattern up costs as much as saving it.
+    """The two responses x to the field t at which giving up a pattern costs as much as correcting it.
 
     Of H(x) + (x - t)^2 / (2 tau), whose stationary fields are t = x - tau G(x). Up to tau = 1 / G(1) the response is
     continuous, and both are -1.
@@ -114,7 +114,7 @@ def equal_costs(tau: float) -> tuple[float, float]:
 
 @compiled
 def _bisected_turn(inner: float, outer: float, tau: float) -> float:
-    """Where 1 + tau x G(x), negative at ``inner`` and positive at ``outer``, vanishes."""
+    """The zero of 1 + tau x G(x), which is negative at ``inner`` and positive at ``outer``."""
     for _ in range(60):
         middle = 0.5 * (inner + outer)
         if 1.0 + tau * middle * density(middle) < 0.0:
@@ -152,7 +152,7 @@ def _response(low: float, high: float, x: float, t: float, tau: float, strong: b
 def _taught_nodes(rate: float, bend: float, width: float, rule: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
     """Nodes y and weights of an average over y = e / rate + z, e exponential and z normal, both of unit size.
 
-    The functions averaged bend at one place, on the scale ``width``.
+    The averaged functions bend at one point, on the scale ``width``.
     """
     low, middle = -RANGE, rate + RANGE
     high = max(RANGE, middle + DEEP / rate) if rate < DEEP else RANGE
@@ -180,7 +180,7 @@ def _taught_nodes(rate: float, bend: float, width: float, rule: tuple[Floats, Fl
         half = 0.5 * (ends[i] - starts[i])
         for j in range(n):
             at = 0.5 * (starts[i] + ends[i]) + half * nodes[j]
-            # rate exp(rate (rate / 2 - y)) H(rate - y), in a form in which nothing overflows
+            # rate exp(rate (rate / 2 - y)) H(rate - y), in a form that cannot overflow
             if at < rate:
                 given = rate * density(at) / mills(rate - at)[1]
             else:
@@ -211,7 +211,7 @@ def taught_averages(eta: float, xi: float, rate: float, rule: tuple[Floats, Floa
 
 @compiled
 def taught_centre(mean: float, xi: float, rate: float, guess: float, rule: tuple[Floats, Floats]) -> float:
-    """The eta at which the average mean of `taught_averages` has the value wanted; NaN if not found."""
+    """The eta at which the average mean of `taught_averages` has the required value; NaN if not found."""
     low, high = -np.inf, mean
     eta = min(guess, mean)
     last = np.inf

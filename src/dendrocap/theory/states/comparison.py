@@ -1,4 +1,4 @@
-"""Several states side by side: what the same noise does to each of them."""
+"""Comparison of several states under the same noise."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["NoiseErrors", "noise_errors"]
 
 @dataclass(frozen=True)
 class NoiseErrors(Displayed):
-    """Fractions of patterns wrong under one noise, for several states at one load; NaN where a state does not exist.
+    """Fractions of patterns wrong under one noise, for several states at one load; NaN if a state does not exist.
 
     Attributes
     ----------
@@ -34,9 +34,9 @@ class NoiseErrors(Displayed):
     learned : float
         The minimum of the cross-entropy; it may have errors without noise.
     best_possible : float
-        The least error of any weights, a bound for equal branches; NaN for neurons with a size.
+        The smallest error of any weights, a bound for equal branches; NaN for neurons with a size.
     reason : str
-        Why some are missing.
+        Why some states are missing.
     estimate : str
         All are replica symmetric with equal branches. For a linear neuron the first three are exact.
 
@@ -67,9 +67,9 @@ def noise_errors(
     synaptic: float = 0.0,
     gamma_ce: float = 10.0,
 ) -> NoiseErrors:
-    """Errors of typical, largest-margin and learned states under the same noise, and the least possible.
+    """Errors of typical, largest-margin and learned states under the same noise, and the smallest possible error.
 
-    A `DendriticNeuron` has a size: noise then drives its mean inputs away, as in `noise_error` with sizes. Without one,
+    A `DendriticNeuron` has a size: noise then shifts its mean inputs, as in `noise_error` with sizes. Without a size,
     thresholds follow. ``gamma_ce`` is the steepness of the loss that the learned state minimises.
     """
     task = TaskSpec() if task is None else task

@@ -1,8 +1,8 @@
-"""Learned states: the weights at which the cross-entropy of all patterns is least, at any load.
+"""Learned states: the weights that minimise the cross-entropy of all patterns, at any load.
 
-At temperature zero the weights are those at capacity in form, an atom at zero and half a Gaussian of shape B, and each
-pattern responds to its field as [proximal] says. Two unknowns are left, B and chi, the compliance of the weights; they
-make the loss
+At temperature zero the weights have the same form as at capacity, an atom at zero and half a Gaussian of shape B, and
+each pattern responds to its field according to [proximal]. Two unknowns remain, B and chi, the compliance of the
+weights; they make the loss
 
     L(Q, chi) = alpha E min_x [(x - t)^2 / (2 tau) + loss(x)] - C(Q) / (2 chi),   tau = Gamma_1 chi     [learned-loss]
 
@@ -51,11 +51,11 @@ class LearnedMargins(Displayed):
     Parameters
     ----------
     gamma_ce, log_tau : float
-        The loss, and ln of how far it may push a pattern.
+        The loss, and ln of the distance by which it can push a pattern.
     sd : float
         Standard deviation of the fields before the push.
     means, shares : tuple of float
-        Their means and shares for the labels 1 and 0.
+        Means and shares of the fields for the labels 1 and 0.
 
     Examples
     --------
@@ -84,7 +84,7 @@ class LearnedMargins(Displayed):
         return (stretch * total / (math.sqrt(2.0 * math.pi) * self.sd))[()]
 
     def cdf(self, margin: ArrayLike) -> Any:
-        """Share of patterns with a margin of at most this."""
+        """Share of patterns with at most this margin."""
         from scipy.special import ndtr
 
         x = np.asarray(margin, dtype=np.float64)
@@ -109,24 +109,24 @@ class LearnedMargins(Displayed):
 
 @dataclass(frozen=True)
 class LearnedState(Displayed):
-    """The state in which the cross-entropy is least.
+    """The state of minimal cross-entropy.
 
     Attributes
     ----------
     alpha, gamma_ce : float
         Load, and steepness of the loss.
     training_error, loss : float
-        Fraction of patterns wrong, and cross-entropy per pattern, as `cross_entropy` defines it.
+        Fraction of patterns wrong, and cross-entropy per pattern as defined by `cross_entropy`.
     silent_fraction, B, W_star, W_bar, Q : float
-        Of the weights, as in `CapacitySolution`.
+        Properties of the weights, as in `CapacitySolution`.
     log_tau : float
-        ln of tau = Gamma_1 chi: how far the weights let a unit of force push a pattern.
+        ln of tau = Gamma_1 chi: the displacement of a pattern by a unit force.
     estimate : str
         "exact" for a linear neuron, otherwise "replica symmetric": equal branches, symmetry unbroken.
     mean_shift, Gamma0, Gamma1 : float
         Mean and variance of the somatic input, and gain of a small difference of weights.
     preactivation_mean, preactivation_sd : float
-        Of a branch's summed input.
+        Parameters of a branch's summed input.
     residual : float
         Relative mismatch of the equation for the norm.
     neuron, task
@@ -195,14 +195,14 @@ class LearnedState(Displayed):
 
 
 def learned_state(neuron: NeuronSpec, task: TaskSpec | None = None, *, alpha: float, gamma_ce: float) -> LearnedState:
-    """Where training to the end by the cross-entropy leads, below and above capacity.
+    """The state that training by the cross-entropy approaches, below and above capacity.
 
     Parameters
     ----------
     neuron : NeuronSpec
-        With one level of equal branches, and a g without jumps. The mean weight stays ``theta_d / f_in``.
+        A neuron with one level of equal branches, and a g without jumps. The mean weight stays ``theta_d / f_in``.
     task : TaskSpec, optional
-        Coding levels; the margin must be 0, the loss knows none.
+        Coding levels; the margin must be 0, because the loss has none.
     alpha : float
         Patterns per synapse.
     gamma_ce : float
@@ -211,12 +211,12 @@ def learned_state(neuron: NeuronSpec, task: TaskSpec | None = None, *, alpha: fl
     Returns
     -------
     LearnedState
-        Errors, loss, margins and weights; `noise_error` takes it.
+        Errors, loss, margins and weights; it can be passed to `noise_error`.
 
     Notes
     -----
     Solves [learned-C] and [learned-A]. Exact for a linear neuron; for others a replica-symmetric estimate with equal
-    branches, of which training may find a way out.
+    branches, which training may improve on with unequal branches.
 
     Examples
     --------
@@ -239,7 +239,7 @@ def learned_state(neuron: NeuronSpec, task: TaskSpec | None = None, *, alpha: fl
 
 
 class _Point(NamedTuple):
-    """The state of the equations at one B, chi being the best there."""
+    """The state of the equations at one B, with the best chi."""
 
     B: float
     Q: float
@@ -276,7 +276,7 @@ class _Problem:
         ]
 
     def point(self, B: float) -> _Point:
-        """Everything at one B."""
+        """All quantities at one B."""
         i0, i1, i2 = tail(B)
         Q, C = self.W_bar**2 * i2 / i1**2, (i0 * self.W_bar / i1) ** 2
         tree = tree_response(self.neuron, self.task, Q, self._means)
@@ -372,7 +372,7 @@ class _Problem:
         return [(share, sign, responses(self.loss, log_tau, sign * shift, sd)) for share, sign in labels]
 
     def described(self, point: _Point) -> LearnedState:
-        """The result for the user."""
+        """The public result."""
         tree = point.tree
         A = tail(point.B)[0]
         sd, f_out = math.sqrt(tree.Gamma0), self.task.f_out

@@ -1,9 +1,9 @@
-"""The solution with the largest margin, and the least errors that any solution can make under noise.
+"""The solution with the largest margin, and the smallest errors that any solution can make under noise.
 
-A margin kappa lowers the capacity. Where it is lowered to the load at hand, one solution is left: that of largest
-margin [max-margin]. With the weights' norm free there are two meanings, the largest kappa or the largest
-kappa / sqrt(Gamma_0), the margin in units of the fluctuations of the somatic input. The second has the weights of the
-capacity without margin.
+A margin kappa lowers the capacity. If the capacity equals the given load, one solution is left: that of largest
+margin [max-margin]. Because the norm of the weights is free, there are two definitions, the largest kappa or the
+largest kappa / sqrt(Gamma_0), the margin in units of the fluctuations of the somatic input. The second has the weights
+of the capacity without margin.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ AROUND = np.array([-8.0, -4.0, -1.5, 0.0, 1.5, 4.0, 8.0])  # where a step of the
 
 @dataclass(frozen=True)
 class MaximalMargin(Displayed):
-    """The one solution that clears the threshold by the largest margin, in the replica-symmetric estimate.
+    """The solution with the largest margin, in the replica-symmetric estimate.
 
     Attributes
     ----------
@@ -51,13 +51,13 @@ class MaximalMargin(Displayed):
     kappa, relative_margin : float
         The margin, and the margin in units of the standard deviation sqrt(Gamma0) of the somatic input.
     criterion : str
-        Which of the two is the largest possible: "kappa" or "relative".
+        Which of the two is maximal: "kappa" or "relative".
     silent_fraction, B, W_star, Q
-        Of the weights, as in `CapacitySolution`.
+        Properties of the weights, as in `CapacitySolution`.
     mean_shift, Gamma0 : float
         Mean and variance of the somatic input.
     preactivation_mean, preactivation_sd : float
-        Of a branch's summed input.
+        Parameters of a branch's summed input.
     neuron, task
         The inputs; ``task.kappa`` is the margin.
 
@@ -90,7 +90,7 @@ class MaximalMargin(Displayed):
 
     @classmethod
     def at_capacity(cls, solution: CapacitySolution) -> MaximalMargin:
-        """The same state by its other name: at capacity the margin asked for is the largest possible."""
+        """A solution at capacity as such a state: its margin is the largest possible at this load."""
         kappa = solution.task.kappa
         return cls(
             alpha=solution.alpha_c,
@@ -121,16 +121,16 @@ class MaximalMargin(Displayed):
 
     @property
     def training_error(self) -> float:
-        """Errors without noise: none."""
+        """Errors without noise: zero."""
         return 0.0
 
     def somatic_inputs(self, sign: float, offset: float, along: float, across: float, sd: float) -> SomaticInputs:
-        """Patterns of a label: those that would miss the margin are pushed up to it, the others stay."""
+        """Patterns of a label: those that would miss the margin are pushed up to it, the others are not changed."""
         from dendrocap.theory._kernels import branch_nodes
 
         unit = math.sqrt(self.Gamma0)
         edge = self.kappa - sign * self.mean_shift
-        # Where the noisy mean passes zero: above the edge, and below it, where the push makes up for what is missing.
+        # Zeros of the noisy mean: above the edge, and below it, where the push compensates the deficit.
         cuts = [edge / unit]
         if along > 0.0:
             cuts += (((AROUND * sd - offset) / along) / unit).tolist()
@@ -154,13 +154,13 @@ def maximal_margin(
     Parameters
     ----------
     neuron : NeuronSpec
-        With one level of equal branches, and a g without jumps.
+        A neuron with one level of equal branches, and a g without jumps.
     task : TaskSpec, optional
-        Coding levels; its margin must be 0, the margin is the answer.
+        Coding levels; its margin must be 0, because the margin is the result.
     alpha : float
         Patterns per synapse, below the capacity.
     criterion : {"kappa", "relative"}
-        Whether the margin itself is the largest or the margin in units of the standard deviation of the somatic input.
+        Whether to maximise the margin itself, or the margin in units of the standard deviation of the somatic input.
 
     Raises
     ------
@@ -220,15 +220,15 @@ def _first(task: TaskSpec, shift: float, k: float) -> float:
 def least_noise_error(
     neuron: NeuronSpec, task: TaskSpec | None = None, *, alpha: float, flips: float = 0.0, synaptic: float = 0.0
 ) -> float:
-    """The least error under noise that any solution of a load can have, in the replica-symmetric estimate.
+    """The smallest error under noise of any solution at a load, in the replica-symmetric estimate.
 
-    The weights are chosen for this noise: patterns are moved away from the threshold, or given up, as is best for the
-    expected number of errors. It is a bound for equal branches; unequal ones may do better.
+    The weights are optimised for this noise: patterns are moved away from the threshold, or given up, such that the
+    expected number of errors is smallest. It is a bound for equal branches; unequal ones may do better.
 
     Parameters
     ----------
     neuron : NeuronSpec
-        With one level of equal branches, and a g without jumps.
+        A neuron with one level of equal branches, and a g without jumps.
     task : TaskSpec, optional
         With ``f_out = 1/2`` and no margin.
     alpha : float
@@ -268,7 +268,7 @@ def least_noise_error(
             raise refuse(f"task.{name}", value, f"{allowed:g}: the least error has been derived for this alone")
     start = symmetric_capacity(neuron, task)
     problem = _LeastError(neuron, task, alpha, noise, start)
-    # The weights of the largest relative margin are a good start; stronger noise asks for sparser or denser ones.
+    # The weights of the largest relative margin are a good start; stronger noise needs sparser or denser ones.
     outcome = minimize_scalar(
         problem.error, bounds=(start.B - 2.0, start.B + 2.0), method="bounded", options={"xatol": 1e-4}
     )
@@ -276,7 +276,7 @@ def least_noise_error(
 
 
 class _LeastError:
-    """The least error at weights of a given shape B [noise-best]."""
+    """The smallest error for weights of a given shape B [noise-best]."""
 
     def __init__(self, neuron: NeuronSpec, task: TaskSpec, alpha: float, noise: Noise, start: CapacitySolution) -> None:
         self.neuron, self.task, self.alpha, self.noise = neuron, task, alpha, noise
@@ -284,7 +284,7 @@ class _LeastError:
         self._log_tau = 0.0
 
     def error(self, B: float) -> float:
-        """With the push on patterns shared out as is best."""
+        """The error for the best distribution of pushes over patterns."""
         i0, i1, i2 = tail(B)
         W_bar = self.neuron.tree[0].theta / self.task.f_in
         Q, C = W_bar**2 * i2 / i1**2, (i0 * W_bar / i1) ** 2
@@ -295,7 +295,7 @@ class _LeastError:
         v = self.task.f_in * (1.0 - self.task.f_in)
         along, across = pair.covariance / tree.Gamma0, soma.fraction * pair.slopes * v / tree.Gamma1
         sd = math.sqrt(soma.variance - along * pair.covariance)
-        # In units of the noise the margin is normal before the push; E push^2 is what the weights can afford.
+        # In units of the noise the margin is normal before the push; the weights limit E push^2.
         spread = along * math.sqrt(tree.Gamma0) / sd
         afforded = tree.Gamma1 * C / self.alpha * (across / sd) ** 2
         if afforded >= spread**2 * tail(-FAR / spread)[2]:

@@ -1,10 +1,10 @@
-"""Noise as branch and soma see it: flipped inputs and shaken synapses [noise].
+"""Effects of noise on branch and soma: flipped inputs and perturbed synapses [noise].
 
-A branch sees its clean and its noisy input as two normal numbers that covary; the mixed kernel gives the covariance of
+The clean and the noisy input of a branch are two correlated normal numbers; the mixed kernel gives the covariance of
 its two outputs, and at the soma the noisy input is normal given the clean one.
 
 Noise that changes the mean input of a branch does so by a multiple of sqrt(n), and that of the soma by a multiple of
-sqrt(K). Without sizes these drifts are dropped: thresholds are taken to follow.
+sqrt(K). Without sizes these shifts are dropped: thresholds are assumed to follow.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ NODES = 16  # per Gauss-Legendre panel
 
 
 class SomaticInputs(NamedTuple):
-    """Patterns of one label at a state that is a point: nodes and weights of the average over them.
+    """Patterns of one label at a point state: nodes and weights of the average over them.
 
-    In the direction of the label: ``field`` is the somatic input that the pattern would have if it were not learned,
-    without the mean, ``push`` what learning adds, ``weight`` the probability.
+    In the direction of the label: ``field`` is the somatic input of the pattern without learning and without the mean,
+    ``push`` the change by learning, ``weight`` the probability.
     """
 
     field: Floats
@@ -72,7 +72,7 @@ class PointState(Protocol):
 
 @dataclass(frozen=True)
 class Noise:
-    """Two kinds of noise, and the sizes that decide how far they carry the means.
+    """Two kinds of noise, and the sizes that determine the shifts of the means.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ class Noise:
         return self.flips > 0.0 or self.synaptic > 0.0
 
     def check(self, neuron: NeuronSpec, task: TaskSpec) -> None:
-        """Refuse what has not been derived."""
+        """Raise for cases that have not been derived."""
         if neuron.n_levels > 1:
             raise refuse("neuron.n_levels", neuron.n_levels, "1: noise in deeper trees has not been derived")
         if self.flips > 0.0 and task.f_in != 0.5 and self.branch_size is None:
@@ -125,7 +125,7 @@ class Noise:
         kept = 1.0 - 2.0 * self.flips
         first, second = _cut_weight(self.synaptic)
         variance = Q * (active * (1.0 - active) * second + active**2 * (second - first**2))
-        # What correlated inputs share survives only where both of a pair do.
+        # The common part of correlated inputs survives only if both inputs of a pair do.
         variance += (first * kept) ** 2 * common_variance(neuron, task)
         ratio = first * active / f
         mean = ratio * clean.mean
@@ -143,14 +143,14 @@ def _cut_weight(amplitude: float) -> tuple[float, float]:
 
 
 class NoisySoma:
-    """What noise makes of the soma's input, for weights of mean square Q.
+    """The somatic input under noise, for weights of mean square Q.
 
     Attributes
     ----------
     variance : float
-        Of the noisy input.
+        Variance of the noisy input.
     drift : float
-        Of its mean; zero without sizes.
+        Shift of its mean; zero without sizes.
     """
 
     def __init__(self, neuron: NeuronSpec, task: TaskSpec, noise: Noise, Q: float, clean: BranchInput) -> None:
@@ -168,7 +168,7 @@ class NoisySoma:
 
 
 def noisy_soma(state: PointState, noise: Noise) -> tuple[NoisySoma, MixedPair]:
-    """The soma under noise at a state that is a point, and the covariance with its own clean input."""
+    """The soma under noise at a point state, and the covariance with its own clean input."""
     clean = BranchInput(state.preactivation_mean, state.preactivation_sd)
     soma = NoisySoma(state.neuron, state.task, noise, state.Q, clean)
     return soma, soma.pair(clean.sd**2)

@@ -1,7 +1,7 @@
-"""Errors under noise of typical solutions and of states that are a point.
+"""Errors under noise of typical solutions and of point states.
 
-Given the clean somatic input of a pattern the noisy one is normal. What remains is an average over the clean one: over
-a plane for typical solutions, whose cloud has a width, over a line where all solutions agree (capacity, largest
+Given the clean somatic input of a pattern the noisy one is normal. The remaining average is over the clean input: over
+a plane for typical solutions, whose cloud has a width, over a line if all solutions agree (capacity, largest
 margin, learned).
 """
 
@@ -21,7 +21,7 @@ from dendrocap.validation import refuse
 
 __all__ = ["noise_error"]
 
-# Below this distance of two solutions, relative to Q, a difference of covariances has fewer digits than a slope.
+# For solutions closer than this, relative to Q, a difference of covariances is less accurate than a slope.
 CLOSE = 1e-5
 
 
@@ -38,15 +38,15 @@ def noise_error(
     Parameters
     ----------
     solution : SaddlePoint, CapacitySolution, MaximalMargin or LearnedState
-        Typical solutions at a load, the one solution at capacity, that with the largest margin, or what learning
-        reaches; all with equal branches and replica symmetric.
+        Typical solutions at a load, the solution at capacity, that with the largest margin, or a learned state; all
+        with equal branches and replica symmetric.
     flips : float
         Each input is flipped with this probability, as in `noise_robustness`.
     synaptic : float
         Each weight becomes ``max(W (1 + synaptic z), 0)`` with a normal z.
     n_branches, branch_size : int, optional
-        K and n = N / K. Noise then shifts the mean input of a branch and of the soma as it does in a neuron of this
-        size. Without sizes thresholds are taken to follow these shifts.
+        K and n = N / K. Noise then shifts the mean input of a branch and of the soma as in a neuron of this
+        size. Without sizes thresholds are assumed to follow these shifts.
 
     Raises
     ------
@@ -56,8 +56,8 @@ def noise_error(
 
     Notes
     -----
-    [noise-typical] for a `SaddlePoint`, [noise-point] for all others. At capacity half of the patterns sit exactly
-    at the threshold: without noise the error is 0, with however little it is a quarter.
+    [noise-typical] for a `SaddlePoint`, [noise-point] for all others. At capacity half of the patterns are exactly
+    at the threshold: without noise the error is 0, with arbitrarily small noise it is a quarter.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """How a pattern responds to a loss: the average over patterns in a state that minimises one.
 
-The rest of the neuron gives a pattern the somatic input t, normal over patterns. Learning moves it to x, where
-``(x - t)^2 / (2 tau) + loss(x)`` is least [proximal]: tau says how cheaply the weights give way. Averages are taken
+The rest of the neuron gives a pattern the somatic input t, normal over patterns. Learning moves it to x, which
+minimises ``(x - t)^2 / (2 tau) + loss(x)`` [proximal]: tau measures the compliance of the weights. Averages are taken
 over x, of which ``t = x + tau loss'(x)`` is an explicit function, so that no equation is solved per pattern.
 """
 
@@ -23,17 +23,17 @@ Floats = NDArray[np.float64]
 NODES = 12  # per Gauss-Legendre panel
 MOST = 700.0  # of an exponent
 REACH, PANEL = 9.0, 1.5  # of t, in its standard deviations
-# Where panels end around a bend, in units of its width: each is no longer than its distance to the bend.
+# Ends of panels around a bend, in units of its width: each panel is no longer than its distance to the bend.
 _HALF = 0.75 * 2.0 ** np.arange(9)
 AROUND_A_BEND = np.concatenate([-_HALF[::-1], [0.0], _HALF])
-# The same around where an exponential push gives in: below, it grows without bound, so that panels stay short.
+# The same around the point where an exponential push ends: below it the push grows without bound, so panels stay short.
 AROUND_A_PLATEAU = np.concatenate([-0.75 * np.arange(16.0, 0.0, -1.0), [0.0], _HALF])
 
 
 class Loss(Protocol):
     """A decreasing function of the margin x, nowhere steeper than 1, that bends around zero.
 
-    A steep loss needs a tau of which only the logarithm is a number that a computer can hold.
+    A steep loss may need a tau so large that only its logarithm can be represented.
     """
 
     def value(self, x: Floats) -> Floats:
@@ -46,13 +46,13 @@ class Loss(Protocol):
         """tau times the curvature of the loss, from the push."""
 
     def bends(self, log_tau: float) -> Floats:
-        """Places between which the response is smooth: around the bend of the loss and around where it gives in."""
+        """Points between which the response is smooth: around the bend of the loss, and where its push ends."""
 
     def farthest(self, log_tau: float) -> float:
         """Upper bound of the push on patterns whose margin is positive."""
 
     def jump(self, log_tau: float) -> tuple[float, float] | None:
-        """The interval that x leaves out because both its ends are better; None where the response is continuous."""
+        """The interval that x skips because both its ends are better; None if the response is continuous."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class NormalIntegral:
         return math.sqrt(2.0 * float(np.logaddexp(0.0, log_tau))) + 1.0
 
     def jump(self, log_tau: float) -> tuple[float, float] | None:
-        """Below zero it is concave: if tau is large, some patterns are given up and others pulled far across."""
+        """Below zero it is concave: if tau is large, some patterns are given up and others pushed far across."""
         from dendrocap.theory.states._kernels import equal_costs
 
         low, high = equal_costs(math.exp(log_tau))
@@ -131,7 +131,7 @@ class NormalIntegral:
 
 
 class Responses(NamedTuple):
-    """Nodes and weights of an average over patterns: margin x reached, push x - t, stiffness tau loss''(x)."""
+    """Nodes and weights of an average over patterns: final margin x, push x - t, stiffness tau loss''(x)."""
 
     margin: Floats
     push: Floats
@@ -140,12 +140,12 @@ class Responses(NamedTuple):
 
     @property
     def field(self) -> Floats:
-        """t, where the pattern would be without the push."""
+        """t, the field of the pattern without the push."""
         return self.margin - self.push
 
 
 def responses(loss: Loss, log_tau: float, mean: float, sd: float, cuts: Floats | None = None) -> Responses:
-    """Patterns with normal fields t, of given mean and standard deviation; panels end at ``cuts`` too, places of x."""
+    """Patterns with normal fields t of given mean and standard deviation; ``cuts`` are additional panel ends in x."""
     jump = loss.jump(log_tau)
     far = REACH * sd
     ends = (mean - far, max(mean + far, 0.0) + loss.farthest(log_tau))

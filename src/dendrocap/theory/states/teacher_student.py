@@ -1,10 +1,10 @@
-"""Generalisation: a student that learns from a teacher, and how often it is right about patterns it has not seen.
+"""Generalisation of a student that learns from a teacher: its error on unseen patterns.
 
-The labels are those of a teacher with random non-negative weights, exponentially distributed around their mean. A
-student that knows the teacher's form draws its weights from all that make no error on the patterns learned (Gibbs), or
-lets them vote (Bayes). The teacher is then one more such student, so that the replica-symmetric theory is exact
-[nishimori]. A student with another non-linearity is Gibbs too, with one order parameter more, its overlap R with the
-teacher [student].
+The labels are those of a teacher with random non-negative weights, exponentially distributed. A student that knows the
+teacher's form draws its weights from all that make no error on the learned patterns (Gibbs), or takes the majority of
+their answers (Bayes). The teacher is then statistically equivalent to a student, so the replica-symmetric theory is
+exact [nishimori]. A student with another non-linearity is also Gibbs, with one more order parameter, its overlap R with
+the teacher [student].
 """
 
 from __future__ import annotations
@@ -35,25 +35,25 @@ __all__ = ["TeacherStudent", "crossing_load", "teacher_student"]
 Floats = NDArray[np.float64]
 
 NODES = 16  # per Gauss-Legendre panel
-FIRST_LOAD, LARGEST_STRIDE = 0.25, 2.0  # of the loads at which a student is followed up to the one wanted
-SMALLEST_STRIDE = 1.01  # below which it is given up
+FIRST_LOAD, LARGEST_STRIDE = 0.25, 2.0  # loads at which a student is followed up to the requested one
+SMALLEST_STRIDE = 1.01  # below this, the search is given up
 ACCEPTED = 1e-9  # largest mismatch of the equations, relative
 
 
 @dataclass(frozen=True)
 class TeacherStudent(Displayed):
-    """What a student has made of the patterns that a teacher labelled.
+    """Generalisation of a student that learned patterns labelled by a teacher.
 
     Attributes
     ----------
     alpha : float
         Patterns per synapse.
     gibbs_error : float
-        Probability of a wrong answer to an unseen pattern, of a student drawn at random from all that make no error.
+        Probability of a wrong answer to an unseen pattern, for a random student without training errors.
     bayes_error : float
-        The same of the majority of these students, the least possible; NaN if student and teacher differ in form.
+        The same for the majority of these students, the smallest possible; NaN if student and teacher differ in form.
     estimate : str
-        "exact" if student and teacher are of one form, "replica symmetric" otherwise.
+        "exact" if student and teacher have the same form, "replica symmetric" otherwise.
     Q, q, R : float
         Mean square of the student's weights, overlap of two students, overlap of student and teacher.
     Q_teacher : float
@@ -103,18 +103,18 @@ def teacher_student(
     neuron : NeuronSpec
         The student, with one level of equal branches.
     task : TaskSpec, optional
-        Of which ``f_in`` counts. Labels are the teacher's, half of them 1: ``f_out = 1/2``, and no margin.
+        Only ``f_in`` matters. Labels are those of the teacher, half of them 1: ``f_out = 1/2``, and no margin.
     alpha : float
         Patterns per synapse.
     teacher : NeuronSpec, optional
-        Another form than the student's; the same if not given.
+        The teacher, if its form differs from that of the student.
 
     Raises
     ------
     InvalidParameter
         For ``f_out`` other than 1/2, a margin, correlated inputs, and neurons with several populations or levels.
     ConvergenceError
-        Where no student of another form than the teacher's was found that makes no error at this load.
+        If no student without errors was found at this load, for a student that differs from the teacher in form.
 
     Examples
     --------
@@ -142,22 +142,22 @@ def teacher_student(
 def crossing_load(teacher: NeuronSpec, task: TaskSpec | None = None, student: NeuronSpec | None = None) -> float:
     """The load above which a student of the teacher's form generalises better than another one.
 
-    Below it the other, by default a linear neuron, is better although its form is wrong: with few examples a simpler
-    student has less to get wrong.
+    Below it the other student, by default a linear neuron, is better although its form is wrong: with few examples a
+    simpler student has less to learn.
 
     Parameters
     ----------
     teacher : NeuronSpec
-        With one level of equal branches.
+        A neuron with one level of equal branches.
     task : TaskSpec, optional
         As in `teacher_student`.
     student : NeuronSpec, optional
-        The other student; a linear neuron if not given.
+        The other student; by default a linear neuron.
 
     Raises
     ------
     NoSolution
-        If the order of the two is the same at all loads looked at, up to those that the other student can learn.
+        If the order of the two is the same at all loads tried, up to those that the other student can learn.
 
     Examples
     --------
@@ -190,7 +190,7 @@ def _error(covariance: float, variance: float, other: float) -> float:
 
 
 def _matched(neuron: NeuronSpec, task: TaskSpec, alpha: float) -> TeacherStudent:
-    """Student and teacher of one form: a curve in q_hat that meets the load [nishimori]."""
+    """Student and teacher of the same form: a curve in q_hat that reaches the load [nishimori]."""
     from dendrocap.theory.states._kernels import taught_averages, taught_energy
 
     W_bar = neuron.tree[0].theta / task.f_in
@@ -205,7 +205,7 @@ def _matched(neuron: NeuronSpec, task: TaskSpec, alpha: float) -> TeacherStudent
         dq = W_bar**2 * float(taught_averages(-rate, 1.0, rate, rule)[3]) / field
         kernel = kernels.at(Q, dq)
         steepness = math.sqrt(kernel.D0 / kernel.D1)
-        # weighted by 2 H(-a z), where the teacher is as certain as the student
+        # weighted by 2 H(-a z), because teacher and student are equally certain
         force = float(taught_energy(steepness, steepness, FIELD_STEP)[1]) / kernel.D1
         return field / W_bar**2 / (force * kernel.dD1_ddq), kernel, dq
 
@@ -242,7 +242,7 @@ def _matched(neuron: NeuronSpec, task: TaskSpec, alpha: float) -> TeacherStudent
 
 
 class _Patterns(NamedTuple):
-    """What the patterns ask of the student's weights, per unit of load, and the state of the soma."""
+    """Requirements of the patterns on the student's weights, per unit of load, and the state of the soma."""
 
     A_hat: float
     q_hat: float
@@ -303,7 +303,7 @@ class _Student:
             x = self._predicted(met, math.log(load))
 
     def _predicted(self, met: list[tuple[float, Floats]], log_load: float) -> Floats:
-        """A straight line through the last two solutions; the conjugates grow like the load at first."""
+        """A linear extrapolation of the last two solutions; initially the conjugates are proportional to the load."""
         last, x = met[-1]
         if len(met) == 1:
             return x + (log_load - last)
@@ -331,7 +331,7 @@ class _Student:
         return (squared + variance) / A_hat, variance / A_hat, self.W_teacher * product / root, eta * root
 
     def patterns(self, Q: float, dq: float, R: float) -> _Patterns:
-        """What the patterns ask for, at unit load."""
+        """The requirements of the patterns, at unit load."""
         from dendrocap.theory._kernels import energetic_averages
         from dendrocap.theory.states._kernels import taught_energy
 
@@ -344,7 +344,7 @@ class _Student:
             raise ConvergenceError("a student cannot be closer to its teacher than to itself", (Q, dq, R))
         _, square, bend = taught_energy(math.sqrt(kernel.D0 / kernel.D1), rho / math.sqrt(apart), FIELD_STEP).tolist()
         f1_squared, f2 = square / kernel.D1, -bend / kernel.D1
-        # dG_E / d rho: labels change where the teacher's own input is zero.
+        # dG_E / d rho: labels change where the input of the teacher is zero.
         along_rho = math.sqrt(2.0 / math.pi / kernel.D1) * float(
             energetic_averages(math.sqrt(apart / kernel.D1), 0.0, FIELD_STEP)[1]
         )
