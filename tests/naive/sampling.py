@@ -65,7 +65,7 @@ def gibbs_sample(w, fields, temperature, w_max, ridge, sweeps, rng):
 
     ``fields`` has one row for each synapse: its centred input in every pattern, in the direction of the label and in
     units of the somatic input. Weight moves between two synapses, so that the sum stays; no weight is negative or
-    exceeds w_max. Weights count with exp(-errors / temperature - ridge sum w^2 / 2). Returns the average share of errors.
+    exceeds w_max. Weights count with exp(-errors / temperature - ridge sum w^2 / 2). Returns the mean share of errors.
     """
     n, n_patterns = fields.shape
     soma, new = np.zeros(n_patterns), np.empty(n_patterns)
