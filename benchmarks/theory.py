@@ -7,19 +7,24 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
 from benchmarks.plain_capacity import plain_capacity, polsky, polsky_slope
 from benchmarks.plain_saddle_point import plain_saddle_point
 from dendrocap import (
+    Bounded,
     Linear,
     NeuronSpec,
     Nonlinearity,
     Polsky,
+    Probit,
     ReLU,
+    Ridge,
     SaturatingReLU,
     TaskSpec,
+    Temperature,
     capacity_curve,
     critical_capacity,
     learned_state,
@@ -97,6 +102,36 @@ def states() -> None:
         print(f"{name:<36}{float(np.percentile([timed(run) for _ in range(20)], 10)) * 1e3:>10.3f} ms")
 
 
+def priors_and_channels() -> None:
+    """Other priors and channels beside the plain neuron, in turns: times and their ratios."""
+    for g in (Linear(), Polsky()):
+        plain = NeuronSpec(g, 0.5, 0.5)
+        others: dict[str, tuple[Callable[[], object], Callable[[], object]]] = {}
+        for prior in (Bounded(3.0), Ridge(2.0)):
+            own = replace(plain, prior=prior)
+            others[f"critical_capacity, {g.name}, {type(prior).__name__}"] = (
+                lambda own=own: critical_capacity(own),  # type: ignore[misc]
+                lambda plain=plain: critical_capacity(plain),  # type: ignore[misc]
+            )
+            others[f"saddle_point, {g.name}, {type(prior).__name__}"] = (
+                lambda own=own: saddle_point(own, alpha=0.5),  # type: ignore[misc]
+                lambda plain=plain: saddle_point(plain, alpha=0.5),  # type: ignore[misc]
+            )
+        for channel in (Probit(0.1), Temperature(0.1)):
+            others[f"saddle_point, {g.name}, {type(channel).__name__}"] = (
+                lambda plain=plain, channel=channel: saddle_point(plain, alpha=0.5, channel=channel),  # type: ignore[misc]
+                lambda plain=plain: saddle_point(plain, alpha=0.5),  # type: ignore[misc]
+            )
+        for name, (run, usual) in others.items():
+            run()
+            mine, theirs = [], []
+            for _ in range(30):
+                mine.append(timed(run))
+                theirs.append(timed(usual))
+            fast, other = min(mine), min(theirs)
+            print(f"{name:<42}{fast * 1e3:>8.3f} ms, plain {other * 1e3:>8.3f} ms, ratio {fast / other:.2f}")
+
+
 def main() -> None:
     print(f"{'warm, one core':<36}{'dendrocap':>13}{'plain SciPy':>13}{'ratio':>11}")
     for g in PLAIN:
@@ -108,6 +143,7 @@ def main() -> None:
     print(f"{'capacity curve, 200 points':<36}{float(np.percentile(times, 10)) * 1e3:>10.1f} ms")
 
     states()
+    priors_and_channels()
 
 
 if __name__ == "__main__":

@@ -198,3 +198,42 @@ def test_a_neuron_with_inhibition_is_trained_and_solved(tmp_path):
     linear = run("train", "--linear", "-N", 60, "--theta-d", 0.5, *inhibition, "--max-epochs", 2)
     assert linear.exit_code == 0
     assert run("train", "-N", 60, "-K", 3, "--theta-d", 0.05, *inhibition).exit_code == 2  # more than it can take away
+
+
+# Priors and channels --------------------------------------------------------------------------------------------------
+
+
+def test_bounded_weights_and_ridges():
+    near, far = rows_of("capacity", "-g", "relu", "--w-max", "3,1000")
+    assert (round(near["alpha_c"], 6), round(near["saturated_fraction"], 6)) == (1.139066, 0.15671)
+    assert (near["w_max"], near["estimate"]) == (3.0, "replica symmetric")
+    assert round(far["alpha_c"], 6) == 1.343065
+    (ridge,) = rows_of("capacity", "-g", "relu", "--ridge", 3)
+    assert "saturated_fraction" not in ridge
+    assert ridge["alpha_c"] == pytest.approx(far["alpha_c"])
+    (typical,) = rows_of("saddle-point", "-g", "relu", "--ridge", 2, "--alpha", 0.6)
+    assert "training_error" not in typical
+    sized = run("capacity", "--w-max", 3, "-N", 100, "-K", 4)
+    assert (sized.exit_code, "--w-max and --ridge neither" in sized.stderr) == (2, True)
+    both = run("capacity", "--w-max", 3, "--ridge", 1)
+    assert (both.exit_code, "--w-max and --ridge are not allowed together" in both.stderr) == (2, True)
+    assert "prior = Bounded(w_max=3.0) is not allowed" in run("capacity", "--w-max", 3, "--rsb", 1).stderr
+    assert run("capacity", "--w-max", 0).exit_code == 2
+    small = run("capacity", "--w-max", 0.5)
+    assert (small.exit_code != 0, "w_max must be larger than the mean" in small.stderr) == (True, True)
+
+
+def test_errors_above_capacity(tmp_path):
+    warm, hot = rows_of("saddle-point", "-g", "relu", "--alpha", 2, "--temperature", "0.2,1")
+    assert round(warm["training_error"], 6) == 0.123681
+    assert warm["training_error"] < hot["training_error"] < 0.5
+    (noisy,) = rows_of("saddle-point", "-g", "relu", "--alpha", 2, "--output-noise", 0.1)
+    assert round(noisy["training_error"], 6) == 0.361916
+    plot = tmp_path / "errors.png"
+    options = ["-g", "relu", "--alpha", "0.5,1,2", "--temperature", 0.2, "--quantity", "training_error"]
+    assert run("saddle-point", *options, "--plot", plot).exit_code == 0
+    assert plot.stat().st_size > 1000
+    without = run("saddle-point", "--quantity", "training_error", "--alpha", "0.1,0.2", "--plot", plot)
+    assert (without.exit_code, "needs --temperature or --output-noise" in without.stderr) == (2, True)
+    assert run("saddle-point", "--temperature", -1).exit_code == 2
+    assert run("saddle-point", "--temperature", 0.1, "--output-noise", 0.1).exit_code == 2

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from dendrocap import InvalidParameter, Linear, NeuronSpec, Polsky, ReLU, TaskSpec
+from dendrocap import Bounded, InvalidParameter, Linear, NeuronSpec, Polsky, ReLU, TaskSpec
 from dendrocap.theory import capacity_curve, critical_capacity, saddle_point, saddle_point_curve
 from dendrocap.theory.parameter_grids import taught_points
 
@@ -87,3 +87,23 @@ def test_crossing_loads_are_found_only_where_they_are_asked_for():
                                                         crossing=True, alpha=[0.5]))  # fmt: skip
     assert plain[1] is None
     assert round(asked[1], 2) == 1.19
+
+
+def test_grids_of_priors_and_channels():
+    curve = capacity_curve(NeuronSpec(ReLU(), 0.5, 0.5), w_max=[2.0, 1e4])
+    assert_allclose(curve.alpha_c.values, [0.8275396, 1.3430645], atol=6e-8)
+    assert_allclose(curve.saturated_fraction.values, [0.3538881, 0.0], atol=6e-8)
+    assert curve.w_max.attrs["units"] == "model weight"
+    assert "saturated_fraction" not in capacity_curve(NeuronSpec(ReLU(), 0.5, 0.5), theta_d=[0.5])
+    bounded = capacity_curve(NeuronSpec(ReLU(), 0.5, 0.5, prior=Bounded(2.0)), theta_d=[0.5, 2.0])
+    assert_allclose(bounded.saturated_fraction.values, [0.3538881, np.nan], atol=6e-8)
+    assert "w_max must be larger than the mean" in str(bounded.reason[1].item())
+    warm = saddle_point_curve(NeuronSpec(ReLU(), 0.5, 0.5), alpha=[2.0], temperature=[0.2, 1.0], ridge=[0.0, 1.0])
+    assert warm.training_error.dims == ("alpha", "temperature", "ridge")
+    assert_allclose(warm.training_error.values[0, 0, 0], 0.1236806, atol=6e-8)
+    noisy = saddle_point_curve(NeuronSpec(ReLU(), 0.5, 0.5), alpha=[2.0], output_noise=[0.1])
+    assert_allclose(noisy.training_error.values[0, 0], 0.3619157, atol=6e-8)
+    with pytest.raises(InvalidParameter, match="parameter"):
+        capacity_curve(NeuronSpec(ReLU(), 0.5, 0.5), alpha=[1.0])
+    refused = capacity_curve(NeuronSpec(ReLU(), 0.5, 0.5), temperature=[1.0])
+    assert "parameter = 'temperature' is not allowed" in str(refused.reason[0].item())

@@ -11,7 +11,7 @@ import typer
 
 from dendrocap.cli.option_groups import spread
 from dendrocap.cli.output import CsvFlag, JsonFlag, PlotPath
-from dendrocap.cli.theory_grid import GridOptions, fields_of, recording, run
+from dendrocap.cli.theory_grid import PriorOptions, fields_of, recording, run
 from dendrocap.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ __all__ = ["capacity"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class CapacityGrid(GridOptions):
+class CapacityGrid(PriorOptions):
     """A grid of capacities."""
 
     n_inputs: Annotated[
@@ -54,8 +54,8 @@ class CapacityGrid(GridOptions):
 
     @property
     def certain(self) -> bool:
-        """Whether one given estimate is asked for instead of the best."""
-        return bool(self.steps) or self.branch_size is not None
+        """Whether one given estimate is asked for instead of the best; with another prior only one exists."""
+        return bool(self.steps) or self.branch_size is not None or self.w_max is not None or self.ridge is not None
 
     @property
     def more(self) -> dict[str, list[Any]]:
@@ -90,7 +90,7 @@ def capacity(
 
     The best estimate comes first, with its error; the paper's replica-symmetric number is shown beside it. Give the
     size of the neuron with --n-inputs and --n-branches; by default it has infinitely many, infinitely long branches.
-    --rsb and --branch-size select one given estimate instead.
+    --rsb and --branch-size select one given estimate instead; so do --w-max and --ridge, the replica-symmetric one.
 
     Every parameter takes a number, a list 0.1,0.2,0.5 or a range start:stop:count.
 
@@ -99,6 +99,8 @@ def capacity(
     Example: dendrocap capacity -N 10000 -K 10:1000:7 --log --theta-d 0.1,0.5,1 --plot branches.png
 
     Example: dendrocap capacity -g polsky,relu --theta-d 0.01:1:50 --log --rsb 0,1 --plot capacity.png
+
+    Example: dendrocap capacity --theta-d 0.5 --w-max 1.5,2,3,6
     """
     output: dict[str, Any] = {"as_json": as_json, "as_csv": as_csv, "plot": plot}
     if grid.sized and (grid.n_inputs is None or grid.n_branches is None):
@@ -106,7 +108,7 @@ def capacity(
     if grid.certain and (grid.sized or estimates):
         raise InvalidParameter(
             "--rsb and --branch-size cannot be combined with the best estimate, which goes through all of them: "
-            "see --estimates"
+            "see --estimates; --w-max and --ridge cannot either, because it does not exist for them"
         )
     if grid.certain:
         _certain(grid, **output)
@@ -120,8 +122,9 @@ def _certain(grid: CapacityGrid, **output: Any) -> None:
     from dendrocap.theory.parameter_grids import BROKEN_FIELDS, CAPACITY_FIELDS, capacity_points
 
     names = [estimate_name(steps) for steps in grid.steps or (0,)]
-    table = fields_of(["estimate", "alpha_c", "silent_fraction", "Q"])
-    known = fields_of(["estimate", *(BROKEN_FIELDS if grid.steps else CAPACITY_FIELDS)])
+    saturated = [] if grid.w_max is None else ["saturated_fraction"]
+    table = fields_of(["estimate", "alpha_c", "silent_fraction", *saturated, "Q"])
+    known = fields_of(["estimate", *(BROKEN_FIELDS if grid.steps else CAPACITY_FIELDS), *saturated])
     signs = _silent_by_sign if grid.inhibitory_share is not None else lambda solution: {}
 
     def notes() -> Iterator[str]:
@@ -130,7 +133,7 @@ def _certain(grid: CapacityGrid, **output: Any) -> None:
                 yield f"{name}: {ASSUMES.get(name, f'infinitely many long, equal branches; {name}')}"
         if grid.branch_size is not None:
             yield "Infinitely many equal branches of the given length; the paper's estimate is replica symmetric."
-        yield "For the best estimate, with its error, leave out --rsb and --branch-size."
+        yield "For the best estimate, with its error, leave out --rsb, --branch-size, --w-max and --ridge."
 
     run(
         grid,

@@ -84,6 +84,20 @@ QUESTIONS = (
         "theory/correlated_inputs.md",
     ),
     Question(
+        "What if synapses saturate?",
+        "capacity --w-max 1.5,3,6",
+        "Bounded",
+        "capacity, silent and saturated fraction, replica symmetric; `Ridge` prefers small weights",
+        "theory/priors_and_channels.md",
+    ),
+    Question(
+        "How many errors above capacity?",
+        "saddle-point --alpha 8 --temperature 0.1",
+        "Temperature",
+        "training_error, replica symmetric: an estimate where the stability is negative; `Probit` is output noise",
+        "theory/priors_and_channels.md",
+    ),
+    Question(
         "How many branches are best?",
         "capacity -N 999 -K 9,27,81",
         "capacity",

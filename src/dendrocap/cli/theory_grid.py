@@ -14,7 +14,7 @@ from dendrocap.cli.output import check_format, emit, message, plot_target, progr
 from dendrocap.cli.ranges import values
 from dendrocap.errors import InvalidParameter, NoSolution
 
-__all__ = ["GridOptions", "fields_of", "recording", "run", "steps_of_breaking"]
+__all__ = ["GridOptions", "PriorOptions", "fields_of", "recording", "run", "steps_of_breaking"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,6 +81,14 @@ class GridOptions:
             if text is not None
         }
 
+    def given_one(self, names: Iterable[str]) -> dict[str, list[float]]:
+        """The same of parameters of which a neuron or a task has one at most."""
+        found = self.given(names)
+        if len(found) > 1:
+            options = " and ".join("--" + name.replace("_", "-") for name in found)
+            raise InvalidParameter(f"{options} are not allowed together: give one of them")
+        return found
+
     @property
     def inputs(self) -> list[str]:
         """Names of the input columns."""
@@ -97,6 +105,32 @@ class GridOptions:
             shape_free = {key: numbers[key] for key in numbers if key not in ("x_min", "gamma")}
             found.append((g, numbers if isinstance(g, Polsky) else shape_free))
         return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class PriorOptions(GridOptions):
+    """A grid whose weights may have another prior."""
+
+    w_max: Annotated[
+        str | None,
+        typer.Option(
+            "--w-max",
+            help="Largest weight, above theta_d / f_in; none if not given. Replica symmetric.",
+            metavar="VALUES",
+        ),
+    ] = None
+    ridge: Annotated[
+        str | None,
+        typer.Option(
+            help="Strength >= 0 with which small weights are preferred, exp(-ridge W^2 / 2). Replica symmetric.",
+            metavar="VALUES",
+        ),
+    ] = None
+
+    @property
+    def more(self) -> dict[str, list[Any]]:
+        """Those of the prior too."""
+        return {**super().more, **self.given_one(["w_max", "ridge"])}
 
 
 def run(

@@ -6,6 +6,7 @@ gives the reason in the variable ``reason``, so that one bad corner does not aff
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
@@ -14,9 +15,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from dendrocap.errors import DendrocapError, InvalidParameter
-from dendrocap.model import DendriticNeuron, NeuronSpec, Nonlinearity, Polsky, TaskSpec
+from dendrocap.model import Bounded, DendriticNeuron, NeuronSpec, Nonlinearity, Polsky, Ridge, TaskSpec
 from dendrocap.model.flat import INHIBITION, inhibition_from_flat
 from dendrocap.theory.capacity import capacity
+from dendrocap.theory.channels import HARD_MARGIN, Channel, Probit, Temperature
 from dendrocap.theory.critical_capacity import critical_capacity
 from dendrocap.theory.saddle_point import saddle_point
 from dendrocap.theory.stability_limit import stability_limit
@@ -101,6 +103,8 @@ PARAMETER_UNITS = {
     "kappa": "somatic input",
     "branch_correlation": "1",
     **dict.fromkeys(INHIBITION, "1"),
+    "w_max": "model weight",
+    "ridge": "1 / model weight squared",
     "alpha": "patterns per synapse",
     "rsb": "steps",
     "branch_size": "synapses",
@@ -109,10 +113,13 @@ PARAMETER_UNITS = {
     "flips": "1",
     "synaptic": "1",
     "gamma_ce": "1 / somatic input",
+    "temperature": "1",
+    "output_noise": "somatic input",
 }
 # Sizes of a neuron: used by the best estimate and by noise, not by the paper's quantities.
 SIZES = ("n_inputs", "n_branches")
 OF_STATES = ("flips", "synaptic", "gamma_ce")  # noise, and the loss that a learned state minimises
+OF_CHANNELS = ("temperature", "output_noise")  # how patterns count at a saddle point
 
 Case = dict[str, Any]
 
@@ -141,14 +148,14 @@ def capacity_curve(
     **parameters : sequence
         Values of ``theta_d``, ``theta_s``, ``x_min``, ``gamma``, ``f_in``, ``f_out``, ``kappa``,
         ``branch_correlation``, ``inhibitory_share``, ``inhibitory_drive``, ``inhibitory_f_in``, ``nonlinearity`` or
-        ``rsb``, the steps of replica symmetry breaking, or ``branch_size``; each becomes a dimension, in the given
-        order.
+        ``rsb``, the steps of replica symmetry breaking, ``branch_size``, ``w_max``, the largest weight, or ``ridge``,
+        the strength of a preference for small weights; each becomes a dimension, in the given order.
 
     Returns
     -------
     xarray.Dataset
         The numbers of `CapacitySolution`, or with ``rsb`` those of `BrokenCapacity`, and ``reason``, empty if there
-        is a solution.
+        is a solution. Bounded weights also have a ``saturated_fraction``.
 
     Examples
     --------
@@ -160,6 +167,8 @@ def capacity_curve(
     True
     """
     fields = BROKEN_FIELDS if "rsb" in parameters else CAPACITY_FIELDS
+    if "w_max" in parameters or neuron.prior.w_max < math.inf:
+        fields = {**fields, "saturated_fraction": "1"}
     curve = _dataset(capacity_points(neuron, task, **parameters), fields, parameters)
     if not stability:
         return curve
@@ -177,7 +186,7 @@ def _limit_of_stability(neuron: NeuronSpec, task: TaskSpec | None, case: Case) -
 def capacity_points(neuron: NeuronSpec, task: TaskSpec | None = None, **parameters: Any) -> Iterator[Point]:
     """The points of `capacity_curve` one by one, as they are solved."""
     if "alpha" in parameters:
-        known = [name for name in PARAMETER_UNITS if name not in ("alpha", *SIZES)]
+        known = [name for name in PARAMETER_UNITS if name not in ("alpha", *SIZES, *OF_CHANNELS)]
         raise refuse(
             "parameter", "alpha", f"one of {', '.join(known)}: a capacity is a load; saddle_point_curve takes alpha"
         )
@@ -276,12 +285,14 @@ def saddle_point_curve(neuron: NeuronSpec, task: TaskSpec | None = None, **param
     neuron, task : NeuronSpec, TaskSpec
         All parameters that are not varied.
     **parameters : sequence
-        ``alpha`` and any of the parameters of `capacity_curve`.
+        ``alpha`` and any of the parameters of `capacity_curve`; also ``temperature`` or ``output_noise``, the T of a
+        `Temperature` or the sigma of a `Probit`.
 
     Returns
     -------
     xarray.Dataset
-        The numbers of `SaddlePoint` and ``reason``, empty if there is a solution.
+        The numbers of `SaddlePoint` and ``reason``, empty if there is a solution. With a channel that allows
+        errors also the ``training_error``.
 
     Examples
     --------
@@ -290,7 +301,10 @@ def saddle_point_curve(neuron: NeuronSpec, task: TaskSpec | None = None, **param
     >>> curve.Q.round(6).values.tolist()
     [2.0, 2.543081, nan]
     """
-    return _dataset(saddle_point_points(neuron, task, **parameters), SADDLE_POINT_FIELDS, parameters)
+    fields = SADDLE_POINT_FIELDS
+    if any(name in parameters for name in OF_CHANNELS):
+        fields = {**fields, "training_error": "1"}
+    return _dataset(saddle_point_points(neuron, task, **parameters), fields, parameters)
 
 
 def saddle_point_points(neuron: NeuronSpec, task: TaskSpec | None = None, **parameters: Any) -> Iterator[Point]:
@@ -299,15 +313,16 @@ def saddle_point_points(neuron: NeuronSpec, task: TaskSpec | None = None, **para
         raise InvalidParameter("alpha is missing: a saddle point belongs to a load alpha >= 0")
 
     def solve(case: Case) -> Any:
-        at = specified(neuron, task or TaskSpec(), case)
-        return saddle_point(*at, alpha=case["alpha"], branch_size=case.get("branch_size"))
+        own = {name: value for name, value in case.items() if name not in OF_CHANNELS}
+        at = specified(neuron, task or TaskSpec(), own)
+        return saddle_point(*at, alpha=case["alpha"], branch_size=case.get("branch_size"), channel=_channel(case))
 
     return _points(solve, parameters)
 
 
 def specified(neuron: NeuronSpec, task: TaskSpec, case: Mapping[str, Any]) -> tuple[NeuronSpec, TaskSpec]:
     """The neuron and task with the parameters of one case."""
-    known = [name for name in PARAMETER_UNITS if name not in (*SIZES, *OF_STATES)]
+    known = [name for name in PARAMETER_UNITS if name not in (*SIZES, *OF_STATES, *OF_CHANNELS)]
     unknown = set(case) - set(known)
     if unknown:
         raise refuse("parameter", sorted(unknown)[0], "one of " + ", ".join(known))
@@ -321,14 +336,31 @@ def specified(neuron: NeuronSpec, task: TaskSpec, case: Mapping[str, Any]) -> tu
     theta = {name: case[name] for name in ("theta_d", "theta_s") if name in case}
     levels = {name: case[name] for name in ("f_in", "f_out", "kappa", "branch_correlation") if name in case}
     inhibition = inhibition_from_flat(case) or neuron.inhibition
-    return replace(neuron, nonlinearity=g, inhibition=inhibition, **theta), replace(task, **levels)
+    prior = _one_of(case, {"w_max": Bounded, "ridge": Ridge}, neuron.prior)
+    return replace(neuron, nonlinearity=g, inhibition=inhibition, prior=prior, **theta), replace(task, **levels)
+
+
+def _channel(case: Case) -> Channel:
+    """How patterns count in one case."""
+    channel: Channel = _one_of(case, {"temperature": Temperature, "output_noise": Probit}, HARD_MARGIN)
+    return channel
+
+
+def _one_of(case: Mapping[str, Any], kinds: Mapping[str, Callable[[float], Any]], usual: Any) -> Any:
+    """What the one of several parameters that a case has makes; the usual thing if it has none."""
+    given = [name for name in kinds if name in case]
+    if len(given) > 1:
+        raise InvalidParameter(f"{' and '.join(given)} are not allowed together: give one of them")
+    return kinds[given[0]](case[given[0]]) if given else usual
 
 
 def check_values(neuron: NeuronSpec, case: Mapping[str, Any]) -> None:
     """Raise for values that no point of a grid may have, whatever its other parameters are."""
     Noise(case.get("flips", 0.0), case.get("synaptic", 0.0))
     real_number("gamma_ce", case.get("gamma_ce", 1.0), 0.0, low_open=True)
-    specified(neuron, TaskSpec(), {name: value for name, value in case.items() if name not in (*SIZES, *OF_STATES)})
+    _channel(dict(case))
+    others = (*SIZES, *OF_STATES, *OF_CHANNELS)
+    specified(neuron, TaskSpec(), {name: value for name, value in case.items() if name not in others})
 
 
 def _whole(name: str, value: float | None) -> int:
