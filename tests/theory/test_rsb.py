@@ -8,6 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.integrate import quad, trapezoid
 from scipy.optimize import minimize_scalar
+from scipy.special import logsumexp
 
 from dendrocap import (
     Custom,
@@ -26,7 +27,9 @@ from dendrocap import (
 from dendrocap.errors import NoSolution
 from dendrocap.theory.rsb import committee_capacity, committee_stability
 from dendrocap.theory.rsb.cascade import FieldGrid, gaussian_cascade, one_sided_cascade
-from dendrocap.theory.rsb.equations import BrokenEquations, FixedMean, TreeSoma, Unknowns
+from dendrocap.theory.rsb.committee import CommitteeSoma
+from dendrocap.theory.rsb.equations import BrokenEquations, FixedMean, Norm, Overlap, Spherical, TreeSoma, Unknowns
+from dendrocap.theory.rsb.next_step import first_step
 from tests.naive.rsb import nested, one_step_load, potential
 
 DENDRITES = {"relu": ReLU(), "saturating": SaturatingReLU(), "polsky": Polsky()}
@@ -331,8 +334,68 @@ def test_committee_with_orthogonal_clusters(n, kappa):
     assert found.overlaps == (0.0,)
     if n == 3 and kappa == 0.0:
         assert_allclose(found.alpha_c, 3.9507, atol=5e-5)
-    with pytest.raises(NoSolution, match="q_0 = 0"):
-        committee_capacity(hermite(n), rsb=2, task=task)
+
+
+@pytest.mark.parametrize(("n", "kappa"), [(3, 0.0), (6, 0.0), (4, 0.5)])
+def test_committee_goes_on_from_orthogonal_clusters(n, kappa):
+    """Two steps with q_0 = 0 are stationary in a load of plain sums, and have its value; more steps are lower still."""
+    found = committee_capacity(hermite(n), rsb=3, task=TaskSpec(kappa=kappa))
+    assert found.overlaps[0] == 0.0
+    assert found.residual < 1e-9
+    assert np.all(np.diff(found.by_steps) < 0.0)
+    two = committee_capacity(hermite(n), rsb=2, task=TaskSpec(kappa=kappa))
+    variance, gain = factorial(n), n * factorial(n)
+    # Only the inner average has a kink, and mu_1 / mu_2 is small: rare inner fields count.
+    coarse, fine = np.linspace(-9.0, 9.0, 201), np.linspace(-60.0, 9.0, 6901)
+    wide, narrow = (np.exp(-0.5 * z * z) / np.sqrt(2.0 * np.pi) * (z[1] - z[0]) for z in (coarse, fine))
+
+    def load(y):
+        (mu_1, mu_2), q = np.exp(y[:2]), 1.0 - np.exp(y[2])
+        inner = 1.0 + mu_2 * (1.0 - q)
+        entropy = 0.5 * (np.log(inner) / mu_2 + np.log(1.0 + mu_1 * q / inner) / mu_1)
+        h = kappa + np.sqrt(variance * q**n) * coarse[:, None] + np.sqrt(variance * (1.0 - q**n)) * fine
+        f_1 = logsumexp(-0.5 * mu_2 * np.maximum(h, 0.0) ** 2 / gain, axis=1, b=narrow) / mu_2
+        return -entropy * mu_1 / logsumexp(mu_1 * f_1, b=wide)
+
+    at = np.array([*np.log(two.breaking_points), np.log(1.0 - two.overlaps[1])])
+    assert_allclose(load(at), two.alpha_c, rtol=1e-6)
+    slopes = [(load(at + 1e-3 * e) - load(at - 1e-3 * e)) / 2e-3 for e in np.eye(3)]
+    assert_allclose(slopes, 0.0, atol=2e-5)
+
+
+def test_deep_committee_is_a_composition_of_kernels():
+    """Two levels of erf units have a closed kernel; a linear level on top changes nothing."""
+    units = [erf_unit(math.sqrt(0.5))] * 2
+    below = 2.0 / np.pi * np.arcsin(0.5)  # variance of the first level
+
+    def covariance(q):
+        return 2.0 / np.pi * np.arcsin(2.0 / np.pi * np.arcsin(q / 2.0) / (1.0 + below))
+
+    def slope(q, h=1e-6):
+        return (covariance(q + h) - covariance(q - h)) / (2.0 * h)
+
+    class Closed:
+        def norm(self, Q):
+            return Norm(covariance(1.0), slope(1.0), math.nan, math.nan)
+
+        def overlap(self, Q, dq):
+            return Overlap(covariance(1.0) - covariance(1.0 - dq), slope(1.0 - dq), math.nan)
+
+    found = committee_capacity(units, rsb=2)
+    assert_allclose(found.by_steps[0], 2.0 * slope(1.0) / covariance(1.0), rtol=1e-9)
+    one = first_step(BrokenEquations(Spherical(), Closed(), TaskSpec(), 1))
+    assert_allclose(found.by_steps[1], one.state.alpha, rtol=1e-8)
+    assert found.by_steps[2] < found.by_steps[1]
+    pair = CommitteeSoma(tuple(units), 1.0).pair(1.0, 0.3)
+    curvature = (slope(0.701) - slope(0.699)) / 0.002
+    assert_allclose([pair.D0, pair.dD1_ddq, pair.d2D0_dq2], [covariance(0.7), slope(0.7), curvature], rtol=1e-6)
+    for g in (ReLU(), hermite(3)):
+        alone, with_level = committee_capacity(g, rsb=2), committee_capacity([g, Linear()], rsb=2)
+        assert_allclose(with_level.by_steps, alone.by_steps, rtol=1e-9)
+        assert committee_stability([g, Linear()]) == pytest.approx(committee_stability(g), rel=1e-9)
+    for wrong in ([], [ReLU(), np.tanh]):
+        with pytest.raises(InvalidParameter, match="from the inputs to the output"):
+            committee_capacity(wrong)
 
 
 def _one_sided(v, t):

@@ -9,6 +9,7 @@ every digit when the replicas come close, as they do at capacity.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -32,7 +33,7 @@ from dendrocap.theory.response import (
 )
 from dendrocap.theory.roots import monotone_root
 
-__all__ = ["BranchKernel", "BranchPair", "PairKernel", "TreeKernel"]
+__all__ = ["BranchKernel", "BranchPair", "PairKernel", "TreeKernel", "composed"]
 
 Floats = NDArray[np.float64]
 
@@ -245,29 +246,33 @@ class TreeKernel:
 
     def at(self, Q: float, dq: float) -> PairKernel:
         """Overlaps at the soma for weights of mean square Q and overlap Q - dq between replicas."""
-        V, dV = self._v * Q + self._chi, self._v * dq
-        V_Q, dV_Q, dV_dq, curvature, slope = self._v, 0.0, self._v, 0.0, 1.0
-        means: list[float] = []
-        for level in self._levels:
-            branch = level.at(V, dV)
-            # chain rule: dV' = dD1_dV dV + dD1_ddV d(dV), and the second derivative of a composed C(c)
-            curvature = branch.d2D0_dc2 * dV_dq**2 + branch.dD1_ddV * curvature
-            dV_Q = branch.dD1_dV * V_Q + branch.dD1_ddV * dV_Q
-            dV_dq *= branch.dD1_ddV
-            V_Q *= branch.response.d_variance
-            slope *= branch.response.slope
-            means.append(branch.response.mean)
-            V, dV = branch.response.variance, branch.D1
-        return PairKernel(
-            D0=branch.D0,
-            D1=dV,
-            dD1_ddq=dV_dq,
-            dD1_dQ=dV_Q,
-            dGamma0_dQ=V_Q,
-            d2D0_dq2=curvature,
-            mean_slope=slope,
-            means=tuple(means),
-        )
+        return composed(self._levels, self._v * Q + self._chi, self._v * dq, self._v)
+
+
+def composed(levels: Sequence[BranchKernel], V: float, dV: float, v: float) -> PairKernel:
+    """The kernel of levels on top of each other; the first sees inputs of variance V = v Q + chi and dV = v dq."""
+    V_Q, dV_Q, dV_dq, curvature, slope = v, 0.0, v, 0.0, 1.0
+    means: list[float] = []
+    for level in levels:
+        branch = level.at(V, dV)
+        # chain rule: dV' = dD1_dV dV + dD1_ddV d(dV), and the second derivative of a composed C(c)
+        curvature = branch.d2D0_dc2 * dV_dq**2 + branch.dD1_ddV * curvature
+        dV_Q = branch.dD1_dV * V_Q + branch.dD1_ddV * dV_Q
+        dV_dq *= branch.dD1_ddV
+        V_Q *= branch.response.d_variance
+        slope *= branch.response.slope
+        means.append(branch.response.mean)
+        V, dV = branch.response.variance, branch.D1
+    return PairKernel(
+        D0=branch.D0,
+        D1=dV,
+        dD1_ddq=dV_dq,
+        dD1_dQ=dV_Q,
+        dGamma0_dQ=V_Q,
+        d2D0_dq2=curvature,
+        mean_slope=slope,
+        means=tuple(means),
+    )
 
 
 @lru_cache(maxsize=64)

@@ -70,23 +70,33 @@ def one_sided_cascade(
     starts, weights : array
         Initial fields, and their frequencies.
     delta : array, shape (k + 1,)
-        Variance gained at each level.
+        Variance gained at each level; none at level 0 if clusters have nothing in common.
     mu : array, shape (k,)
         Breaking parameters of levels 1 ... k, increasing.
     """
-    from dendrocap.theory.rsb._kernels import average_rows
+    from dendrocap.theory.rsb._kernels import average_rows, innermost_rows
 
     grid = FieldGrid() if grid is None else grid
     k, s = len(mu), tilts(sign, delta, mu)
+    if k == 1 and delta[0] == 0.0:
+        return _at_the_start(weights, innermost_rows(starts, sign, delta[1], mu[0], 1))
     low, high = reaches(sign, starts, delta[:k], s, grid.reach)
     h, log_step, rows = _grid_rows(sign, starts, delta, mu, grid)
     for level in range(k - 1, 0, -1):
+        if level == 1 and delta[0] == 0.0:
+            width = delta[1], mu[0], s[0], grid.reach
+            return _at_the_start(weights, average_rows(starts, h, log_step, rows, 1, *width))
         # Only fields that the level below can reach are needed.
         first, last = np.searchsorted(h, [low[level - 1], high[level - 1]])
         inside = slice(max(first - 1, 0), last + 1)
         rows = average_rows(h[inside], h, log_step, rows, level, delta[level], mu[level - 1], s[level - 1], grid.reach)
         h, log_step = h[inside], log_step[inside]
     roots = average_rows(starts, h, log_step, rows, 0, delta[0], 0.0, 0.0, grid.reach)
+    return _at_the_start(weights, roots)
+
+
+def _at_the_start(weights: Floats, roots: Floats) -> Averages:
+    """The averages from the observables at each start."""
     mean = weights @ roots
     return Averages(float(mean[0]), float(mean[1]), mean[2::2], mean[3::2], roots[:, 0])
 
@@ -169,7 +179,7 @@ def graded_fields(
     from dendrocap.theory.rsb._kernels import graded_grid
 
     steps: list[tuple[float, float, float]] = []
-    for level in range(len(delta)):
+    for level in np.flatnonzero(delta).tolist():
         sd = math.sqrt(delta[level])
         below = 1.0 / (grid.step * sd)
         tilt = s[level - 1] if level > 0 else 0.0
@@ -181,7 +191,8 @@ def graded_fields(
         steps.append((low[level], smooth, below))
         steps.append((sign * smooth, smooth, above - below))
         steps.append((high[level], smooth, -above))
-    if not float(np.sum((high - low) / np.sqrt(delta))) < MOST_WIDTHS:
+    spread = delta > 0.0
+    if not float(np.sum((high - low)[spread] / np.sqrt(delta[spread]))) < MOST_WIDTHS:
         raise ConvergenceError(f"levels of too different width: variances {delta} at tilts {s}")
     return graded_grid(low[-1], high[-1], fine, 0.5 * grid.step, np.array(steps))
 

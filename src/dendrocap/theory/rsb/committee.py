@@ -1,13 +1,16 @@
 """The tree committee machine: the same equations for weights of either sign on a sphere.
 
 A special case with published values. The input of a branch is a standard normal variable, and the somatic threshold
-balances the mean output of the branches, so that only the covariance of g matters.
+balances the mean output of the branches, so that only the covariance of g matters. Deeper trees are compositions of
+kernels, as for the neuron [tree]: the threshold of each level balances the mean output of the level below, so that its
+input is normal with mean zero and the variance of those outputs [committee-tree].
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +21,13 @@ from dendrocap.model import Nonlinearity, TaskSpec
 from dendrocap.theory.estimates import estimate_name
 from dendrocap.theory.free_entropy import Energetic, balanced_shift
 from dendrocap.theory.gaussian import gaussian_expectation, prepared
-from dendrocap.theory.kernels import BranchKernel, BranchPair
+from dendrocap.theory.kernels import BranchKernel, PairKernel, composed
 from dendrocap.theory.labels import label_averages
 from dendrocap.theory.newton import evaluated
 from dendrocap.theory.response import Response, check_independent_inputs
 from dendrocap.theory.roots import bracketed_root
-from dendrocap.theory.rsb.equations import BrokenEquations, Norm, Overlap, Spherical
+from dendrocap.theory.rsb.cascade import FieldGrid
+from dendrocap.theory.rsb.equations import BrokenEquations, BrokenState, Norm, Overlap, Spherical
 from dendrocap.theory.rsb.many_steps import extrapolated
 from dendrocap.theory.rsb.next_step import Found, first_step, follow, further_step
 from dendrocap.validation import refuse
@@ -47,27 +51,50 @@ class _Centred(BranchKernel):
 
 
 class CommitteeSoma:
-    """The covariance of g at two normal inputs of variance Q and overlap q."""
+    """The covariance at the soma for two normal inputs of the first level, of variance Q and overlap q."""
 
-    def __init__(self, g: Nonlinearity, Q: float) -> None:
-        mean = gaussian_expectation(g, sd=math.sqrt(Q), knots=g.knots).value
-        self._kernel = _Centred(g, mean)
-        self.slope_squared = self._kernel.response(Q).slope ** 2  # C'(0)
+    def __init__(self, levels: tuple[Nonlinearity, ...], Q: float) -> None:
+        self._levels: list[_Centred] = []
+        self.slope_squared, variance = 1.0, Q  # C'(0)
+        for g in levels:
+            mean = gaussian_expectation(g, sd=math.sqrt(variance), knots=g.knots).value
+            self._levels.append(_Centred(g, mean))
+            found = self._levels[-1].response(variance)
+            self.slope_squared *= found.slope**2
+            variance = found.variance
 
     def norm(self, Q: float) -> Norm:
         """Variance at the soma and gain of small differences."""
-        found = self._kernel.response(Q)
-        return Norm(found.variance, found.gain, math.nan, math.nan)
+        variance, gain = Q, 1.0
+        for level in self._levels:
+            found = level.response(variance)
+            variance, gain = found.variance, gain * found.gain
+        return Norm(variance, gain, math.nan, math.nan)
 
-    def pair(self, dq: float) -> BranchPair:
-        """The kernel at the overlap 1 - dq of weights of unit norm."""
-        return self._kernel.at(1.0, dq)
+    def pair(self, Q: float, dq: float) -> PairKernel:
+        """Everything at the overlap Q - dq."""
+        return composed(self._levels, Q, dq, 1.0)
 
     def overlap(self, Q: float, dq: float) -> Overlap:
         """The kernel at the overlap Q - dq."""
-        pair = self._kernel.at(Q, dq)
+        pair = self.pair(Q, dq)
+        # For nearly orthogonal replicas the small covariance is accurate, the difference is not.
+        difference = pair.D1 if pair.D0 > 1e-6 * pair.D1 else self.norm(Q).Gamma0 - pair.D0
         # C'(0) vanishes if E g' does; its logarithm is needed in any case.
-        return Overlap(pair.D1, max(pair.dD1_ddV, 1e-300), math.nan)
+        return Overlap(difference, max(pair.dD1_ddq, 1e-300), math.nan)
+
+
+class OrthogonalClusters(BrokenEquations):
+    """The equations with q_0 = 0, which solves that for c_0 if C'(0) = 0: there c_0 is given instead."""
+
+    def state(self, x: Floats) -> BrokenState:
+        found = super().state(x)
+        residuals = found.residuals.copy()
+        residuals[0] = x[self.k] - ORTHOGONAL
+        return replace(found, residuals=residuals)
+
+    def with_levels(self, k: int, grid: FieldGrid | None = None) -> OrthogonalClusters:
+        return OrthogonalClusters(self.prior, self.soma, self.task, k, grid or self.grid)
 
 
 @dataclass(frozen=True)
@@ -79,13 +106,15 @@ class CommitteeCapacity(Displayed):
     alpha_c : float
         Patterns per weight.
     by_steps : tuple of float
-        The same with 0, 1, ... steps of breaking.
+        The same with 0, 1, ... steps of breaking, as far as solutions were found.
     breaking_points, overlaps : tuple of float
         mu_1 ... mu_k and q_0 ... q_{k-1}, for weights of mean square one.
     residual : float
         Largest relative residual of the equations.
     task : TaskSpec
         Labels and margin.
+    reason : str
+        Why there are fewer steps than asked for, if there are.
 
     Examples
     --------
@@ -98,13 +127,14 @@ class CommitteeCapacity(Displayed):
 
     _displayed = ("alpha_c", "estimates", "residual")
 
-    nonlinearity: Nonlinearity
+    nonlinearity: Nonlinearity | tuple[Nonlinearity, ...]
     alpha_c: float
     by_steps: tuple[float, ...]
     breaking_points: tuple[float, ...]
     overlaps: tuple[float, ...]
     residual: float
     task: TaskSpec = field(default_factory=TaskSpec)
+    reason: str = ""
 
     @property
     def estimates(self) -> dict[str, float]:
@@ -112,13 +142,17 @@ class CommitteeCapacity(Displayed):
         return {estimate_name(steps): alpha for steps, alpha in enumerate(self.by_steps)}
 
 
-def committee_capacity(g: Nonlinearity, rsb: int | str = 1, task: TaskSpec | None = None) -> CommitteeCapacity:
+def committee_capacity(
+    g: Nonlinearity | Sequence[Nonlinearity], rsb: int | str = 1, task: TaskSpec | None = None
+) -> CommitteeCapacity:
     """Capacity of the tree committee machine with spherical weights and g as its hidden unit.
 
     Parameters
     ----------
-    g : Nonlinearity
-        Non-linearity of the hidden units, whose inputs are standard normal. Deeper trees are not derived.
+    g : Nonlinearity or sequence of Nonlinearity
+        Non-linearity of the hidden units, whose inputs are standard normal; or one for each level, from the inputs to
+        the output. Only the first level learns; the input of every other level is normal with mean zero and the
+        variance of the outputs below [committee-tree].
     rsb : int or "full"
         Steps of replica symmetry breaking, or the limit of many, extrapolated from four.
     task : TaskSpec, optional
@@ -127,8 +161,7 @@ def committee_capacity(g: Nonlinearity, rsb: int | str = 1, task: TaskSpec | Non
     Raises
     ------
     NoSolution
-        If g jumps; or if replicas of different clusters are orthogonal (q_0 = 0) and more than one step is requested,
-        which is not implemented.
+        If g jumps.
 
     Notes
     -----
@@ -137,46 +170,61 @@ def committee_capacity(g: Nonlinearity, rsb: int | str = 1, task: TaskSpec | Non
 
     Examples
     --------
-    >>> from dendrocap import ReLU
+    >>> from dendrocap import Linear, ReLU
     >>> round(committee_capacity(ReLU(), rsb=1).alpha_c, 4)  # Baldassi, Malatesta and Zecchina 2019: 2.6643
     2.6643
+    >>> round(committee_capacity([ReLU(), Linear()], rsb=1).alpha_c, 4)  # a linear upper level changes nothing
+    2.6643
+    >>> round(committee_capacity([ReLU(), ReLU()], rsb=1).alpha_c, 4)
+    3.2625
     """
     steps = FULL if rsb == "full" else rsb
     if not isinstance(steps, int) or isinstance(steps, bool) or steps < 0:
         raise refuse("rsb", rsb, 'a whole number >= 0, or "full"')
-    if g.has_jumps:
-        raise NoSolution(f"the capacity of {g!r} grows with the number of branches without limit: g jumps")
-    task, prior = TaskSpec() if task is None else task, Spherical(1.0)
+    task, prior, levels = TaskSpec() if task is None else task, Spherical(1.0), _levels(g)
     check_independent_inputs(task, "the tree committee")
-    soma = CommitteeSoma(g, prior.Q)
+    soma = CommitteeSoma(levels, prior.Q)
     norm = soma.norm(prior.Q)
     labels = label_averages(task.f_out, task.kappa / math.sqrt(norm.Gamma0))
     known = [norm.Gamma1 / (norm.Gamma0 * labels.second)]
+    shown = levels[0] if len(levels) == 1 else levels
     # A linear unit is a perceptron, whose solutions form one convex set: all steps coincide.
     if steps == 0 or (norm.Gamma1 - norm.Gamma0 < 1e-12 * norm.Gamma0 and task.kappa >= 0.0):
-        return CommitteeCapacity(g, known[0], (known[0],) * (steps + 1), (), (), 0.0, task)
+        return CommitteeCapacity(shown, known[0], (known[0],) * (steps + 1), (), (), 0.0, task)
     equations = BrokenEquations(prior, soma, task, 1)
     found, orthogonal = first_step(equations), _orthogonal_clusters(equations)
     if orthogonal is not None and (found is None or orthogonal.state.alpha < found.state.alpha):
-        if steps > 1 and soma.slope_squared < VANISHED:
-            raise NoSolution(
-                f"clusters of {g!r} are orthogonal (q_0 = 0) with one step, at alpha = {orthogonal.state.alpha:.6g}; "
-                "further steps from there are not implemented: ask for rsb=1"
-            )
         found = orthogonal
-    while found is not None:
-        known.append(found.state.alpha)
-        if equations.k == steps:
-            state, alpha = found.state, found.state.alpha
-            if rsb == "full":
-                alpha = extrapolated(known).value
-            mu, q = tuple(map(float, state.mu)), tuple(map(float, state.q))
-            if found is orthogonal and soma.slope_squared < VANISHED:
-                q = (0.0,)
-            return CommitteeCapacity(g, alpha, tuple(known), mu, q, found.residual, task)
+        if soma.slope_squared < VANISHED:
+            equations = OrthogonalClusters(prior, soma, task, 1)
+    if found is None:
+        raise ConvergenceError(f"no solution with one step of breaking was found for {shown!r}", known)
+    known.append(found.state.alpha)
+    reason = ""
+    while equations.k < steps:
         equations = equations.with_levels(equations.k + 1)
-        found = further_step(equations, found)
-    raise ConvergenceError(f"no solution with {equations.k} steps of breaking was found for {g!r}", known)
+        further = further_step(equations, found)
+        if further is None or not further.state.alpha < found.state.alpha:
+            reason = f"no solution with {equations.k} levels was found below that with {equations.k - 1}"
+            break
+        found = further
+        known.append(found.state.alpha)
+    alpha = extrapolated(known).value if rsb == "full" and len(known) > 2 else found.state.alpha
+    mu, q = tuple(map(float, found.state.mu)), tuple(map(float, found.state.q))
+    if isinstance(equations, OrthogonalClusters):
+        q = (0.0, *q[1:])
+    return CommitteeCapacity(shown, alpha, tuple(known), mu, q, found.residual, task, reason)
+
+
+def _levels(g: Nonlinearity | Sequence[Nonlinearity]) -> tuple[Nonlinearity, ...]:
+    """The units of each level, after checking them."""
+    levels = (g,) if isinstance(g, Nonlinearity) else tuple(g)
+    if not levels or not all(isinstance(one, Nonlinearity) for one in levels):
+        raise refuse("g", g, "a Nonlinearity, or a sequence of them from the inputs to the output")
+    for one in levels:
+        if one.has_jumps:
+            raise NoSolution(f"the capacity of {one!r} grows with the number of branches without limit: g jumps")
+    return levels
 
 
 def _orthogonal_clusters(equations: BrokenEquations) -> Found | None:
@@ -213,13 +261,13 @@ def _orthogonal_clusters(equations: BrokenEquations) -> Found | None:
     return None
 
 
-def committee_stability(g: Nonlinearity, task: TaskSpec | None = None) -> float:
+def committee_stability(g: Nonlinearity | Sequence[Nonlinearity], task: TaskSpec | None = None) -> float:
     """The load at which replica symmetry of the tree committee machine becomes unstable [committee-at].
 
     Parameters
     ----------
-    g : Nonlinearity
-        Non-linearity of the hidden units.
+    g : Nonlinearity or sequence of Nonlinearity
+        Non-linearity of the hidden units, or of each level from the inputs to the output.
     task : TaskSpec, optional
         Fraction of labels 1 and margin; by default 1/2 and 0.
 
@@ -237,7 +285,7 @@ def committee_stability(g: Nonlinearity, task: TaskSpec | None = None) -> float:
     >>> committee_stability(Linear())
     inf
     """
-    task, soma = TaskSpec() if task is None else task, CommitteeSoma(g, 1.0)
+    task, soma = TaskSpec() if task is None else task, CommitteeSoma(_levels(g), 1.0)
     check_independent_inputs(task, "the tree committee")
     if soma.slope_squared < VANISHED:  # q = 0 solves its equation from load 0 on
         load = _load_and_replicon(soma, task, TINY)[2]
@@ -258,8 +306,8 @@ def committee_stability(g: Nonlinearity, task: TaskSpec | None = None) -> float:
 
 def _load_and_replicon(soma: CommitteeSoma, task: TaskSpec, q: float) -> tuple[float, float, float]:
     """Load with overlap q, its replicon, and the load at which the replicon vanishes at this q."""
-    pair = soma.pair(1.0 - q)
+    pair = soma.pair(1.0, 1.0 - q)
     energetic = Energetic.at(pair, task, balanced_shift(pair, task))
-    load = q / ((1.0 - q) ** 2 * pair.dD1_ddV * energetic.f1_squared)
-    gamma = (1.0 - q) ** 2 * (pair.dD1_ddV**2 * energetic.f2_squared + pair.d2D0_dc2 * energetic.f1_squared)
+    load = q / ((1.0 - q) ** 2 * pair.dD1_ddq * energetic.f1_squared)
+    gamma = (1.0 - q) ** 2 * (pair.dD1_ddq**2 * energetic.f2_squared + pair.d2D0_dq2 * energetic.f1_squared)
     return load, 1.0 - load * gamma, 1.0 / gamma

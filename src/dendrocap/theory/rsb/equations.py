@@ -302,7 +302,7 @@ class BrokenEquations:
         at = [soma.overlap(Q, Q - q) for q in overlaps[:-1]]
         delta = -np.diff([norm.Gamma0, *(one.D1 for one in at), 0.0]) / norm.Gamma0
         if abs(delta[0]) < UNRELATED:  # clusters are unrelated; the remainder is rounding
-            delta[0] = UNRELATED**2
+            delta[0] = 0.0
         starts, labels = label_starts(self.task.f_out, self.task.kappa / math.sqrt(norm.Gamma0), u.shift)
         unit = norm.Gamma0 / norm.Gamma1
         patterns = one_sided_cascade(-1.0, starts, labels, delta, mu * unit, self.grid)
