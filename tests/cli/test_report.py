@@ -2,6 +2,7 @@
 
 import json
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from typer.testing import CliRunner
 
 from dendrocap import NeuronSpec, Polsky, TaskSpec, Units, critical_capacity
 from dendrocap.cli import app
+from dendrocap.cli.report import _lights
 from dendrocap.datasets import example_cell
 
 runner = CliRunner()
@@ -80,3 +82,24 @@ def test_interventions_are_one_command(tmp_path, drawn):
         "nothing", "theta_d -25 %", "theta_s -25 %", "100 % of the NMDA part blocked",
     ]  # fmt: skip
     assert rows[0]["misses"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("name", "points", "light"), [("smooth", 2, "bad"), ("smooth", 3, "good"), ("polsky", 2, "good")]
+)
+def test_a_curve_without_points_on_its_rise_is_a_bad_light(name, points, light):
+    shape = SimpleNamespace(nonlinearity=SimpleNamespace(name=name), points_on_rise=points)
+    fit = SimpleNamespace(
+        units=Units(10_000, 100, attenuation=0.2),
+        dendrites=SimpleNamespace(reachable=False),
+        compatible=False,
+        comparison=[SimpleNamespace(name="lognormal", delta_aic=0.0), SimpleNamespace(name="capacity", delta_aic=7.0)],
+    )
+    found = SimpleNamespace(capacity=None, verdict="out of reach")
+    lights = _lights(found, 0.2, fit, shape)
+    assert lights["resolution of the curve"].light == light
+    assert f"{points} points between" in lights["resolution of the curve"].words
+    assert (lights["attenuation"].light, lights["attenuation"].words) == ("good", "0.2, as given")
+    assert _lights(found, None, fit, shape)["attenuation"].light == "caution"
+    assert lights["silent fraction within reach"].light == "bad"
+    assert lights["shape of the amplitudes"].words == "a lognormal is better by 7 units of AIC"

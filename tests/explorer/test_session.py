@@ -179,6 +179,10 @@ def test_the_page_hears_of_a_bad_link_once():
         ({"kind": "upload", "name": "a.csv", "content": "", "holds": "x"}, "holds = 'x' is not allowed"),
         ({"kind": "preset", "name": "x"}, "preset = 'x' is not allowed"),
         ({"kind": "upload", "name": "a.csv", "content": "%%%"}, "did not arrive completely"),
+        (
+            {"kind": "upload", "name": "a.csv", "content": "MQoyCjM=", "holds": "amplitudes", "n_tested": 0},
+            "tested = 0 ",
+        ),
         ({"kind": "upload", "name": "a.csv", "content": "A" * 300_000}, "too large"),
         ({"kind": "upload", "name": "a.csv", "content": 7}, "too large"),
         ({"kind": "train", "action": "explode"}, "action = 'explode' is not allowed"),

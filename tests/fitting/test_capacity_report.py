@@ -147,6 +147,7 @@ def test_where_the_nearest_threshold_has_no_capacity_the_nearest_that_has_one_is
     assert report.reason in report.in_words
     assert report.paper_alpha_c == report.capacity.paper_alpha_c  # both at the same threshold
     assert str(replace(report, capacity=None).in_words).startswith("no best estimate")
+    assert f"replica symmetric: {report.paper_alpha_c:.3g}" in replace(report, capacity=None).title
 
 
 def test_without_a_linear_alternative_its_numbers_are_missing():

@@ -65,7 +65,8 @@ def write_classifier(classifier: DendriticClassifier, path: str | Path) -> None:
     if hasattr(classifier, "feature_names_in_"):
         arrays["feature_names"] = classifier.feature_names_in_.astype(str)
     content = io.BytesIO()
-    np.savez(content, allow_pickle=False, about=np.array(json.dumps(about)), **arrays)
+    # Nothing here is an array of objects. To say allow_pickle=False would make it an array in NumPy 2.1.
+    np.savez(content, about=np.array(json.dumps(about)), **arrays)
     write_file(path, content.getvalue())
 
 
