@@ -14,7 +14,14 @@ from dendrocap.theory.finite.soma import (
     finite_k_energy,
     gaussian_energy,
 )
-from tests.naive.finite import minimised_distance, plain_log, three_branch_distance
+from tests.naive.finite import (
+    dual_distances,
+    minimised_distance,
+    nested_log,
+    plain_log,
+    programmed_distances,
+    three_branch_distance,
+)
 from tests.naive.rsb import nested
 
 LOGISTIC = dc.Custom(
@@ -79,6 +86,72 @@ def test_distance_of_many_branches_is_that_of_the_gaussian_theory(rng):
     deficit = 0.5
     found = distances(g, inputs, np.full(400, 0.25), g(inputs).sum(axis=1) + deficit)
     assert_allclose(found, deficit**2 / (0.25 * np.sum(g.derivative(inputs) ** 2, axis=1)), rtol=2e-2)
+
+
+def reflected(g, sign):
+    """g for the label 1, -g(-x) for the label 0, whose soma must stay below its threshold."""
+    return g if sign > 0.0 else lambda x: -np.asarray(g(-x))
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize(
+    ("theta_d", "K", "below", "above"), [(1.0, 7, 0.25, 0.004), (0.5, 27, 0.08, 0.012), (0.1, 100, 0.02, 0.08)]
+)
+def test_distances_at_capacity_lie_between_two_plain_bounds(theta_d, K, below, above, sign, rng):
+    """Neither bound shares a line with the kernel: prices from below, whole steps of output from above.
+
+    A price leaves a gap where single branches jump, steps one where many move a little: few branches are held from
+    above, many from below.
+    """
+    limit = solution(theta_d)
+    inputs = limit.preactivation_mean + limit.preactivation_sd * rng.standard_normal((30, K))
+    g, target = reflected(dc.Polsky(), sign), 0.5 * sign * K
+    mine = distances(dc.Polsky(), inputs, np.full(K, 0.25), np.full(30, target), sign)
+    low = dual_distances(g, sign * inputs, 0.25, target)
+    high = programmed_distances(g, sign * inputs, 0.25, target, 320)
+    assert np.all(low < 1.003 * mine + 1e-9)
+    # One in fifty misses the best way by up to 4 %.
+    assert np.all(mine < 1.05 * high + 1e-9)
+    assert np.mean(mine > 1.005 * high + 1e-9) < 0.15
+    assert (1.0 - below) * mine.mean() < low.mean()
+    assert high.mean() < (1.0 + above) * mine.mean()
+
+
+@pytest.mark.slow
+def test_energy_equals_plain_nested_sampling(rng):
+    """Own distances, no tilt, no choice of fields, field by field: no room for an offset of 2 %."""
+    from dendrocap.theory.finite._kernels import broken_logs, conditional_sums
+
+    limit, K, n = solution(0.5), 15, 150
+    state, mu = limit.ladder[0], float(limit.ladder[0].mu[0])
+    q0 = float(state.q[0])
+    branches = BranchInputs(
+        np.full(K, limit.preactivation_mean), np.sqrt(0.25 * q0), np.sqrt(0.25 * (state.Q - q0)), 0.25
+    )
+    soma = _Soma(dc.Polsky(), branches, 0.0, 0.5, 0.5)
+    common = branches.mean + branches.outer_sd * rng.standard_normal((n, K))
+    signs = np.resize([1.0, -1.0], n)
+    gain = conditional_sums(common, soma.group, *soma._conditional_tables())[:, 2]
+    nodes = np.linspace(-6.0, 6.0, 128)
+    weights = np.exp(-0.5 * nodes**2) / np.exp(-0.5 * nodes**2).sum()
+    found = broken_logs(
+        soma.code, soma.parameters, common, signs, gain / mu, branches.inner_sd, branches.stiffness, mu, 2000, rng,
+        nodes, weights, soma.target, soma.inverse, soma.ends, REFINEMENTS,
+    )[:, 0]  # fmt: skip
+    apart = np.array(
+        [
+            nested_log(
+                lambda x, sign=sign: programmed_distances(
+                    reflected(dc.Polsky(), sign), sign * x, 0.25, 0.5 * sign * K, 60
+                ),
+                row, branches.inner_sd, mu, 600, rng,
+            ) - own
+            for row, sign, own in zip(common, signs, found, strict=True)
+        ]
+    )  # fmt: skip
+    error = apart.std(ddof=1) / np.sqrt(n)
+    assert error < 0.009 * abs(found.mean())
+    within(apart.mean(), 0.0, error, 3.0)
 
 
 def test_sign_committee_of_three(rng):
@@ -194,7 +267,8 @@ def test_reflected_branches_with_swapped_labels_cost_the_same():
 @pytest.mark.parametrize(
     ("theta_d", "K", "expected", "error"),
     [
-        # Sampled before with another code, with a statistical error and a bias of about -0.5 % from the inner sample.
+        # Sampled before with another code, with a statistical error, a bias of about -0.5 % from the inner sample and
+        # distances that are too large by up to some per cent, being found on a coarse grid of outputs.
         (0.5, 27, 2.028, 0.013),
         (1.0, 27, 2.393, 0.016),
         (0.1, 15, 1.319, 0.011),
@@ -208,7 +282,9 @@ def test_equal_branches_lose_capacity(theta_d, K, expected, error):
     found = finite_k_capacity(limit, K, n_outer=512, n_inner=32, seed=4)
     assert found.standard_error < 0.02 * found.value
     within(found.value, expected, np.hypot(found.standard_error, error), 3.5)
-    assert found.value < limit.alpha_c
+    assert found.value < limit.alpha_c + 3.0 * found.standard_error
+    if K <= 27:  # with more branches the loss is smaller than the error
+        assert found.value < limit.alpha_c - 2.0 * found.standard_error
 
 
 @pytest.mark.parametrize(("theta_d", "expected", "error"), [(0.5, 2.0574, 0.0124), (1.0, 2.4337, 0.0137)])
