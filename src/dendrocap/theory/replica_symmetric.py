@@ -46,13 +46,7 @@ B_LIMITS = (-8.0, 30.0)
 
 @dataclass(frozen=True)
 class OtherSolution(Displayed):
-    """A solution of the capacity equations that is not the capacity.
-
-    Examples
-    --------
-    >>> OtherSolution(alpha=1.2, B=0.3, Q=2.0, M_bar=0.9, kind="minimum").kind  # between two maxima of alpha(Q)
-    'minimum'
-    """
+    """A solution of the capacity equations other than the capacity, such as a minimum between two maxima of alpha(Q)."""
 
     _displayed = ("alpha", "kind", "B", "Q", "M_bar")
 
