@@ -46,7 +46,7 @@ B_LIMITS = (-8.0, 30.0)
 
 @dataclass(frozen=True)
 class OtherSolution(Displayed):
-    """A solution of the capacity equations other than the capacity, such as a minimum of alpha(Q) between two maxima."""
+    """A stationary load other than the capacity, such as a minimum between two maxima of alpha(Q)."""
 
     _displayed = ("alpha", "kind", "B", "Q", "M_bar")
 
