@@ -259,7 +259,7 @@ def test_a_read_only_store_can_be_read_and_refuses_a_writer(tmp_path, monkeypatc
         assert store.counts(SWEEP).done == 1
 
 
-@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs a folder in which no files can be created")
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs a folder without write access")
 def test_a_folder_that_cannot_be_written_is_named():
     with pytest.raises(StoreError, match=r"/proc/results.db cannot be written"):
         Store("/proc/results.db", write=True)
