@@ -132,8 +132,8 @@ def page() -> str:
         "---",
         "",
         "Written by `python -m studies.what_holds` from the [stored tables](reproduction.md#full-size-results), from "
-        "which all [verdicts](reproduction.md#verdicts) follow. That the paper's calculation is right does not decide "
-        "whether neurons do what it says. Numbers without ± follow from equations, or are counts.",
+        "which all [verdicts](reproduction.md#verdicts) follow. That a calculation of the paper is correct does not "
+        "decide whether neurons behave accordingly. Numbers without ± follow from equations or are counts.",
     ]
     return "\n".join(lines) + "\n"
 
@@ -159,7 +159,7 @@ def _section(
         _marks([(part, verdict) for part, verdict in pairs if bool(part.get("calculation")) is calculation])
         for calculation in (False, True)
     )
-    told = (
+    text = (
         ["Not measured at full size yet."]
         if not_run
         else [
@@ -171,7 +171,7 @@ def _section(
     return [
         f"## {place}. {one.title}: {word}",
         "",
-        *told,
+        *text,
         "",
         decided + (f" (the paper's calculation: {repeated})" if repeated else ""),
     ]

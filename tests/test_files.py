@@ -1,4 +1,4 @@
-"""Files are whole or untouched, whoever writes them; damaged ones are CorruptData, whoever reads them."""
+"""All writers leave a file complete or untouched; all readers raise CorruptData for a damaged one."""
 
 import io
 import json

@@ -75,12 +75,12 @@ def setup(app: Any) -> dict[str, Any]:
             self.state.document.note_explicit_target(section)
             usage, rows = described(path, command)
             section += nodes.literal_block(usage, usage, language="text")
-            for told in re.split(r"\n\s*\n", command.help or ""):
-                if told.startswith("\b"):  # lines that are to stay as they are
-                    lines = told.removeprefix("\b").strip("\n")
+            for part in re.split(r"\n\s*\n", command.help or ""):
+                if part.startswith("\b"):  # lines that must not be reflowed
+                    lines = part.removeprefix("\b").strip("\n")
                     section += nodes.literal_block(lines, lines, language="text")
                     continue
-                paragraph = plain(told)
+                paragraph = plain(part)
                 example = paragraph.removeprefix("Example: ")
                 if example != paragraph:
                     section += nodes.literal_block(f"$ {example}", f"$ {example}", language="console")

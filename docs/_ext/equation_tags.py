@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 
 def _anchor(tag: str) -> str:
-    # Anchors are told apart by case in HTML, but [cap-Q] and [rsb-q] stay readable this way
+    # Anchors are case-sensitive in HTML, but [cap-Q] and [rsb-q] stay readable this way
     return f"tag-{tag}"
 
 

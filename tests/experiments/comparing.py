@@ -33,7 +33,7 @@ def contents(path, sweep):
 
 
 def stored(path):
-    """Number of rows in a store that somebody else may be writing, or about to make."""
+    """Number of rows in a store that another process may be writing or creating."""
     try:
         database = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
     except sqlite3.Error:

@@ -1,4 +1,4 @@
-"""Workers that cannot do the job are left out, and too many failures end a sweep; nobody is waited for in silence."""
+"""Workers that cannot run the job are excluded, too many failures end a sweep, and waiting is reported."""
 
 import re
 import shutil

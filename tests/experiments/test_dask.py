@@ -150,7 +150,7 @@ def test_workers_that_cannot_run_cells_are_an_error_and_not_failed_cells(tmp_pat
     assert stored(tmp_path / "results.db") == 0
 
 
-def test_nobody_at_the_address(tmp_path, monkeypatch):
+def test_no_scheduler_at_the_address(tmp_path, monkeypatch):
     monkeypatch.setattr("dendrocap.experiments.dask_executor.PATIENCE", 1.0)
     with pytest.raises(WorkersLost, match=r"no Dask scheduler answers at tcp://127.0.0.1:1"):
         run_sweep(draws(4), tmp_path / "results.db", executor=DaskExecutor("tcp://127.0.0.1:1"))

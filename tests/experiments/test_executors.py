@@ -144,7 +144,7 @@ def test_what_arrived_before_the_stop_is_not_thrown_away():
     stop = threading.Event()
     outcomes = ProcessExecutor(2).run(draws(40), stop)
     first = next(outcomes)
-    waiting = outcomes.gi_frame.f_locals["results"]  # nobody takes from it while the generator rests
+    waiting = outcomes.gi_frame.f_locals["results"]  # not emptied while the generator is suspended
     wait_until(lambda: waiting.qsize() == 2)
     stop.set()
     rest = list(outcomes)

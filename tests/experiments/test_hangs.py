@@ -100,7 +100,7 @@ def test_no_cell_waits_behind_a_hung_one(tmp_path, cluster):
 @pytest.mark.dask
 @pytest.mark.parametrize("kill", [False, True], ids=["ctrl-c", "kill"])
 def test_a_hung_cell_does_not_hold_the_cluster_when_its_client_is_gone(tmp_path, cluster, kill):
-    """Without a timeout: whoever is not waited for is ended, and the next sweep has both workers."""
+    """Without a timeout: cells that are no longer needed are terminated, and the next sweep has both workers."""
     sweep = hanging(tmp_path)
     process = client(sweep_file(tmp_path, sweep), "--store", tmp_path / "results.db", "--dask", cluster.address)
     wait_until(lambda: written_pid(tmp_path) is not None, process)

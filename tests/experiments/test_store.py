@@ -144,7 +144,7 @@ def test_what_is_no_sound_store_is_refused_and_left_alone(tmp_path, spoil, words
     assert str(path) in str(caught.value)
     assert traces(tmp_path) == before
     path.unlink()
-    saved(path)  # nobody holds the lock
+    saved(path)  # the lock is free
 
 
 def test_a_store_says_what_it_is(tmp_path):
@@ -259,7 +259,7 @@ def test_a_read_only_store_can_be_read_and_refuses_a_writer(tmp_path, monkeypatc
         assert store.counts(SWEEP).done == 1
 
 
-@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs a folder in which nobody may make files")
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs a folder without write access")
 def test_a_folder_that_cannot_be_written_is_named():
     with pytest.raises(StoreError, match=r"/proc/results.db cannot be written"):
         Store("/proc/results.db", write=True)

@@ -64,7 +64,7 @@ def test_progress_is_told_and_the_answer_kept(desk):
     assert desk.known(question(5)).answer == 5
 
 
-def test_what_nobody_asks_any_more_is_dropped(desk, monkeypatch):
+def test_questions_no_longer_asked_are_dropped(desk, monkeypatch):
     monkeypatch.setattr(background, "PATIENCE", 0.3)
     desk.ask(question(60))  # six seconds, if anybody waited
     time.sleep(0.6)

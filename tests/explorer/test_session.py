@@ -197,7 +197,7 @@ def test_bad_messages_become_sentences_and_change_nothing(session, message, word
     assert session.parameters == Parameters()
 
 
-def test_what_nobody_foresaw_is_logged_and_not_shown(session, monkeypatch, caplog):
+def test_unexpected_errors_are_logged_and_not_shown(session, monkeypatch, caplog):
     def broken(parameters, **options):
         raise RuntimeError("secret detail")
 

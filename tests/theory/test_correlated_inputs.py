@@ -224,7 +224,7 @@ def test_the_load_is_stationary_in_the_norm():
 
 
 def common_mode(rng, shape, f_in, correlation):
-    """Bits whose probability is drawn anew for each branch: pairs of a branch have exactly this correlation."""
+    """Bits with a random probability for each branch: pairs of a branch have exactly this correlation."""
     a = (1.0 / correlation - 1.0) * f_in
     p = rng.beta(a, a * (1.0 - f_in) / f_in, size=shape[:-1])
     return (rng.random(shape) < p[..., None]).astype(np.float64)

@@ -160,7 +160,7 @@ def test_a_steep_function_without_its_derivative_has_the_capacity_it_has_with_it
 
 
 def test_what_is_not_resolved_is_refused_with_the_way_out():
-    # Beyond its domain nobody has looked at this function; wide inputs meet it there.
+    # Beyond its domain this function was not checked; wide inputs reach it there.
     ripples = Custom(
         lambda x: x + np.where(np.abs(x) > 2.0, 0.5 * np.sin(60.0 * x), 0.5 * np.sin(120.0)), domain=(-1, 1)
     )

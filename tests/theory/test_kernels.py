@@ -117,7 +117,7 @@ def test_kernel_equals_its_slow_twin(nonlinearity, distance):
     neuron, task = NeuronSpec(nonlinearity, 0.5, theta_s), TaskSpec(f_in=0.3)
     kernel = TreeKernel(neuron, task).at(Q, Q - q)
     D0, D1, slope, dD0_dQ, dGamma0_dQ, curvature, m = naive.kernel(nonlinearity, theta_s, v, Q, q)
-    # At fixed q, as in print: dD1/dQ there is the sum of the derivatives along Q and along dq.
+    # At fixed q, as in the paper: dD1/dQ there is the sum of the derivatives along Q and along dq.
     ours = [
         kernel.D0,
         kernel.D1,

@@ -24,7 +24,12 @@ class Executor(Protocol):
 
     Examples
     --------
-    >>> everything: list[Executor] = [SerialExecutor(), ProcessExecutor(workers=2), DaskExecutor("local")]
+    >>> import threading
+    >>> from dendrocap import Sweep
+    >>> sweep = Sweep("capacity", grid={"theta_d": [0.1, 0.5]}, parameters={"nonlinearity": "linear", "theta_s": 0.5})
+    >>> executor: Executor = SerialExecutor()
+    >>> [outcome.status for outcome in executor.run(sweep, threading.Event())]
+    ['done', 'done']
     """
 
     running: int  # number of cells in progress, for display

@@ -1,15 +1,15 @@
 """The training step, compiled. Only this module and its vector type need Numba.
 
-Sixteen branches sit side by side in the lanes of a vector (`dendrocap.learning.lanes` lays them out), so
-one pass over the synapses of a branch is a pass over sixteen branches, and the bits of a pattern tell which
-lanes take part. Arrays are assumed to fit together; nothing is checked here.
+Sixteen branches are processed together in the lanes of a vector (`dendrocap.learning.lanes` arranges them), so
+one pass over the synapses of a branch is a pass over sixteen branches, and the bits of a pattern select the
+active lanes. Arrays are assumed to match; nothing is checked here.
 
 Both kernels take the neuron in the same form::
 
     constants    per lane: 1 / sqrt(n_l), minus sqrt(n_l) times the threshold, the weight at the soma, 1 / sqrt(n_l K)
     soma_offset  sqrt(K) theta_s
     copies       lanes over which one branch is spread
-    blocks       per block: the kind of its branches, how many of its rows are excitatory, how many there are
+    blocks       per block: the kind of its branches, its number of excitatory rows, and of all rows
     g            per kind: code of the non-linearity; its parameters are a row of the next argument
     rule         per kind: code of what stands for g' in the update, with its parameters likewise
     limit        exponents are held to +-limit; 30 in float32 keeps all products out of the slow subnormals
@@ -59,7 +59,7 @@ def _branch_sums(weights: Any, start: int, bits: Any, row: int, size: int, copie
     for i in range(4 * quads, size):
         a = where(bits[row + i], a + load(weights, start + LANES * i), a)
     sums = (a + b) + (c + d)
-    # Where a branch is spread over several lanes, each of them ends up with the whole sum.
+    # If a branch is spread over several lanes, each of them gets the whole sum.
     if copies >= 2:
         sums = sums + rotate(sums, 8)
     if copies >= 4:
@@ -86,7 +86,7 @@ def _polsky(x: Any, x_min: Any, gamma: Any, zero: Any, one: Any, limit: Any) -> 
 
 @njit(cache=True, nogil=True)
 def _one_by_one(x: Any, g: int, g_numbers: Any, other: int, other_numbers: Any, scratch: Any) -> Any:
-    """g and a slope for codes without a vector form, lane after lane in float64."""
+    """g and a slope for codes without a vector form, lane by lane in float64."""
     store(scratch, 0, x)
     for lane in range(LANES):
         branch_input = float(scratch[lane])
@@ -108,7 +108,7 @@ def _branch_outputs(
     limit: Any,
     kind: Any,
 ) -> Any:
-    """g(x), and what stands for g'(x) in the update, of sixteen branches."""
+    """g(x) of sixteen branches, and the slope used in the update."""
     if rule >= OTHER_SLOPE:
         output, signal = _one_by_one(x, g, g_numbers, rule - OTHER_SLOPE, rule_numbers, scratch)
     elif g == POLSKY:
@@ -150,9 +150,9 @@ def epoch(
     limit: Any,
     scratch: Any,
 ) -> float:
-    """Present every pattern once, in the given order, changing the weights after each.
+    """Present every pattern once, in the given order, and change the weights after each.
 
-    Returns the largest factor g'(lambda_l) / sqrt(n_l K) met: where it is zero, no weight can change any more.
+    Returns the largest factor g'(lambda_l) / sqrt(n_l K): if it is zero, no weight can change any more.
     """
     kind = weights.dtype.type
     zero, one, top = spread(kind(0.0)), spread(kind(1.0)), spread(limit)
@@ -187,7 +187,7 @@ def epoch(
         for block in range(n_blocks):
             change = soft_error * load(spare, signals + block * LANES)
             row, start = (pattern * n_blocks + block) * size, block * size * LANES
-            # Written so that a NaN stays visible: it is neither below zero nor above it.
+            # Written so that a NaN stays visible: it is neither below nor above zero.
             for i in range(about[3 * block + 1]):
                 at = start + LANES * i
                 weight = load(w, at)
@@ -217,7 +217,7 @@ def margins(
     scratch: Any,
     result: Any,
 ) -> None:
-    """sign * Delta of every pattern, positive where the neuron is right."""
+    """sign * Delta of every pattern, positive if the neuron is right."""
     kind = weights.dtype.type
     zero, one, top = spread(kind(0.0)), spread(kind(1.0)), spread(limit)
     n_blocks, size, _ = weights.shape
@@ -258,9 +258,9 @@ def tested_epoch(
     scratch: Any,
     result: Any,
 ) -> float:
-    """An epoch, then the margins with the weights at rest.
+    """An epoch, then the margins with fixed weights.
 
-    In one call, because threads that train side by side queue for Python's lock after each.
+    In one call, because parallel threads queue for Python's lock after each call.
     """
     signal = epoch(
         weights,

@@ -101,10 +101,11 @@ class Rule(ABC):
 
     Examples
     --------
-    >>> from dendrocap.learning import SGD, LocalRule, Rule
-    >>> rules: list[Rule] = [SGD(0.1), LocalRule(0.1)]
-    >>> [rule.learning_rate for rule in rules]
-    [0.1, 0.1]
+    >>> from dendrocap import LinearNeuron, random_patterns, train
+    >>> from dendrocap.learning import LocalRule, Rule
+    >>> rule: Rule = LocalRule(1.0)
+    >>> train(LinearNeuron(0.5, 49), *random_patterns(10, 49, rng=0), algorithm=rule, max_epochs=200, seed=0).solved
+    True
     """
 
     restarts: ClassVar[bool] = False
@@ -128,9 +129,11 @@ class Solver(ABC):
 
     Examples
     --------
+    >>> from dendrocap import LinearNeuron, random_patterns, train
     >>> from dendrocap.learning import PlainSGD, Solver
-    >>> isinstance(PlainSGD(), Solver), PlainSGD.name
-    (True, 'sgd')
+    >>> solver: Solver = PlainSGD()
+    >>> train(LinearNeuron(0.5, 49), *random_patterns(10, 49, rng=0), algorithm=solver, max_epochs=200, seed=0).solved
+    True
     """
 
     restarts: ClassVar[bool] = True

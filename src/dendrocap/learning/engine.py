@@ -23,14 +23,14 @@ Compilable = Surrogate | Nonlinearity
 
 
 class CompiledEngine:
-    """SGD on weights laid out in lanes.
+    """SGD on weights arranged in lanes.
 
     Parameters
     ----------
     neuron : DendriticNeuron
         The neuron to train.
     patterns : Patterns
-        Binary inputs, kept at one bit each, and labels.
+        Binary inputs, stored at one bit each, and labels.
     gamma_ce : float
         Steepness of the loss.
     surrogate : Surrogate or a sequence of them, optional
@@ -84,7 +84,7 @@ class CompiledEngine:
         surrogate: Surrogate | Sequence[Surrogate] | None = None,
         nonlinearity: Nonlinearity | Sequence[Nonlinearity] | None = None,
     ) -> None:
-        """Go on with another loss, another dendritic signal or another g for each kind; weights and patterns stay."""
+        """Continue with another loss, dendritic signal or g for each kind; weights and patterns are unchanged."""
         if gamma_ce is not None:
             self._gamma_ce = self._kind(gamma_ce)
         if surrogate is not None:
@@ -93,7 +93,7 @@ class CompiledEngine:
             self._neuron = (*self._neuron[:4], *self._per_kind(nonlinearity))
 
     def _per_kind(self, given: Compilable | Sequence[Compilable]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Codes, and one row of parameters for each kind of branches, as the kernels take them."""
+        """Codes, and one row of parameters for each kind of branches, for the kernels."""
         each = given if isinstance(given, Sequence) else [given] * self._n_kinds
         kernels = [one.kernel() for one in each]
         parameters = np.zeros((len(kernels), max(1, *(kernel.parameters.size for kernel in kernels))))
@@ -105,7 +105,7 @@ class CompiledEngine:
         return self._layout.gather_weights(self._weights)
 
     def set_weights(self, flat: NDArray[Any]) -> None:
-        self._weights.reshape(-1)[self._layout.places] = flat  # all other places hold zeros for ever
+        self._weights.reshape(-1)[self._layout.places] = flat  # all other places are always zero
 
     def epoch(self, order: NDArray[np.int64], learning_rate: float) -> float:
         signal = self._signal_unit * float(self._kernels.epoch(*self._arguments(order, learning_rate)))

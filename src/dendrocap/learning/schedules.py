@@ -46,8 +46,12 @@ class Schedule(Protocol):
 
     Examples
     --------
-    >>> isinstance(HalveOnPlateau(patience=100), Schedule)
-    True
+    >>> schedule: Schedule = HalveOnPlateau(patience=1, floor=1e-3)
+    >>> pace = schedule.start(learning_rate=0.1, n_inputs=99)
+    >>> for epoch, error in enumerate([0.3, 0.3], start=1):
+    ...     pace = schedule.after_epoch(pace, epoch, error)
+    >>> pace.learning_rate
+    0.05
     """
 
     def start(self, learning_rate: float, n_inputs: int) -> Pace:

@@ -33,9 +33,9 @@ class Surrogate(ABC):
     --------
     >>> from dendrocap import Polsky
     >>> from dendrocap.learning import Lorentzian, Surrogate
-    >>> surrogate = Lorentzian(center=0.4, width=0.3)
-    >>> isinstance(surrogate, Surrogate), bool(surrogate.signal(Polsky(), np.array([2.0]))[0] > 0.0)
-    (True, True)
+    >>> surrogate: Surrogate = Lorentzian(center=0.4, width=0.3)
+    >>> bool(surrogate.signal(Polsky(), np.array([2.0]))[0] > 0.0)
+    True
     """
 
     @abstractmethod

@@ -49,8 +49,9 @@ class PiecewiseCubic(Nonlinearity):
 
     Examples
     --------
-    >>> isinstance(Tabulated([0.0, 1.0], [0.0, 1.0]), PiecewiseCubic)
-    True
+    >>> curve: PiecewiseCubic = Tabulated([0.0, 0.5, 1.0], [0.0, 0.2, 1.0])
+    >>> curve.knots, curve.flat_ends, curve.range
+    ((0.0, 0.5, 1.0), (True, True), (0.0, 1.0))
     """
 
     below: str

@@ -67,9 +67,10 @@ class Inhibition:
 
     Examples
     --------
-    >>> from dendrocap import Polsky
-    >>> NeuronSpec(Polsky(), theta_d=0.5, theta_s=0.5, inhibition=Inhibition(share=0.2, drive=0.25)).inhibition.drive
-    0.25
+    >>> from dendrocap import Polsky, critical_capacity
+    >>> neuron = NeuronSpec(Polsky(), theta_d=0.5, theta_s=0.5, inhibition=Inhibition(share=0.2, drive=0.25))
+    >>> round(critical_capacity(neuron, rsb=1).alpha_c, 4)  # 2.1366 without inhibition
+    2.288
     """
 
     share: float

@@ -61,9 +61,9 @@ class Nonlinearity(ABC):
     Examples
     --------
     >>> from dendrocap import Nonlinearity, Polsky
-    >>> g = Polsky(x_min=0.33, gamma=15)
-    >>> isinstance(g, Nonlinearity), g.range, g.has_jumps
-    (True, (0.0, 1.0), False)
+    >>> g: Nonlinearity = Polsky(x_min=0.33, gamma=15)
+    >>> g.range, g.has_jumps
+    ((0.0, 1.0), False)
     >>> print(f"g(0.5) = {g(0.5):.4f}, g'(0.5) = {g.derivative(0.5):.4f}, kinks at {g.breakpoints}")
     g(0.5) = 0.9029, g'(0.5) = 1.3503, kinks at (0.0, 0.33)
     """

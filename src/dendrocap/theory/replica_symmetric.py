@@ -48,13 +48,7 @@ ALL_OR_NONE = 1e-4  # w_max / W_star at which bounded weights count as 0 or w_ma
 
 @dataclass(frozen=True)
 class OtherSolution(Displayed):
-    """A solution of the capacity equations that is not the capacity.
-
-    Examples
-    --------
-    >>> OtherSolution(alpha=1.2, B=0.3, Q=2.0, M_bar=0.9, kind="minimum").kind  # between two maxima of alpha(Q)
-    'minimum'
-    """
+    """A stationary load other than the capacity, such as a minimum between two maxima of alpha(Q)."""
 
     _displayed = ("alpha", "kind", "B", "Q", "M_bar")
 

@@ -23,11 +23,6 @@ class Flag:
         Whether the assumption holds, is doubtful, or fails.
     words : str
         The assumption and the actual situation.
-
-    Examples
-    --------
-    >>> Flag("caution", "5 active inputs per branch: fewer than about 10 are not Gaussian").light
-    'caution'
     """
 
     light: str

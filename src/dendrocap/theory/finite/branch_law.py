@@ -98,11 +98,6 @@ class SynapseState:
         Fraction of the branches.
     gap : float
         r, the relative innermost gap of the overlaps.
-
-    Examples
-    --------
-    >>> SynapseState(mean=0.338, Q=2.803, q_0=2.235, A=0.74, b=0.018, c_0=0.003, c_1=0.0245).fraction
-    1.0
     """
 
     mean: float

@@ -39,13 +39,7 @@ REFINEMENTS = 1
 
 
 class Sampled(NamedTuple):
-    """A number and the standard error of its Monte Carlo estimate.
-
-    Examples
-    --------
-    >>> Sampled(2.03, 0.01).standard_error
-    0.01
-    """
+    """A number and the standard error of its Monte Carlo estimate."""
 
     value: float
     standard_error: float
