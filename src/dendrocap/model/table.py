@@ -12,6 +12,7 @@ matters inside a training loop.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -113,6 +114,10 @@ class Pieces:
         t = (2.0 * x - self.knots[piece] - self.knots[piece + 1]) / (2.0 * self._half[piece])
         return np.asarray(np.einsum("ij,ij->i", np.polynomial.legendre.legvander(t, 14), self.slopes[piece]))
 
+    def slope_at_nodes(self) -> Floats:
+        """The derivative at all nodes."""
+        return np.asarray(self.slopes @ _slopes_to_nodes())
+
     def rough(self, breakpoints: tuple[float, ...]) -> list[float]:
         """Points without a breakpoint at which the slope jumps: between two pieces, or inside one.
 
@@ -137,11 +142,25 @@ class Pieces:
         return found
 
 
+@lru_cache(maxsize=1)
 def _legendre_fit() -> tuple[Floats, Floats]:
     """Sixteen nodes, and the matrix that converts values there to Legendre coefficients."""
     nodes, weights = legendre_rule(16)
     vander = np.polynomial.legendre.legvander(nodes, 15)
     return nodes, (vander * weights[:, None]) * (np.arange(16) + 0.5)
+
+
+@lru_cache(maxsize=1)
+def _fine_grid() -> tuple[Floats, Floats]:
+    """A fine grid, and the Legendre polynomials on it."""
+    grid = np.linspace(-1.0, 1.0, 401)
+    return grid, np.asarray(np.polynomial.legendre.legvander(grid, 15).T, dtype=np.float64)
+
+
+@lru_cache(maxsize=1)
+def _slopes_to_nodes() -> Floats:
+    """The matrix that turns Legendre coefficients of a slope into its values at the nodes."""
+    return np.asarray(np.polynomial.legendre.legvander(_legendre_fit()[0], 14).T, dtype=np.float64)
 
 
 def polynomial_pieces(
@@ -153,10 +172,8 @@ def polynomial_pieces(
     it on a fine grid, where a narrow bump between the nodes would show. Gauss-Legendre rules of 16 points are then
     exact between two neighbouring points.
     """
-    legendre = np.polynomial.legendre
     nodes, to_coefficients = _legendre_fit()
-    grid = np.linspace(-1.0, 1.0, 401)
-    at_grid = legendre.legvander(grid, 15).T
+    grid, at_grid = _fine_grid()
     edges = distinct(breakpoints, domain)
     left, right = edges[:-1], edges[1:]
     done: list[Floats] = [edges]
