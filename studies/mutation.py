@@ -390,14 +390,16 @@ def again(work: Path, seconds: float, tests: Sequence[str]) -> None:
 
 
 def found_again(work: Path, row: dict[str, str]) -> Mutant:
-    """The mutant of a row, at the nearest line that can be changed that way."""
+    """The mutant of a row, at the nearest line of the same function that can be changed that way."""
     source = (work / row["path"]).read_text(encoding="utf-8")
+    wanted = (row["within"], row["original"], row["mutated"])
     same = [
-        mutant for mutant in mutants(row["path"], source)
-        if (one_line(mutant.original), one_line(mutant.mutated)) == (row["original"], row["mutated"])
-    ]  # fmt: skip
+        mutant
+        for mutant in mutants(row["path"], source)
+        if (mutant.within, one_line(mutant.original), one_line(mutant.mutated)) == wanted
+    ]
     if not same:
-        raise SystemExit(f"{row['path']} has no {row['original']} any more: draw again")
+        raise SystemExit(f"{row['path']} has no {row['original']} in {row['within']} any more: draw again")
     return min(same, key=lambda mutant: abs(mutant.line - int(row["line"])))
 
 

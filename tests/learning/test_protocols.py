@@ -217,3 +217,10 @@ def test_weights_are_compared_with_the_distribution_of_the_theory(rng):
 def test_bad_requests_are_named(call, said):
     with pytest.raises(InvalidParameter, match=said):
         call()
+
+
+def test_the_distance_of_weights_from_a_law_is_that_of_kolmogorov_and_smirnov():
+    law = SimpleNamespace(cdf=lambda w: 0.85 + 0.05 * np.asarray(w))
+    found = weight_statistics([1.0, 2.0]).compare(law)  # below the first weight no weight lies, and 0.9 of the law
+    assert found.largest_distance == pytest.approx(0.9)
+    assert (found.silent_theory, found.silent_learned) == (pytest.approx(0.85), 0.0)
