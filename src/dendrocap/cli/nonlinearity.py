@@ -14,9 +14,9 @@ __all__ = ["nonlinearity"]
 def nonlinearity(
     name: Annotated[str, typer.Argument(help="polsky, relu, saturating-relu, step or linear.")],
     x_min: Annotated[
-        float | None, typer.Option(help="Polsky: where the sigmoid takes over, in [0, 1]; 0.33 if not given.")
+        float | None, typer.Option(help="Polsky: where the sigmoid starts, in [0, 1]; default 0.33.")
     ] = None,
-    gamma: Annotated[float | None, typer.Option(help="Polsky: steepness of the sigmoid, > 0; 15 if not given.")] = None,
+    gamma: Annotated[float | None, typer.Option(help="Polsky: steepness of the sigmoid, > 0; default 15.")] = None,
     start: Annotated[float, typer.Option("--from", help="Smallest x.")] = -0.5,
     stop: Annotated[float, typer.Option("--to", help="Largest x.")] = 1.5,
     points: Annotated[int, typer.Option(help="Number of values of x, at least 2.")] = 21,

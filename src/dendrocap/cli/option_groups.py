@@ -96,10 +96,10 @@ class ShapeOptions:
     nonlinearity: Annotated[
         str, typer.Option("--nonlinearity", "-g", help="polsky, relu, saturating-relu, step or linear.")
     ] = "polsky"
-    x_min: Annotated[
-        float | None, typer.Option(help="Polsky: where the sigmoid takes over, in [0, 1]; 0.33 if not given.")
-    ] = None
-    gamma: Annotated[float | None, typer.Option(help="Polsky: steepness of the sigmoid, > 0; 15 if not given.")] = None
+    x_min: Annotated[float | None, typer.Option(help="Polsky: where the sigmoid starts, in [0, 1]; default 0.33.")] = (
+        None
+    )
+    gamma: Annotated[float | None, typer.Option(help="Polsky: steepness of the sigmoid, > 0; default 15.")] = None
 
     def g(self) -> Nonlinearity:
         """The non-linearity that the options describe."""
@@ -133,9 +133,7 @@ class NeuronOptions(SpecOptions):
     inhibitory_share: Annotated[
         float | None, typer.Option(help="Share of a branch's synapses that are inhibitory and plastic, in [0, 1).")
     ] = None
-    inhibitory_drive: Annotated[
-        float | None, typer.Option(help="Mean inhibitory input, subtracted from the mean input; from 0 to theta_d.")
-    ] = None
+    inhibitory_drive: Annotated[float | None, typer.Option(help="Mean inhibitory input, from 0 to theta_d.")] = None
     inhibitory_f_in: Annotated[
         float | None,
         typer.Option("--inhibitory-f-in", help="Coding level of inhibitory inputs; by default that of the others."),

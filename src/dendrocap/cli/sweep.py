@@ -54,8 +54,8 @@ def run(
         str, typer.Option(metavar="I/N", help="Run only part I of N, into a separate store: see sweep merge.")
     ] = "",
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Run failed cells again.")] = False,
-    mixed: Annotated[bool, typer.Option("--mixed", help="Keep cells run with other versions of the code.")] = False,
-    rerun_older: Annotated[bool, typer.Option("--rerun-older", help="Rerun cells run with other versions.")] = False,
+    mixed: Annotated[bool, typer.Option("--mixed", help="Keep finished cells of other versions.")] = False,
+    rerun_older: Annotated[bool, typer.Option("--rerun-older", help="Run cells of other versions again.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Run the cells of a sweep that the store does not hold yet.

@@ -49,7 +49,7 @@ class GridOptions:
     ] = None
     inhibitory_drive: Annotated[
         str | None,
-        typer.Option(help="Mean inhibitory input, from 0 to theta_d; lowers the mean.", metavar="VALUES"),
+        typer.Option(help="Mean inhibitory input, from 0 to theta_d.", metavar="VALUES"),
     ] = None
     inhibitory_f_in: Annotated[
         str | None,

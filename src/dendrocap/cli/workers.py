@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Dask", "SchedulerFile", "WaitWorkers", "Workers", "chosen_executor", "described", "progress_bar"]
 
-Workers = Annotated[int | None, typer.Option(help="Processes on this machine; by default one per core. 1: no others.")]
+Workers = Annotated[int | None, typer.Option(help="Processes on this machine; default: one per core. 1 starts none.")]
 Dask = Annotated[
     str | None,
     typer.Option(metavar="ADDRESS", help="tcp://HOST:PORT of a Dask scheduler, or local to start a cluster here."),
