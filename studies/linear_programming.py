@@ -1,11 +1,11 @@
 """Capacity of linear branches with correlated inputs and with inhibition: linear programming against theory.
 
-Usage: python -m studies.linear_programming {compute,table}
+Usage: python -m studies.linear_programming {compute,table,sizes}
 
-500 synapses on 2 branches, binary inputs. Strengths are non-negative, and the sum of each type of synapses on each
-branch is what the thresholds ask for. Patterns are added until no strengths classify them; linear programming decides.
-``compute`` fills linear_programming.csv, one row per task, some seconds each; ``table`` prints the table of
-docs/theory/inhibition.md.
+500 synapses on 2 branches, binary inputs; with inhibition also fewer. Strengths are non-negative, and the sum of each
+type of synapses on each branch is what the thresholds ask for. Patterns are added until no strengths classify them;
+linear programming decides. ``compute`` fills linear_programming.csv, one row per task, some seconds each; ``table`` and
+``sizes`` print the tables of docs/theory/inhibition.md.
 """
 
 from __future__ import annotations
@@ -20,15 +20,21 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 
 from dendrocap import Inhibition, Linear, NeuronSpec, TaskSpec, critical_capacity
-from studies.tables import Row, fill, markdown, stored
+from studies.tables import Row, fill, markdown, stored, straight_line
 
 TABLE = Path(__file__).with_suffix(".csv")
 N, K, THETA, F_IN = 500, 2, 0.5, 0.5
 KEYS = ("branch_correlation", "share", "drive")
-SETTINGS = ((2.0, 0.0, 0.0), (5.0, 0.0, 0.0), (0.0, 0.2, 0.25), (2.0, 0.2, 0.25))
-SEEDS = range(24)
+# Tasks by number of synapses: several sizes where the theory is for long branches only.
+SETTINGS = {
+    (2.0, 0.0, 0.0): {N: 24},
+    (5.0, 0.0, 0.0): {N: 24},
+    (0.0, 0.2, 0.25): {120: 240, 250: 200, N: 24},
+    (2.0, 0.2, 0.25): {120: 240, 250: 200, N: 89},
+}
 
 Floats = NDArray[np.float64]
+Setting = tuple[float, float, float]
 
 
 def inputs(rng: np.random.Generator, n_patterns: int, n_branches: int, n: int, correlation: float) -> Floats:
@@ -92,9 +98,9 @@ def largest_number(works: Callable[[int], bool], expected: float, most: int) -> 
     return low
 
 
-def measured(seed: int, correlation: float, share: float, drive: float) -> Row:
+def measured(seed: int, n_inputs: int, correlation: float, share: float, drive: float) -> Row:
     """One task."""
-    return {"n_patterns": stored_patterns(seed, correlation, share, drive)}
+    return {"n_patterns": stored_patterns(seed, correlation, share, drive, n_inputs)}
 
 
 def theory(correlation: float, share: float, drive: float, branch_size: float = N / K) -> float:
@@ -114,10 +120,40 @@ def at_finite_size(correlation: float, share: float, drive: float, n_inputs: int
     return theory(correlation, share, drive, n_inputs / n_branches) * (1.0 - lost / n_inputs)
 
 
-def average(rows: Sequence[Row], setting: tuple[float, float, float]) -> tuple[float, float, int]:
+def average(rows: Sequence[Row], setting: Setting, n_inputs: int = N) -> tuple[float, float, int]:
     """Mean load of a setting, its standard error, and the number of tasks."""
-    loads = [int(row["n_patterns"]) / N for row in rows if tuple(float(row[key]) for key in KEYS) == setting]
+    own = [
+        row for row in rows if tuple(float(row[key]) for key in KEYS) == setting and int(row["n_inputs"]) == n_inputs
+    ]
+    loads = [int(row["n_patterns"]) / n_inputs for row in own]
     return float(np.mean(loads)), float(np.std(loads, ddof=1)) / math.sqrt(len(loads)), len(loads)
+
+
+def extrapolated(rows: Sequence[Row], setting: Setting) -> tuple[float, float]:
+    """What a straight line in 1 / N has for infinitely many synapses, with its standard error."""
+    sizes = list(SETTINGS[setting])
+    loads, errors, _ = zip(*(average(rows, setting, size) for size in sizes), strict=True)
+    return straight_line([1.0 / size for size in sizes], loads, errors)
+
+
+def sizes(rows: Sequence[Row]) -> list[str]:
+    """The table of sizes: each with its own theory, and infinitely many synapses with that of long branches."""
+    lines = []
+    for setting, tasks in SETTINGS.items():
+        if len(tasks) == 1:
+            continue
+        for size in tasks:
+            mean, error, count = average(rows, setting, size)
+            finite = at_finite_size(*setting, size)
+            cells = (f"{size}", f"{count}", f"{mean:.4f} ± {error:.4f}", f"{finite:.4f}")
+            lines.append((f"{setting[0]:g}", *cells, f"{(mean - finite) / error:+.1f}"))
+        mean, error = extrapolated(rows, setting)
+        expected = theory(*setting, math.inf)
+        cells = ("infinite", "", f"{mean:.4f} ± {error:.4f}", f"{expected:.4f}")
+        lines.append((f"{setting[0]:g}", *cells, f"{(mean - expected) / error:+.1f}"))
+    return markdown(
+        ("$c_0$", "synapses", "tasks", "linear programming", "theory at this size", "standard errors apart"), lines
+    )
 
 
 def table(rows: Sequence[Row]) -> list[str]:
@@ -145,11 +181,18 @@ def table(rows: Sequence[Row]) -> list[str]:
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=("compute", "table"))
-    if parser.parse_args().part == "compute":
-        fill(TABLE, [(seed, *setting) for seed in SEEDS for setting in SETTINGS], ("seed", *KEYS), measured)
+    parser.add_argument("part", choices=("compute", "table", "sizes"))
+    part = parser.parse_args().part
+    if part == "compute":
+        asked = [
+            (setting, size, seed)
+            for setting, tasks in SETTINGS.items()
+            for size in tasks
+            for seed in range(tasks[size])
+        ]
+        fill(TABLE, [(seed, size, *setting) for setting, size, seed in asked], ("seed", "n_inputs", *KEYS), measured)
     else:
-        print("\n".join(table(stored(TABLE))))
+        print("\n".join((sizes if part == "sizes" else table)(stored(TABLE))))
 
 
 if __name__ == "__main__":

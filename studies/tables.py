@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dendrocap.experiments import Progress, Record, Sweep
 
+import numpy as np
+
 ROOT = Path(__file__).parents[1]
 IMAGES = ROOT / "docs" / "images"
 
@@ -57,6 +59,14 @@ def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     """The lines of a Markdown table."""
     lines = ["| " + " | ".join(header) + " |", "|" + " --- |" * len(header)]
     return [*lines, *("| " + " | ".join(row) + " |" for row in rows)]
+
+
+def straight_line(x: Sequence[float], y: Sequence[float], errors: Sequence[float]) -> tuple[float, float]:
+    """What a line through points with standard errors has at zero, with its own standard error."""
+    rows = np.column_stack([np.ones(len(x)), x]) / np.asarray(errors)[:, None]
+    covariance = np.linalg.inv(rows.T @ rows)
+    intercept = (covariance @ rows.T @ (np.asarray(y) / np.asarray(errors)))[0]
+    return float(intercept), float(np.sqrt(covariance[0, 0]))
 
 
 def uncertain(value: str | float, error: str | float, digits: int = 2) -> str:

@@ -49,7 +49,8 @@ def mean(values: list[float]) -> tuple[float, float]:
 def correlated_inputs(figure: Figure) -> None:
     """Linear programming, 500 inputs on 2 branches."""
     for c0 in (2.0, 5.0):
-        loads = [int(row["n_patterns"]) / 500 for row in rows("linear_programming", branch_correlation=c0, share=0.0)]
+        found = rows("linear_programming", n_inputs=500.0, branch_correlation=c0, share=0.0)
+        loads = [int(row["n_patterns"]) / 500 for row in found]
         label = "linear programming" if c0 == 2.0 else None
         figure.axes[0].errorbar(c0, *mean(loads), **MARK, color=PALETTE["linear"], label=label)
     figure.axes[0].legend(fontsize=6.5)
@@ -57,7 +58,7 @@ def correlated_inputs(figure: Figure) -> None:
 
 def inhibition(figure: Figure) -> None:
     """The same with inhibition."""
-    found = rows("linear_programming", branch_correlation=0.0, share=0.2, drive=0.25)
+    found = rows("linear_programming", n_inputs=500.0, branch_correlation=0.0, share=0.2, drive=0.25)
     loads = [int(row["n_patterns"]) / 500 for row in found]
     figure.axes[0].errorbar(0.25, *mean(loads), **MARK, color=PALETTE["linear"], label="linear programming")
     _again(figure, 3)

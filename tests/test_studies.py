@@ -295,6 +295,13 @@ def test_linear_programming_agrees_with_theory():
         mean, error, n_tasks = programming.average(rows, setting)
         assert n_tasks >= 16
         assert abs(mean - programming.at_finite_size(*setting)) < 2.0 * error
+        if len(programming.SETTINGS[setting]) > 1:
+            mean, error = programming.extrapolated(rows, setting)
+            assert error < 0.02
+            assert abs(mean - programming.theory(*setting, math.inf)) < 2.0 * error
+    page = (ROOT / "docs" / "theory" / "inhibition.md").read_text(encoding="utf-8")
+    for lines in (programming.table(rows), programming.sizes(rows)):
+        assert "\n".join(lines) in page
     few = programming.stored_patterns(0, 2.0, 0.25, 0.25, n_inputs=16, n_branches=2)
     assert 0 < few < 1.5 * 16 * programming.theory(2.0, 0.25, 0.25, 8)
 

@@ -55,7 +55,7 @@ def write_classifier(classifier: DendriticClassifier, path: str | Path) -> None:
         "learning_rate_": classifier.learning_rate_,
         "seed": {"entropy": seeds.entropy, "spawned": seeds.n_children_spawned},
     }
-    arrays = dict(
+    arrays: dict[str, Any] = dict(
         zip(
             ARRAYS,
             (classifier.weights_, classifier.wiring_, classifier.classes_, encoder.columns, encoder.thresholds),

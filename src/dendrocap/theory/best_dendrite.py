@@ -118,13 +118,6 @@ class BestDendrite(Displayed):
         price = price_of_height(slopes, self.slope_limit) if self.at_limit else 0.0
         return slopes.by_rise(at, self.slope_limit) - price
 
-    def flat_gains(self) -> tuple[Floats, Floats]:
-        """Inputs at which g is flat, and what a short further rise there adds."""
-        m, s = self.solution.preactivation_mean, self.solution.preactivation_sd
-        at = m + s * np.linspace(-REACH, REACH, GRID)
-        at = at[np.asarray(self.nonlinearity.derivative(at)) == 0.0]
-        return at, self.gain_of_a_rise(at)
-
     @classmethod
     def _of(cls, found: Optimum, slope_limit: float, theta_s: float | None) -> BestDendrite:
         """The result for the user."""
