@@ -147,18 +147,13 @@ class Energetic:
         channel: Channel = HARD_MARGIN,
     ) -> Energetic:
         """For the overlaps of ``kernel``."""
-        from dendrocap.theory._kernels import energetic_averages, tempered_averages
-
-        def averages(shift: float) -> Floats:
-            if channel.temperature > 0.0:
-                return tempered_averages(steepness, shift, 1.0 / channel.temperature, step)[:5]
-            return energetic_averages(steepness, shift, step)
-
         variance = kernel.D1 + channel.noise**2
         sd = math.sqrt(variance)
         steepness = math.sqrt(kernel.D0) / sd
-        up = averages((task.kappa - mean_shift) / sd)
-        down = up if mean_shift == 0.0 else averages((task.kappa + mean_shift) / sd)
+        up = _pattern_averages(channel, steepness, (task.kappa - mean_shift) / sd, step)
+        down = up
+        if mean_shift != 0.0:
+            down = _pattern_averages(channel, steepness, (task.kappa + mean_shift) / sd, step)
         mixed = task.f_out * up + (1.0 - task.f_out) * down
         log_tail, _, second, curvature, curvature_squared = (float(average) for average in mixed)
         return cls(
@@ -168,6 +163,17 @@ class Energetic:
             f2=-curvature / variance,
             f2_squared=curvature_squared / variance**2,
         )
+
+
+def _pattern_averages(channel: Channel, steepness: float, shift: float, step: float) -> Floats:
+    """Averages over patterns of one label."""
+    if channel.temperature > 0.0:
+        from dendrocap.theory._kernels import tempered_averages
+
+        return tempered_averages(steepness, shift, 1.0 / channel.temperature, step)[:5]
+    from dendrocap.theory._kernels import energetic_averages
+
+    return energetic_averages(steepness, shift, step)
 
 
 def balanced_shift(
