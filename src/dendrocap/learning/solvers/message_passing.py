@@ -29,7 +29,7 @@ from dendrocap.numerics.quadrature import trapezoidal_rule
 from dendrocap.numerics.truncated_normal import TruncatedNormal, truncated_normal
 from dendrocap.validation import choice, real_number, refuse, whole_number
 
-__all__ = ["BetheEstimate", "MessagePassing", "bethe_free_entropy"]
+__all__ = ["BetheEstimate", "MessagePassing", "Messages", "bethe_free_entropy", "settle"]
 
 Floats = NDArray[np.float64]
 
@@ -92,6 +92,7 @@ class Messages:
         kappa: float = 0.0,
         n_nodes: int = ESTIMATE_NODES,
         split: Floats | float = 0.0,
+        centre: Floats | None = None,
     ) -> None:
         from dendrocap.learning.solvers import _kernels
 
@@ -118,6 +119,8 @@ class Messages:
         self.response, self.curvature = np.zeros(shape), np.zeros(shape)
         self.log_norm = np.zeros(n_patterns)
         self.offset = np.full(neuron.n_branches, crossing(neuron.nonlinearity, neuron.spec.theta_s)) + split
+        # A field -pull (W - centre)^2 / 2 on every weight, if wanted: the flat prior has none.
+        self.pull, self.centre = 0.0, centre
         self.field = np.zeros(neuron.n_branches)
         self.precision, self.push = np.full(neuron.weights_shape, 1e-6), np.zeros(neuron.weights_shape)
         self._set_beliefs()
@@ -127,7 +130,10 @@ class Messages:
         return np.asarray((self.activity * weights).sum(axis=1) / self.root - self.root * self.neuron.theta_d)
 
     def _beliefs(self, field: Floats) -> TruncatedNormal:
-        found = truncated_normal(self.precision, self.push + field[:, None] * self.activity)
+        precision, push = self.precision, self.push
+        if self.centre is not None:
+            precision, push = precision + self.pull, push + self.pull * self.centre
+        found = truncated_normal(precision, push + field[:, None] * self.activity)
         return TruncatedNormal(found.mean * self.real, found.variance * self.real, found.log_norm * self.real)
 
     def _set_beliefs(self) -> None:
@@ -208,12 +214,22 @@ class Messages:
         return np.asarray(self.signs * (outputs.sum(axis=1) / root - self._soma_offset))
 
     def free_entropy(self) -> float:
-        """ln Z / N at a fixed point [amp-bethe]."""
+        """ln Z / N at a fixed point [amp-bethe], where a pull weighs weights by exp(-pull (W^2 / 2 - W centre))."""
         w, variance = self.beliefs.mean, self.beliefs.variance
         weights = self.beliefs.log_norm + (0.5 * self.precision * (w**2 + variance) - self.push * w) * self.real
         offsets = self.field * self.root * (self.offset + self.root * self.neuron.theta_d)
         patterns = self.log_norm + ((self.cavity - self.inputs_mean) ** 2 / (2.0 * self.variance)).sum(axis=1)
         return float(weights.sum() - offsets.sum() + patterns.sum()) / self.neuron.n_inputs
+
+
+def settle(messages: Messages, *, damping: float, most: int, tolerance: float) -> tuple[float, int]:
+    """Sweep until messages change by less than the tolerance; the last change, and how many sweeps that took."""
+    residual, iterations, fresh = np.inf, 0, 1.0 - damping
+    while residual > tolerance and iterations < most:
+        # Oscillations between branches need more damping than most patterns do.
+        residual = messages.sweep(1.0 - fresh * 0.5 ** (iterations // PATIENCE))
+        iterations += 1
+    return residual, iterations
 
 
 def bethe_free_entropy(
@@ -262,18 +278,14 @@ def bethe_free_entropy(
     (True, True)
     """
     choice("on_failure", on_failure, ("raise", "return"))
-    fresh = 1.0 - real_number("damping", damping, 0.0, 1.0, high_open=True)
+    damping = real_number("damping", damping, 0.0, 1.0, high_open=True)
     most = whole_number("max_iterations", max_iterations, 1)
     patterns = binary_patterns(inputs, labels, neuron.n_inputs)
     distances = np.zeros(neuron.n_branches) if split is None else np.asarray(split, dtype=float)
     if distances.shape != (neuron.n_branches,) or not np.all(np.isfinite(distances)):
         raise refuse("split", split, f"one finite number for each of {neuron.n_branches} branches")
     messages = Messages(neuron, patterns.dense, patterns.signs, real_number("kappa", kappa, 0.0), split=distances)
-    residual, iterations = np.inf, 0
-    while residual > tolerance and iterations < most:
-        # Oscillations between branches need more damping than most patterns do.
-        residual = messages.sweep(1.0 - fresh * 0.5 ** (iterations // PATIENCE))
-        iterations += 1
+    residual, iterations = settle(messages, damping=damping, most=most, tolerance=tolerance)
     found = messages.beliefs
     estimate = BetheEstimate(
         free_entropy=messages.free_entropy(),
