@@ -27,7 +27,8 @@ __all__ = ["MeasuredLocalEntropy", "measured_local_entropy"]
 Floats = NDArray[np.float64]
 
 DISTANCES = tuple(np.geomspace(0.003, 0.6, 16).tolist())  # looked at if none are given
-CLOSE = 1e-4  # relative accuracy of a distance of the ball
+CLOSE = 1e-4  # relative growth below which distances do not grow any more
+FREE = 20.0  # logarithm of the factor by which a pull is weakened until it counts as none
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +59,7 @@ class MeasuredLocalEntropy(Displayed):
     [-0.25]
     """
 
-    _displayed = ("distance", "log_fraction", "stopped")
+    _displayed = ("largest_distance", "stopped")
 
     distance: Floats
     entropy: Floats
@@ -66,6 +67,11 @@ class MeasuredLocalEntropy(Displayed):
     coupling: Floats
     iterations: NDArray[np.int64]
     stopped: str
+
+    @property
+    def largest_distance(self) -> float:
+        """How far from the weights solutions were counted."""
+        return float(self.distance[-1])
 
     @property
     def log_fraction(self) -> Floats:
@@ -170,8 +176,10 @@ def measured_local_entropy(
             break
     if not found:
         raise ConvergenceError(f"the local entropy was not found at any distance: {stopped}", messages)
-    columns = [np.array(column) for column in zip(*found, strict=True)]
-    return MeasuredLocalEntropy(*columns, stopped=stopped)
+    distances, entropies, balls, couplings, sweeps = zip(*found, strict=True)
+    return MeasuredLocalEntropy(
+        np.array(distances), np.array(entropies), np.array(balls), np.array(couplings), np.array(sweeps), stopped
+    )
 
 
 def _as_branches(neuron: DendriticNeuron, flat: Floats) -> Floats:
@@ -189,7 +197,7 @@ class _Around:
         self._norm = float((self.centre**2).sum())
         self._n = messages.neuron.n_inputs
         # Solutions next to the weights have their branch sums.
-        messages.offset = messages._mean_offset(self.centre)
+        messages.offset = messages.mean_offset(self.centre)
 
     def guess(self, wanted: float, found: list[tuple[float, float, float, float, int]]) -> float:
         """The coupling for a distance, from those at smaller ones: a straight line in the logarithms."""
@@ -197,18 +205,19 @@ class _Around:
             return self._n / (wanted * self._norm)
         if len(found) == 1:
             return found[0][3] * found[0][0] / wanted
-        (x0, *_, y0, _), (x1, *_, y1, _) = found[-2:]
-        # 1 / coupling grows faster than the distance, and without limit at the typical one
-        slope = math.log(y1 / y0) / math.log(x1 / x0)
-        return y1 * (wanted / x1) ** slope
+        before, last = found[-2], found[-1]
+        slope = math.log(last[3] / before[3]) / math.log(last[0] / before[0])
+        return float(last[3] * (wanted / last[0]) ** slope)
 
     def pull(self, coupling: float) -> None:
+        """Set the field; messages have to settle again."""
         self.messages.pull = coupling
-        self.messages._set_beliefs()
-        self.messages._gather()
+        self.messages.set_beliefs()
+        self.messages.gather()
 
     @property
     def distance(self) -> float:
+        """Mean squared distance of the beliefs."""
         return self._distance(self.messages)
 
     def _distance(self, messages: Messages) -> float:
@@ -218,6 +227,7 @@ class _Around:
 
     @property
     def entropy(self) -> float:
+        """Of solutions at this distance, per synapse."""
         return self._transformed(self.messages, self.messages.free_entropy())
 
     def _transformed(self, messages: Messages, free_entropy: float) -> float:
@@ -234,15 +244,16 @@ class _Around:
 
         def excess(log_pull: float) -> float:
             empty.pull = math.exp(log_pull)
-            empty._set_beliefs()
+            empty.set_beliefs()
             return math.log(self._distance(empty) / self.distance)
 
         high = low = math.log(self.messages.pull)
         while excess(high) > 0.0:
             high += 1.0
-        while excess(low) < 0.0:
+        # Beyond the distance of random weights nothing holds them, and their entropy stays what it is there.
+        while excess(low) < 0.0 and low > high - FREE:
             low -= 1.0
-        excess(brentq(excess, low, high, xtol=1e-6) if low < high else low)
+        excess(brentq(excess, low, high, xtol=1e-6) if excess(low) > 0.0 > excess(high) else low)
         weights = empty.beliefs.log_norm.sum()
         offsets = (empty.field * empty.root * (empty.offset + empty.root * empty.neuron.theta_d)).sum()
         return self._transformed(empty, float(weights - offsets) / self._n)

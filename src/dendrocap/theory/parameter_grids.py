@@ -18,6 +18,8 @@ from dendrocap.model import DendriticNeuron, NeuronSpec, Nonlinearity, Polsky, T
 from dendrocap.model.flat import INHIBITION, inhibition_from_flat
 from dendrocap.theory.capacity import capacity
 from dendrocap.theory.critical_capacity import critical_capacity
+from dendrocap.theory.local.curve import CLOSEST, LocalCurve
+from dendrocap.theory.local.local_entropy import on_curve
 from dendrocap.theory.saddle_point import saddle_point
 from dendrocap.theory.stability_limit import stability_limit
 from dendrocap.theory.states.comparison import noise_errors
@@ -40,6 +42,7 @@ __all__ = [
     "capacity_points",
     "check_values",
     "learned_points",
+    "local_points",
     "noise_points",
     "saddle_point_curve",
     "saddle_point_points",
@@ -109,10 +112,13 @@ PARAMETER_UNITS = {
     "flips": "1",
     "synaptic": "1",
     "gamma_ce": "1 / somatic input",
+    "reference_kappa": "somatic input",
+    "distance": "squared norm of the reference",
 }
 # Of a neuron as a whole: the best estimate and noise know them, the paper's quantities do not.
 SIZES = ("n_inputs", "n_branches")
-OF_STATES = ("flips", "synaptic", "gamma_ce")  # noise, and the loss that a learned state minimises
+# Noise, the loss that a learned state minimises, and where solutions around another are counted.
+OF_STATES = ("flips", "synaptic", "gamma_ce", "reference_kappa", "distance")
 
 Case = dict[str, Any]
 
@@ -216,8 +222,8 @@ def noise_points(neuron: NeuronSpec, task: TaskSpec | None = None, **parameters:
     """Errors under noise of several states, over a grid with ``alpha``, ``flips``, ``synaptic`` and ``gamma_ce``."""
 
     def solve(case: Case) -> Any:
-        own = {name: case[name] for name in ("alpha", *OF_STATES) if name in case}
-        return noise_errors(*_sized(neuron, task, _without_noise(case)), **own)
+        own = {name: case[name] for name in ("alpha", "flips", "synaptic", "gamma_ce") if name in case}
+        return noise_errors(*_sized(neuron, task, _without_states(case)), **own)
 
     return _points(solve, parameters)
 
@@ -226,8 +232,23 @@ def learned_points(neuron: NeuronSpec, task: TaskSpec | None = None, **parameter
     """Learned states over a grid with ``alpha`` and ``gamma_ce``."""
 
     def solve(case: Case) -> Any:
-        at = specified(neuron, task or TaskSpec(), _without_noise(case))
+        at = specified(neuron, task or TaskSpec(), _without_states(case))
         return learned_state(*at, alpha=case["alpha"], gamma_ce=case["gamma_ce"])
+
+    return _points(solve, parameters)
+
+
+def local_points(neuron: NeuronSpec, task: TaskSpec | None = None, **parameters: Any) -> Iterator[Point]:
+    """Local entropies over a grid with ``alpha``, ``reference_kappa`` and ``distance``, which is best given last."""
+    last: dict[Any, LocalCurve] = {}  # it knows its neighbours
+
+    def solve(case: Case) -> Any:
+        at = specified(neuron, task or TaskSpec(), _without_states(case))
+        place = (*at, case["alpha"], case.get("reference_kappa"))
+        if place not in last:
+            last.clear()
+            last[place] = LocalCurve(*place)
+        return on_curve(last[place], case["distance"])
 
     return _points(solve, parameters)
 
@@ -256,7 +277,7 @@ def taught_points(
     return _points(solve, parameters)
 
 
-def _without_noise(case: Case) -> Case:
+def _without_states(case: Case) -> Case:
     return {name: value for name, value in case.items() if name not in OF_STATES}
 
 
@@ -328,6 +349,8 @@ def check_values(neuron: NeuronSpec, case: Mapping[str, Any]) -> None:
     """Refuse what no point of a grid may have, whatever its other parameters are."""
     Noise(case.get("flips", 0.0), case.get("synaptic", 0.0))
     real_number("gamma_ce", case.get("gamma_ce", 1.0), 0.0, low_open=True)
+    real_number("reference_kappa", case.get("reference_kappa", 0.0), 0.0)
+    real_number("distance", case.get("distance", 1.0), CLOSEST)
     specified(neuron, TaskSpec(), {name: value for name, value in case.items() if name not in (*SIZES, *OF_STATES)})
 
 

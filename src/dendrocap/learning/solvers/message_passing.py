@@ -123,10 +123,11 @@ class Messages:
         self.pull, self.centre = 0.0, centre
         self.field = np.zeros(neuron.n_branches)
         self.precision, self.push = np.full(neuron.weights_shape, 1e-6), np.zeros(neuron.weights_shape)
-        self._set_beliefs()
-        self._gather()
+        self.set_beliefs()
+        self.gather()
 
-    def _mean_offset(self, weights: Floats) -> Floats:
+    def mean_offset(self, weights: Floats) -> Floats:
+        """The offset m that weights give every branch."""
         return np.asarray((self.activity * weights).sum(axis=1) / self.root - self.root * self.neuron.theta_d)
 
     def _beliefs(self, field: Floats) -> TruncatedNormal:
@@ -136,7 +137,7 @@ class Messages:
         found = truncated_normal(precision, push + field[:, None] * self.activity)
         return TruncatedNormal(found.mean * self.real, found.variance * self.real, found.log_norm * self.real)
 
-    def _set_beliefs(self) -> None:
+    def set_beliefs(self) -> None:
         """Beliefs whose offsets are those wanted: h_l is found by bisection, the offset grows with it."""
         # A neuron without dendritic threshold has no room for negative offsets; it is kept a little off that wall.
         reachable = -self.root * self.neuron.theta_d
@@ -144,20 +145,20 @@ class Messages:
         step = np.ones(self.neuron.n_branches)
         low, high = self.field - step, self.field + step
         for _ in range(60):
-            wide = self._mean_offset(self._beliefs(low).mean) > self.offset
-            tall = self._mean_offset(self._beliefs(high).mean) < self.offset
+            wide = self.mean_offset(self._beliefs(low).mean) > self.offset
+            tall = self.mean_offset(self._beliefs(high).mean) < self.offset
             if not (np.any(wide) or np.any(tall)):
                 break
             step = np.where(wide | tall, 2.0 * step, step)
             low, high = np.where(wide, low - step, low), np.where(tall, high + step, high)
         for _ in range(45):
             middle = 0.5 * (low + high)
-            below = self._mean_offset(self._beliefs(middle).mean) < self.offset
+            below = self.mean_offset(self._beliefs(middle).mean) < self.offset
             low, high = np.where(below, middle, low), np.where(below, high, middle)
         self.field = 0.5 * (low + high)
         self.beliefs = self._beliefs(self.field)
 
-    def _gather(self) -> None:
+    def gather(self) -> None:
         """Means z and variances V of the branch inputs [amp-inputs]."""
         mean = self.beliefs.mean.astype(np.float32)[:, :, None]
         self.inputs_mean = np.matmul(self._centred, mean)[:, :, 0].T.astype(np.float64) / self.root + self.offset
@@ -203,8 +204,8 @@ class Messages:
         slope = together / self.root + 1.0 / np.maximum(stiffness, SMALLEST)
         step = float((self.root * (asked - self.field)).sum() / (self.root * slope).sum())
         self.offset = self.offset + (1.0 - damping) * min(max(step, -0.1), 0.1)
-        self._set_beliefs()
-        self._gather()
+        self.set_beliefs()
+        self.gather()
         return float(np.max(np.abs(self.beliefs.mean - old)) / max(float(old.mean()), 1e-12))
 
     def margins(self) -> Floats:

@@ -80,7 +80,7 @@ class LocalCurve:
     def __init__(self, neuron: NeuronSpec, task: TaskSpec, alpha: float, reference_kappa: float | None = None) -> None:
         self.neuron, self.task, self.alpha = neuron, task, real_number("alpha", alpha, 0.0)
         _check(neuron, task)
-        kappa = task.kappa if reference_kappa is None else real_number("reference_kappa", reference_kappa)
+        kappa = task.kappa if reference_kappa is None else real_number("reference_kappa", reference_kappa, 0.0)
         own = TaskSpec(task.f_in, task.f_out, kappa, task.branch_correlation)
         self.W_bar = neuron.tree[0].theta / task.f_in
         self.typical = saddle_point(neuron, task, alpha=self.alpha)
