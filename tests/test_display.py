@@ -112,6 +112,11 @@ EXAMPLES = [
      "estimate='replica symmetric', shape='slope 5: rise by 1'"),
     (lambda: dc.broken_saddle_point(NEURON, alpha=1.1), "alpha=1.1, estimate='broken symmetry k = 1', free_entropy="),
     (lambda: dc.complexity_curve(NEURON, alpha=1.1, m=[0.2]), "alpha=1.1, estimate='broken symmetry k = 1'"),
+    (lambda: dc.local_entropy(NEURON, alpha=0.3, distance=0.01), "alpha=0.3, typical_distance="),
+    (
+        lambda: dc.MeasuredLocalEntropy(*np.array([[0.1], [-0.5], [-0.25], [3.0], [9]]), stopped="no more"),
+        "largest_distance=0.1, stopped='no more'",
+    ),
     (lambda: dc.critical_capacity(INHIBITED).populations[0].synapses[1], "kind='inhibitory', share=0.2"),
     (lambda: dc.saddle_point(INHIBITED, alpha=0.3).populations[0].synapses[0], "kind='excitatory', share=0.8"),
     (lambda: reproduction.full_size_verdicts()[CLAIM.id], "verdict="),

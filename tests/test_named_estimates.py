@@ -88,6 +88,10 @@ SHOWING = {
         "learned-state --alpha 4.951315,9 --theta-d 0.5",
         "learned-state --alpha 0.5,6 --theta-d 0.5 --quantity silent_fraction --plot {}/learned.svg",
     ],
+    "local-entropy": [
+        "local-entropy --alpha 0.5 --theta-d 0.5 --distance 0.1",
+        "local-entropy --alpha 0.5,6 --theta-d 0.5 --distance 0.01,0.1 --plot {}/local.svg",
+    ],
     "teacher-student": [
         "teacher-student --alpha 1 --theta-d 0.5",
         "teacher-student -g linear --teacher polsky --alpha 0.5,1 --plot {}/teacher.svg",

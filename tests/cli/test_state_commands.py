@@ -15,6 +15,7 @@ from dendrocap import (
     Linear,
     NeuronSpec,
     learned_state,
+    local_entropy,
     maximal_margin,
     noise_error,
 )
@@ -114,6 +115,23 @@ def test_students_of_their_own_kind_and_of_another(tmp_path):
     assert round(row["crossing_load"], 2) == 1.19
 
 
+def test_local_entropies_over_a_grid(tmp_path):
+    figure = tmp_path / "minima.svg"
+    rows = rows_of(
+        "local-entropy", "-g", "linear,polsky", "--alpha", 0.4, "--distance", "0.01,0.1,0.9", "--plot", figure
+    )  # fmt: skip
+    found = local_entropy(LINEAR, alpha=0.4, distance=[0.01, 0.1])
+    np.testing.assert_allclose([row["log_fraction"] for row in rows[:2]], found.log_fraction, rtol=1e-6)
+    assert rows[2]["log_fraction"] is None
+    assert "typical distance" in rows[2]["reason"]
+    assert all(row["estimate"] == "replica symmetric" for row in rows if not row["reason"])
+    assert figure.read_text(encoding="utf-8").count("replica symmetric") == 2
+    wide = rows_of("local-entropy", "-g", "linear", "--alpha", 0.4, "--distance", 0.1, "--reference-kappa", "0.1,0.3")
+    assert rows[1]["log_fraction"] < wide[0]["log_fraction"] < wide[1]["log_fraction"] < 0.0
+    unstable = run("local-entropy", "--alpha", 1.5, "--distance", 0.01)
+    assert "unstable: replica symmetry does not hold" in unstable.stdout
+
+
 def test_the_teacher_is_as_the_student_where_nothing_is_said():
     (same,) = rows_of("teacher-student", "--alpha", 0.5)
     assert round(same["gibbs_error"], 6) == 0.338174
@@ -128,6 +146,7 @@ def test_the_teacher_is_as_the_student_where_nothing_is_said():
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
+        (["local-entropy", "--distance", "0"], 2, ["distance = 0.0", ">= 1e-05"]),
         (["noise", "--flips", "2"], 2, ["flips = 2.0", "[0, 1]"]),
         (["noise", "--synaptic", "-1"], 2, ["synaptic = -1.0", ">= 0"]),
         (["noise", "--gamma-ce", "0"], 2, ["gamma_ce = 0.0", "> 0"]),

@@ -27,6 +27,7 @@ from dendrocap.cli.explore import explore
 from dendrocap.cli.fit import fit
 from dendrocap.cli.generalise import generalise
 from dendrocap.cli.learned_state import learned_state
+from dendrocap.cli.local_entropy import local_entropy
 from dendrocap.cli.noise import noise
 from dendrocap.cli.nonlinearity import nonlinearity
 from dendrocap.cli.perturb import perturb
@@ -106,7 +107,7 @@ def root(
 
 for heading, commands in {
     STORE: (capacity, saddle_point, best_dendrite, nonlinearity),
-    STATES: (noise, learned_state, teacher_student),
+    STATES: (noise, learned_state, local_entropy, teacher_student),
     LEARN: (train, solve, algorithmic_capacity, robustness, perturb, generalise),
     MEASURED: (cell, report),
     MORE: (reproduce, explore),

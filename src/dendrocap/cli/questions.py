@@ -168,6 +168,13 @@ QUESTIONS = (
         "theory/learned_states.md",
     ),
     Question(
+        "How wide are its minima?",
+        "local-entropy --alpha 0.3",
+        "local_entropy",
+        "ln share of solutions at a distance from one; `dendrocap.measured_local_entropy` for learned weights",
+        "theory/local_entropy.md",
+    ),
+    Question(
         "Does it generalise?",
         "generalise mnist",
         "DendriticClassifier",

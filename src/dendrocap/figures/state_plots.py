@@ -86,7 +86,8 @@ def states(
             if log:
                 axes.set_xscale("log")
         panels[0].set_ylabel(y_label)
-        panels[0].set_ylim(bottom=0.0)
+        negative = any(_is(row, column) and row[column] < 0.0 for row in listed for column in columns)
+        panels[0].set_ylim(**{"top" if negative else "bottom": 0.0})
         handles = {
             text: handle for axes in panels for handle, text in zip(*axes.get_legend_handles_labels(), strict=True)
         }

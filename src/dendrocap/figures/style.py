@@ -81,6 +81,8 @@ AXIS_LABELS = {
     "n_branches": r"branches $K$",
     "branch_size": r"synapses per branch $n$",
     "alpha": r"load $\alpha = P / N$",
+    "reference_kappa": r"margin of the reference",
+    "distance": r"squared distance $|W - \tilde W|^2 / |\tilde W|^2$",
     "alpha_c": r"critical capacity $\alpha_c = P_c / N$",
     "silent_fraction": r"silent fraction $p_0$ at capacity",
     "branch_output": r"branch output $g(x)$",

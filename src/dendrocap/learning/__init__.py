@@ -11,6 +11,7 @@ from dendrocap.learning.algorithms import Algorithm, EpochOutcome, Rule, Solver
 from dendrocap.learning.linear_oracle import LinearFeasibility, linear_feasibility
 from dendrocap.learning.local_rule import SGD, LocalRule, ThreeFactors, cross_entropy, soft_error, three_factors
 from dendrocap.learning.many import train_many
+from dendrocap.learning.measured_local_entropy import MeasuredLocalEntropy, measured_local_entropy
 from dendrocap.learning.perturbation import Perturbation, perturb
 from dendrocap.learning.recipe import Recipe
 from dendrocap.learning.robustness import NoisePoint, NoiseRobustness, noise_robustness
@@ -58,6 +59,7 @@ __all__ = [
     "LoadPoint",
     "LocalRule",
     "Lorentzian",
+    "MeasuredLocalEntropy",
     "MessagePassing",
     "NoisePoint",
     "NoiseRobustness",
@@ -87,6 +89,7 @@ __all__ = [
     "learning_speed",
     "linear_feasibility",
     "load_run",
+    "measured_local_entropy",
     "noise_robustness",
     "perturb",
     "Perturbation",

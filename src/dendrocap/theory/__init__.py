@@ -23,6 +23,7 @@ from dendrocap.theory.limits import (
     sparse_labels_capacity,
     zero_load,
 )
+from dendrocap.theory.local.local_entropy import LocalEntropy, local_entropy
 from dendrocap.theory.parameter_grids import capacity_curve, saddle_point_curve
 from dendrocap.theory.replica_symmetric import CapacitySolution, OtherSolution
 from dendrocap.theory.rsb import (
@@ -65,6 +66,7 @@ __all__ = [
     "HardMargin",
     "LearnedMargins",
     "LearnedState",
+    "LocalEntropy",
     "MaximalMargin",
     "Moments",
     "OtherSolution",
@@ -102,6 +104,7 @@ __all__ = [
     "learned_state",
     "least_noise_error",
     "linear_margin",
+    "local_entropy",
     "maximal_margin",
     "moments",
     "noise_error",

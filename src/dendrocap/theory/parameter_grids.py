@@ -20,6 +20,8 @@ from dendrocap.model.flat import INHIBITION, inhibition_from_flat
 from dendrocap.theory.capacity import capacity
 from dendrocap.theory.channels import HARD_MARGIN, Channel, Probit, Temperature
 from dendrocap.theory.critical_capacity import critical_capacity
+from dendrocap.theory.local.curve import CLOSEST, LocalCurve
+from dendrocap.theory.local.local_entropy import on_curve
 from dendrocap.theory.saddle_point import saddle_point
 from dendrocap.theory.stability_limit import stability_limit
 from dendrocap.theory.states.comparison import noise_errors
@@ -42,6 +44,7 @@ __all__ = [
     "capacity_points",
     "check_values",
     "learned_points",
+    "local_points",
     "noise_points",
     "saddle_point_curve",
     "saddle_point_points",
@@ -115,10 +118,13 @@ PARAMETER_UNITS = {
     "gamma_ce": "1 / somatic input",
     "temperature": "1",
     "output_noise": "somatic input",
+    "reference_kappa": "somatic input",
+    "distance": "squared norm of the reference",
 }
 # Sizes of a neuron: used by the best estimate and by noise, not by the paper's quantities.
 SIZES = ("n_inputs", "n_branches")
-OF_STATES = ("flips", "synaptic", "gamma_ce")  # noise, and the loss that a learned state minimises
+# Noise, the loss that a learned state minimises, and where solutions around another are counted.
+OF_STATES = ("flips", "synaptic", "gamma_ce", "reference_kappa", "distance")
 OF_CHANNELS = ("temperature", "output_noise")  # how patterns count at a saddle point
 
 Case = dict[str, Any]
@@ -225,8 +231,8 @@ def noise_points(neuron: NeuronSpec, task: TaskSpec | None = None, **parameters:
     """Errors under noise of several states, over a grid with ``alpha``, ``flips``, ``synaptic`` and ``gamma_ce``."""
 
     def solve(case: Case) -> Any:
-        own = {name: case[name] for name in ("alpha", *OF_STATES) if name in case}
-        return noise_errors(*_sized(neuron, task, _without_noise(case)), **own)
+        own = {name: case[name] for name in ("alpha", "flips", "synaptic", "gamma_ce") if name in case}
+        return noise_errors(*_sized(neuron, task, _without_states(case)), **own)
 
     return _points(solve, parameters)
 
@@ -235,8 +241,23 @@ def learned_points(neuron: NeuronSpec, task: TaskSpec | None = None, **parameter
     """Learned states over a grid with ``alpha`` and ``gamma_ce``."""
 
     def solve(case: Case) -> Any:
-        at = specified(neuron, task or TaskSpec(), _without_noise(case))
+        at = specified(neuron, task or TaskSpec(), _without_states(case))
         return learned_state(*at, alpha=case["alpha"], gamma_ce=case["gamma_ce"])
+
+    return _points(solve, parameters)
+
+
+def local_points(neuron: NeuronSpec, task: TaskSpec | None = None, **parameters: Any) -> Iterator[Point]:
+    """Local entropies over a grid with ``alpha``, ``reference_kappa`` and ``distance``, which is best given last."""
+    last: dict[Any, LocalCurve] = {}  # it knows its neighbours
+
+    def solve(case: Case) -> Any:
+        at = specified(neuron, task or TaskSpec(), _without_states(case))
+        place = (*at, case["alpha"], case.get("reference_kappa"))
+        if place not in last:
+            last.clear()
+            last[place] = LocalCurve(*place)
+        return on_curve(last[place], case["distance"])
 
     return _points(solve, parameters)
 
@@ -265,7 +286,7 @@ def taught_points(
     return _points(solve, parameters)
 
 
-def _without_noise(case: Case) -> Case:
+def _without_states(case: Case) -> Case:
     return {name: value for name, value in case.items() if name not in OF_STATES}
 
 
@@ -358,6 +379,8 @@ def check_values(neuron: NeuronSpec, case: Mapping[str, Any]) -> None:
     """Raise for values that no point of a grid may have, whatever its other parameters are."""
     Noise(case.get("flips", 0.0), case.get("synaptic", 0.0))
     real_number("gamma_ce", case.get("gamma_ce", 1.0), 0.0, low_open=True)
+    real_number("reference_kappa", case.get("reference_kappa", 0.0), 0.0)
+    real_number("distance", case.get("distance", 1.0), CLOSEST)
     _channel(dict(case))
     others = (*SIZES, *OF_STATES, *OF_CHANNELS)
     specified(neuron, TaskSpec(), {name: value for name, value in case.items() if name not in others})

@@ -29,7 +29,7 @@ from dendrocap.numerics.quadrature import trapezoidal_rule
 from dendrocap.numerics.truncated_normal import TruncatedNormal, truncated_normal
 from dendrocap.validation import choice, real_number, refuse, whole_number
 
-__all__ = ["BetheEstimate", "MessagePassing", "bethe_free_entropy"]
+__all__ = ["BetheEstimate", "MessagePassing", "Messages", "bethe_free_entropy", "settle"]
 
 Floats = NDArray[np.float64]
 
@@ -92,6 +92,7 @@ class Messages:
         kappa: float = 0.0,
         n_nodes: int = ESTIMATE_NODES,
         split: Floats | float = 0.0,
+        centre: Floats | None = None,
     ) -> None:
         from dendrocap.learning.solvers import _kernels
 
@@ -118,19 +119,25 @@ class Messages:
         self.response, self.curvature = np.zeros(shape), np.zeros(shape)
         self.log_norm = np.zeros(n_patterns)
         self.offset = np.full(neuron.n_branches, crossing(neuron.nonlinearity, neuron.spec.theta_s)) + split
+        # A field -pull (W - centre)^2 / 2 on every weight, if wanted: the flat prior has none.
+        self.pull, self.centre = 0.0, centre
         self.field = np.zeros(neuron.n_branches)
         self.precision, self.push = np.full(neuron.weights_shape, 1e-6), np.zeros(neuron.weights_shape)
-        self._set_beliefs()
-        self._gather()
+        self.set_beliefs()
+        self.gather()
 
-    def _mean_offset(self, weights: Floats) -> Floats:
+    def mean_offset(self, weights: Floats) -> Floats:
+        """The offset m that weights give every branch."""
         return np.asarray((self.activity * weights).sum(axis=1) / self.root - self.root * self.neuron.theta_d)
 
     def _beliefs(self, field: Floats) -> TruncatedNormal:
-        found = truncated_normal(self.precision, self.push + field[:, None] * self.activity)
+        precision, push = self.precision, self.push
+        if self.centre is not None:
+            precision, push = precision + self.pull, push + self.pull * self.centre
+        found = truncated_normal(precision, push + field[:, None] * self.activity)
         return TruncatedNormal(found.mean * self.real, found.variance * self.real, found.log_norm * self.real)
 
-    def _set_beliefs(self) -> None:
+    def set_beliefs(self) -> None:
         """Beliefs whose offsets are those wanted: h_l is found by bisection, the offset grows with it."""
         # A neuron without dendritic threshold has no room for negative offsets; it is kept a little off that wall.
         reachable = -self.root * self.neuron.theta_d
@@ -138,20 +145,20 @@ class Messages:
         step = np.ones(self.neuron.n_branches)
         low, high = self.field - step, self.field + step
         for _ in range(60):
-            wide = self._mean_offset(self._beliefs(low).mean) > self.offset
-            tall = self._mean_offset(self._beliefs(high).mean) < self.offset
+            wide = self.mean_offset(self._beliefs(low).mean) > self.offset
+            tall = self.mean_offset(self._beliefs(high).mean) < self.offset
             if not (np.any(wide) or np.any(tall)):
                 break
             step = np.where(wide | tall, 2.0 * step, step)
             low, high = np.where(wide, low - step, low), np.where(tall, high + step, high)
         for _ in range(45):
             middle = 0.5 * (low + high)
-            below = self._mean_offset(self._beliefs(middle).mean) < self.offset
+            below = self.mean_offset(self._beliefs(middle).mean) < self.offset
             low, high = np.where(below, middle, low), np.where(below, high, middle)
         self.field = 0.5 * (low + high)
         self.beliefs = self._beliefs(self.field)
 
-    def _gather(self) -> None:
+    def gather(self) -> None:
         """Means z and variances V of the branch inputs [amp-inputs]."""
         mean = self.beliefs.mean.astype(np.float32)[:, :, None]
         self.inputs_mean = np.matmul(self._centred, mean)[:, :, 0].T.astype(np.float64) / self.root + self.offset
@@ -197,8 +204,8 @@ class Messages:
         slope = together / self.root + 1.0 / np.maximum(stiffness, SMALLEST)
         step = float((self.root * (asked - self.field)).sum() / (self.root * slope).sum())
         self.offset = self.offset + (1.0 - damping) * min(max(step, -0.1), 0.1)
-        self._set_beliefs()
-        self._gather()
+        self.set_beliefs()
+        self.gather()
         return float(np.max(np.abs(self.beliefs.mean - old)) / max(float(old.mean()), 1e-12))
 
     def margins(self) -> Floats:
@@ -208,12 +215,22 @@ class Messages:
         return np.asarray(self.signs * (outputs.sum(axis=1) / root - self._soma_offset))
 
     def free_entropy(self) -> float:
-        """ln Z / N at a fixed point [amp-bethe]."""
+        """ln Z / N at a fixed point [amp-bethe], where a pull weighs weights by exp(-pull (W^2 / 2 - W centre))."""
         w, variance = self.beliefs.mean, self.beliefs.variance
         weights = self.beliefs.log_norm + (0.5 * self.precision * (w**2 + variance) - self.push * w) * self.real
         offsets = self.field * self.root * (self.offset + self.root * self.neuron.theta_d)
         patterns = self.log_norm + ((self.cavity - self.inputs_mean) ** 2 / (2.0 * self.variance)).sum(axis=1)
         return float(weights.sum() - offsets.sum() + patterns.sum()) / self.neuron.n_inputs
+
+
+def settle(messages: Messages, *, damping: float, most: int, tolerance: float) -> tuple[float, int]:
+    """Sweep until messages change by less than the tolerance; the last change, and how many sweeps that took."""
+    residual, iterations, fresh = np.inf, 0, 1.0 - damping
+    while residual > tolerance and iterations < most:
+        # Oscillations between branches need more damping than most patterns do.
+        residual = messages.sweep(1.0 - fresh * 0.5 ** (iterations // PATIENCE))
+        iterations += 1
+    return residual, iterations
 
 
 def bethe_free_entropy(
@@ -262,18 +279,14 @@ def bethe_free_entropy(
     (True, True)
     """
     choice("on_failure", on_failure, ("raise", "return"))
-    fresh = 1.0 - real_number("damping", damping, 0.0, 1.0, high_open=True)
+    damping = real_number("damping", damping, 0.0, 1.0, high_open=True)
     most = whole_number("max_iterations", max_iterations, 1)
     patterns = binary_patterns(inputs, labels, neuron.n_inputs)
     distances = np.zeros(neuron.n_branches) if split is None else np.asarray(split, dtype=float)
     if distances.shape != (neuron.n_branches,) or not np.all(np.isfinite(distances)):
         raise refuse("split", split, f"one finite number for each of {neuron.n_branches} branches")
     messages = Messages(neuron, patterns.dense, patterns.signs, real_number("kappa", kappa, 0.0), split=distances)
-    residual, iterations = np.inf, 0
-    while residual > tolerance and iterations < most:
-        # Oscillations between branches need more damping than most patterns do.
-        residual = messages.sweep(1.0 - fresh * 0.5 ** (iterations // PATIENCE))
-        iterations += 1
+    residual, iterations = settle(messages, damping=damping, most=most, tolerance=tolerance)
     found = messages.beliefs
     estimate = BetheEstimate(
         free_entropy=messages.free_entropy(),

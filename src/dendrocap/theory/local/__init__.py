@@ -1,0 +1,1 @@
+"""Local entropy: how many solutions lie at a distance from a given one."""
