@@ -233,7 +233,7 @@ def test_bounded_weights_and_ridges():
     (typical,) = rows_of("saddle-point", "-g", "relu", "--ridge", 2, "--alpha", 0.6)
     assert "training_error" not in typical
     sized = run("capacity", "--w-max", 3, "-N", 100, "-K", 4)
-    assert (sized.exit_code, "--w-max and --ridge neither" in sized.stderr) == (2, True)
+    assert (sized.exit_code, "--w-max and --ridge cannot either" in sized.stderr) == (2, True)
     both = run("capacity", "--w-max", 3, "--ridge", 1)
     assert (both.exit_code, "--w-max and --ridge are not allowed together" in both.stderr) == (2, True)
     assert "prior = Bounded(w_max=3.0) is not allowed" in run("capacity", "--w-max", 3, "--rsb", 1).stderr

@@ -10,7 +10,7 @@ import typer
 
 from dendrocap.cli.option_groups import spread
 from dendrocap.cli.output import CsvFlag, JsonFlag, PlotPath
-from dendrocap.cli.theory_grid import GridOptions, heard, run
+from dendrocap.cli.theory_grid import GridOptions, recording, run
 
 __all__ = ["local_entropy"]
 
@@ -61,7 +61,7 @@ def local_entropy(
     run(
         grid,
         local_points,
-        heard(solved, _described),
+        recording(solved, _described),
         _shown,
         as_json=as_json,
         as_csv=as_csv,
