@@ -19,6 +19,7 @@ from studies import (
     settings_of_gradient_descent,
     solvers,
 )
+from studies import bounded_weights as bounded
 from studies import branches_of_solutions as solutions
 from studies import breaking_by_steps as breaking
 from studies import capacity_of_a_real_neuron as real_neuron
@@ -59,6 +60,7 @@ def tables():
         "factors": (BRANCHES, branches.factors(many, "0.5")),
         "solving": (DOCS / "solvers.md", solving.table(stored(solving.TABLE))),
         "programming": (INHIBITION, programming.table(stored(programming.TABLE))),
+        "bounded": (DOCS / "theory" / "priors_and_channels.md", bounded.table(stored(bounded.TABLE))),
     }
 
 
@@ -304,6 +306,17 @@ def test_linear_programming_agrees_with_theory():
         assert "\n".join(lines) in page
     few = programming.stored_patterns(0, 2.0, 0.25, 0.25, n_inputs=16, n_branches=2)
     assert 0 < few < 1.5 * 16 * programming.theory(2.0, 0.25, 0.25, 8)
+
+
+def test_linear_programming_agrees_with_theory_for_bounded_weights():
+    """The means lie within three standard errors; the page says by how many."""
+    rows = stored(bounded.TABLE)
+    for (w_max,) in bounded.SETTINGS:
+        mean, error, n_tasks = bounded.average(rows, w_max)
+        assert n_tasks == len(bounded.SEEDS) >= 24
+        assert error < 0.01
+        assert abs(mean - bounded.theory(w_max)) < 3.0 * error
+    assert 0 < bounded.stored_patterns(0, 2.0, n_inputs=16) < 2 * 16 * bounded.theory(2.0) + 20
 
 
 def test_every_dendrite_agrees_with_its_check():

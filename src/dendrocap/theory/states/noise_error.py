@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 
 from dendrocap.numerics.quadrature import legendre_rule
+from dendrocap.theory.channels import is_hard
 from dendrocap.theory.gaussian import moments
 from dendrocap.theory.kernels import TreeKernel
 from dendrocap.theory.mixed_kernel import BranchInput
@@ -77,6 +78,10 @@ def noise_error(
             "several populations, for broken symmetry and for single neurons of given size",
         )
     noise.check(solution.neuron, solution.task)
+    if isinstance(solution, SaddlePoint) and not is_hard(solution.channel):
+        raise refuse(
+            "solution.channel", solution.channel, "HardMargin(): noise is derived for solutions without errors"
+        )
     if isinstance(solution, SaddlePoint):
         return _typical_error(solution, noise) if noise else 0.0
     return _point_error(solution, noise) if noise else solution.training_error
