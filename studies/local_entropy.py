@@ -156,7 +156,7 @@ def figure(rows: Sequence[Row], alpha: str = "0.2") -> None:
     from dendrocap.figures.style import PALETTE, drawing, footnote, save
 
     colors = dict(zip(NEURONS, (PALETTE["linear"], PALETTE["relu"], "#F0A070", PALETTE["polsky"]), strict=True))
-    dashes = dict(zip(NEURONS, ("-", "--", "-.", ":"), strict=True))
+    widths = dict(zip(NEURONS, (3.0, 2.2, 1.4, 0.8), strict=True))
     markers = dict(zip(LEARNERS, ("v", "o", "s"), strict=True))
     grid = np.geomspace(0.002, 0.45, 30)
     with drawing(2, 3.2) as drawn:
@@ -164,7 +164,7 @@ def figure(rows: Sequence[Row], alpha: str = "0.2") -> None:
         for axes, name in zip(panels, NEURONS, strict=False):
             theory = typical(rows, name, alpha, grid)
             axes.plot(grid, theory.log_fraction, "-", color=colors[name], label="typical, theory")
-            panels[-1].plot(grid, theory.log_fraction, dashes[name], color=colors[name])
+            panels[-1].plot(grid, theory.log_fraction, "-", lw=widths[name], color=colors[name])
             for learner in LEARNERS:
                 for seed in dict.fromkeys(row["seed"] for row in rows):
                     x, y = curve(rows, name, alpha, learner, seed)
@@ -177,9 +177,7 @@ def figure(rows: Sequence[Row], alpha: str = "0.2") -> None:
             axes.set_xlabel("squared distance")
         panels[0].set_ylabel("ln(share of solutions) / N")
         drawn.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
-        footnote(
-            drawn, f"Load {alpha}, N = {N}, K = {K}, {SETS} sets of patterns; theory: replica symmetric."
-        )
+        footnote(drawn, f"Load {alpha}, N = {N}, K = {K}, {SETS} sets of patterns; theory: replica symmetric.")
     save(drawn, FIGURE)
 
 
