@@ -31,7 +31,7 @@ NEURONS = {
     "Polsky 0.5": dc.NeuronSpec(dc.Polsky(), 0.5, 0.5),
 }
 LEARNERS = ("gradient descent", "solve", "message passing")
-LOADS, SEEDS = (0.2, 0.5), range(2)
+LOADS, SETS = (0.2, 0.5), 2  # of patterns at each load
 DISTANCES = (0.003, 0.006, 0.012, 0.025, 0.05, 0.1, 0.2, 0.3, 0.45)
 SHOWN = (0.01, 0.1)  # distances of the table
 EPOCHS = 2000
@@ -79,7 +79,7 @@ def compute() -> None:
     """The rows that the table lacks."""
     keys = ("neuron", "alpha", "learner", "seed")
     for alpha in LOADS:
-        for seed in SEEDS:
+        for seed in range(SETS):
             for name in NEURONS:
                 for learner in LEARNERS:
                     place = (name, f"{alpha:g}", learner, f"{seed}")
@@ -122,7 +122,7 @@ def table(rows: Sequence[Row]) -> list[str]:
     """The table of the page: ln of the share of solutions, per synapse, in hundredths, at two distances."""
     header = ["neuron", "load", "typical, theory", *LEARNERS]
     lines = []
-    for alpha in dict.fromkeys(row["alpha"] for row in rows):
+    for alpha in sorted({row["alpha"] for row in rows}):
         for name in NEURONS:
             theory = typical(rows, name, alpha, SHOWN).log_fraction
             cells = []
@@ -134,7 +134,10 @@ def table(rows: Sequence[Row]) -> list[str]:
 
 
 def answer(distance: float = 0.1) -> list[str]:
-    """Typical solutions of the four neurons, at the same load and at the same part of the capacity with one step."""
+    """Typical solutions of the four neurons, at the same load and at the same part of the capacity with one step.
+
+    In hundredths, at the distances 0.001 and 0.1.
+    """
     lines = []
     for name, spec in NEURONS.items():
         capacity = dc.critical_capacity(spec).alpha_c if name == "linear" else dc.critical_capacity(spec, rsb=1).alpha_c
@@ -153,7 +156,7 @@ def figure(rows: Sequence[Row], alpha: str = "0.2") -> None:
     from dendrocap.figures.style import PALETTE, drawing, footnote, save
 
     colors = dict(zip(NEURONS, (PALETTE["linear"], PALETTE["relu"], "#F0A070", PALETTE["polsky"]), strict=True))
-    dashes = dict(zip(NEURONS, ("-", "--", "-.", ":"), strict=True))
+    widths = dict(zip(NEURONS, (3.0, 2.2, 1.4, 0.8), strict=True))
     markers = dict(zip(LEARNERS, ("v", "o", "s"), strict=True))
     grid = np.geomspace(0.002, 0.45, 30)
     with drawing(2, 3.2) as drawn:
@@ -161,7 +164,7 @@ def figure(rows: Sequence[Row], alpha: str = "0.2") -> None:
         for axes, name in zip(panels, NEURONS, strict=False):
             theory = typical(rows, name, alpha, grid)
             axes.plot(grid, theory.log_fraction, "-", color=colors[name], label="typical, theory")
-            panels[-1].plot(grid, theory.log_fraction, dashes[name], color=colors[name])
+            panels[-1].plot(grid, theory.log_fraction, "-", lw=widths[name], color=colors[name])
             for learner in LEARNERS:
                 for seed in dict.fromkeys(row["seed"] for row in rows):
                     x, y = curve(rows, name, alpha, learner, seed)
@@ -174,7 +177,7 @@ def figure(rows: Sequence[Row], alpha: str = "0.2") -> None:
             axes.set_xlabel("squared distance")
         panels[0].set_ylabel("ln(share of solutions) / N")
         drawn.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
-        footnote(drawn, f"Load {alpha}, N = {N}, K = {K}, {len(SEEDS)} sets of patterns; theory: replica symmetric.")
+        footnote(drawn, f"Load {alpha}, N = {N}, K = {K}, {SETS} sets of patterns; theory: replica symmetric.")
     save(drawn, FIGURE)
 
 

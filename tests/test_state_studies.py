@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from studies import local_entropy as local
 from studies import sampled_solutions as sampled
 from studies import students
 from studies import trained_states as trained
@@ -83,3 +84,22 @@ def test_students_drawn_at_random_generalise_as_theory_says():
     mean, error = float(np.mean(values)), float(np.std(values, ddof=1)) / math.sqrt(len(values))
     # 400 synapses: at load 0 alone the overlap is larger by 1 / 2n of the norm, here 1 %
     assert abs(mean - sampled.theory("teacher", "linear")["error"]) < 3.0 * error + 0.01
+
+
+LOCAL = (ROOT / "docs" / "theory" / "local_entropy.md").read_text(encoding="utf-8")
+
+
+def test_the_page_of_local_entropy_holds_the_table_of_learned_solutions():
+    assert "\n".join(local.table(stored(local.TABLE))) in LOCAL
+
+
+@pytest.mark.slow
+def test_the_page_of_local_entropy_holds_the_table_of_typical_solutions():
+    assert "\n".join(local.answer()) in LOCAL
+
+
+def test_solutions_of_message_passing_are_wider_than_typical_ones():
+    rows = stored(local.TABLE)
+    for name in local.NEURONS:
+        typical = local.typical(rows, name, "0.2", [0.1]).log_fraction[0]
+        assert all(one > typical for one in local.at_distance(rows, name, "0.2", "message passing", 0.1))

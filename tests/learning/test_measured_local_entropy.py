@@ -82,7 +82,6 @@ def test_around_sampled_solutions_it_is_what_theory_says(g):
         found = measured_local_entropy(neuron, *patterns, typical, distance=distances)
         theory = local_entropy(NeuronSpec(g, 0.5 * typical.mean(), 0.5), alpha=alpha, distance=found.distance)
         differences.append(found.log_fraction / theory.log_fraction - 1.0)
-    mean = np.mean(differences, axis=0)
-    print(np.round(differences, 3), np.round(mean, 3))
-    # 240 patterns: the number next to their margin, and with it the loss at small distances, has an error of a tenth
-    assert np.all(np.abs(mean) < 0.12)
+    error = np.std(differences, axis=0, ddof=1) / math.sqrt(len(differences))
+    # beyond the error of the sample, short branches and few of them may cost some per cent
+    assert np.all(np.abs(np.mean(differences, axis=0)) < 2.0 * error + 0.04)
