@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 from dendrocap import NeuronSpec, ReLU, critical_capacity
 from dendrocap.theory.finite import best_split
-from studies import any_dendrite, classifiers, settings_for_images, settings_of_gradient_descent
+from studies import any_dendrite, classifiers, settings_for_images, settings_of_gradient_descent, which_dendrite
 from studies import branches_of_solutions as solutions
 from studies import breaking_by_steps as breaking
 from studies import capacity_of_a_real_neuron as real_neuron
@@ -40,6 +40,7 @@ def tables():
         "learned": (DOCS / "rsb.md", real_neuron.learned(*real)),
         "steps": (DOCS / "rsb.md", breaking.table(stored(breaking.TABLE))),
         "dendrites": (DOCS / "theory" / "exactness.md", any_dendrite.table()),
+        "best dendrite": (DOCS / "theory" / "best_dendrite.md", which_dendrite.table(stored(which_dendrite.TABLE))),
         "short": (DOCS / "theory" / "exactness.md", breaking.short(stored(breaking.TABLE))),
         "entropy": (RESULTS, entropy.table(stored(entropy.TABLE))),
         "solutions": (RESULTS, solutions.table(stored(solutions.TABLE))),
@@ -271,3 +272,11 @@ def test_a_dendrite_is_computed_again():
 @pytest.mark.parametrize("name", solving.CASES)
 def test_every_extension_is_solved_at_a_small_load(name):
     assert solving.measured(name, 0.3, 0, size=(120, 6), epochs=2000)["errors"] == 0
+
+
+@pytest.mark.slow
+def test_the_best_dendrite_is_computed_again():
+    known = next(row for row in stored(which_dendrite.TABLE) if row["kappa"] == "0.5")
+    again = which_dendrite.computed(0.5, rises=1, steps=1)
+    for name in ("heights", "theta_s", "alpha_c", "polsky", "measured", "symmetric", "kappa_c"):
+        assert_allclose(float(again[name]), float(known[name]), rtol=2e-5)
