@@ -21,8 +21,8 @@ PACKAGES = ("model", "theory", "learning", "fitting", "experiments", "datasets",
 # What a user writes down: evaluable, as dataclasses are.
 VALUES = {
     "NeuronSpec", "TaskSpec", "DendriticNeuron", "LinearNeuron", "Units", "Cell", "Pace", "SGD", "LocalRule",
-    "Linear", "ReLU", "SaturatingReLU", "Step", "Polsky", "Smooth", "Tabulated", "Custom", "Recipe",
-    "ReconstructedNeuron", "Branches", "Inhibition", "Level", "Flag",
+    "Linear", "ReLU", "SaturatingReLU", "Step", "Polsky", "Smooth", "Tabulated", "PiecewiseLinear", "Custom",
+    "Recipe", "ReconstructedNeuron", "Branches", "Inhibition", "Level", "Flag",
     "TrueSlope", "Lorentzian", "FlooredSlope", "SlopeOf", "Constant", "ExponentialAnnealing", "HalveOnPlateau",
     "AnnealedSurrogate", "LeastAction", "MessagePassing", "PlainSGD", "ReplicatedSGD", "SharpenedNonlinearity",
 }  # fmt: skip
@@ -103,6 +103,7 @@ GROUP = fitting.BranchGroup("basal", 20, 2400.0, 2400, dc.Polsky(), 0.05, None)
 
 # One object of each class, and what its line must say.
 EXAMPLES = [
+    (lambda: dc.best_dendrite(5.0, 0.5, task=dc.TaskSpec(kappa=0.2), rsb=0), "slope 5: rise by 0.486"),
     (lambda: dc.maximal_margin(NEURON, alpha=0.3), "criterion='kappa', estimate='replica symmetric'"),
     (lambda: dc.learned_state(NEURON, alpha=0.3, gamma_ce=1.0), "estimate='replica symmetric'"),
     (lambda: dc.learned_state(NEURON, alpha=0.3, gamma_ce=1.0).margins, "gamma_ce=1, log_tau="),
