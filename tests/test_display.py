@@ -104,6 +104,7 @@ GROUP = fitting.BranchGroup("basal", 20, 2400.0, 2400, dc.Polsky(), 0.05, None)
 
 # One object of each class, and what its line must say.
 EXAMPLES = [
+    (lambda: dc.best_dendrite(5.0, 0.5, task=dc.TaskSpec(kappa=0.2), rsb=0), "slope 5: rise by 0.486"),
     (lambda: dc.maximal_margin(NEURON, alpha=0.3), "criterion='kappa', estimate='replica symmetric'"),
     (lambda: dc.learned_state(NEURON, alpha=0.3, gamma_ce=1.0), "estimate='replica symmetric'"),
     (lambda: dc.learned_state(NEURON, alpha=0.3, gamma_ce=1.0).margins, "gamma_ce=1, log_tau="),

@@ -74,10 +74,7 @@ SHOWING = {
         "capacity --theta-d 0.5,1 --accuracy fast --plot {}/best.svg",
         "capacity --theta-d 0.5,1 --rsb 0 --plot {}/certain.svg",
     ],
-    "best-dendrite": [
-        "best-dendrite --rsb 0 --kappa 0.2",
-        "best-dendrite --rsb 0 --plot {}/best.svg",
-    ],
+    "best-dendrite": ["best-dendrite --rsb 0 --plot {}/dendrite.svg"],
     "saddle-point": ["saddle-point --alpha 0.5 --theta-d 0.5", "saddle-point --alpha 6 --theta-d 0.5"],
     "noise": [
         "noise --alpha 0.5,6 --theta-d 0.5",

@@ -18,6 +18,7 @@ from studies import (
     settings_for_images,
     settings_of_gradient_descent,
     solvers,
+    which_dendrite,
 )
 from studies import bounded_weights as bounded
 from studies import branches_of_solutions as solutions
@@ -52,6 +53,7 @@ def tables():
         "learned": (DOCS / "rsb.md", real_neuron.learned(*real)),
         "steps": (DOCS / "rsb.md", breaking.table(stored(breaking.TABLE))),
         "dendrites": (DOCS / "theory" / "exactness.md", any_dendrite.table()),
+        "best dendrite": (DOCS / "theory" / "best_dendrite.md", which_dendrite.table(stored(which_dendrite.TABLE))),
         "short": (DOCS / "theory" / "exactness.md", breaking.short(stored(breaking.TABLE))),
         "entropy": (RESULTS, entropy.table(stored(entropy.TABLE))),
         "solutions": (RESULTS, solutions.table(stored(solutions.TABLE))),
@@ -358,3 +360,11 @@ def test_mutants_change_one_place_of_what_runs_and_nothing_else():
         assert one.within == ("f" if one.line > 4 else "")
         assert one.applied(source) != source
         ast.parse(one.applied(source))
+
+
+@pytest.mark.slow
+def test_the_best_dendrite_is_computed_again():
+    known = next(row for row in stored(which_dendrite.TABLE) if row["kappa"] == "0.5")
+    again = which_dendrite.computed(0.5, rises=1, steps=1)
+    for name in ("heights", "theta_s", "alpha_c", "polsky", "measured", "symmetric", "kappa_c"):
+        assert_allclose(float(again[name]), float(known[name]), rtol=2e-5)

@@ -10,6 +10,7 @@ from scipy.optimize import minimize_scalar
 import dendrocap as dc
 from dendrocap.numerics._compiled import tail
 from dendrocap.theory.capacity_gradient import CapacityGradient
+from dendrocap.theory.dendrite_search import Search, Staircase
 from tests.naive.best_dendrite import best_slopes
 
 X, SLOPES = np.array([-0.3, 0.0, 0.2, 0.5, 0.9]), np.array([0.2, 1.5, 0.7, 0.3])
@@ -27,7 +28,13 @@ def slope_of(log_alpha, h=1e-4):
 
 
 @pytest.mark.parametrize(
-    ("rsb", "f_out", "correlation"), [(0, 0.2, 0.0), (0, 0.5, 1.0), (1, 0.2, 0.0), (1, 0.5, 1.0), (2, 0.5, 0.0)]
+    ("rsb", "f_out", "correlation"),
+    [
+        (0, 0.2, 1.0),
+        (1, 0.5, 1.0),
+        pytest.param(1, 0.2, 0.0, marks=pytest.mark.slow),
+        pytest.param(2, 0.5, 0.0, marks=pytest.mark.slow),
+    ],
 )
 def test_gradient_equals_finite_differences(rsb, f_out, correlation):
     task = dc.TaskSpec(f_in=0.3, f_out=f_out, kappa=0.1, branch_correlation=correlation)
@@ -190,6 +197,27 @@ def test_a_free_threshold_is_at_its_optimum():
         assert max(at_threshold.alpha_c, higher.alpha_c) < best.alpha_c
     assert not best.at_limit
     assert best.residual < 1e-6
+
+
+def test_at_the_edges_of_a_rise_a_wider_one_gains_nothing():
+    free = dc.best_dendrite(5.0, 0.5, task=dc.TaskSpec(kappa=0.05), rsb=0)
+    assert_allclose(free.gain_of_a_rise(free.nonlinearity.x), 0.0, atol=1e-6)
+    assert free.more_rises_help
+    held = dc.best_dendrite(5.0, 0.5, task=dc.TaskSpec(kappa=1.0), rsb=0)
+    assert held.at_limit
+    assert_allclose(held.gain_of_a_rise(held.nonlinearity.x), 0.0, atol=1e-6)
+
+
+@pytest.mark.parametrize("theta_s", [None, 0.3])
+def test_the_search_knows_its_gradient_away_from_the_optimum(theta_s):
+    search = Search(5.0, 0.5, MARGIN, theta_s, 2, 0, lambda share, words: None)
+    z = search.packed(Staircase(np.array([0.2, 0.35]), np.array([0.4]), 0.2))
+    value, gradient = search.value(z)
+    h = 1e-5
+    differences = [(search.value(z + h * e)[0] - search.value(z - h * e)[0]) / (2 * h) for e in np.eye(z.size)]
+    assert_allclose(gradient, differences, atol=1e-6)
+    assert np.abs(gradient).min() > 1e-3  # a thousand times the tolerance: not an optimum
+    assert value == -math.log(search.solved(z).alpha_c)
 
 
 def test_other_dendrites_are_held_to_the_same_limits():

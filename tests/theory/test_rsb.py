@@ -336,7 +336,10 @@ def test_committee_with_orthogonal_clusters(n, kappa):
         assert_allclose(found.alpha_c, 3.9507, atol=5e-5)
 
 
-@pytest.mark.parametrize(("n", "kappa"), [(3, 0.0), (6, 0.0), (4, 0.5)])
+@pytest.mark.parametrize(
+    ("n", "kappa"),
+    [(3, 0.0), pytest.param(6, 0.0, marks=pytest.mark.slow), pytest.param(4, 0.5, marks=pytest.mark.slow)],
+)
 def test_committee_goes_on_from_orthogonal_clusters(n, kappa):
     """Two steps with q_0 = 0 are stationary in a load of plain sums, and have its value; more steps are lower still."""
     found = committee_capacity(hermite(n), rsb=3, task=TaskSpec(kappa=kappa))
@@ -389,7 +392,7 @@ def test_deep_committee_is_a_composition_of_kernels():
     pair = CommitteeSoma(tuple(units), 1.0).pair(1.0, 0.3)
     curvature = (slope(0.701) - slope(0.699)) / 0.002
     assert_allclose([pair.D0, pair.dD1_ddq, pair.d2D0_dq2], [covariance(0.7), slope(0.7), curvature], rtol=1e-6)
-    for g in (ReLU(), hermite(3)):
+    for g in (erf_unit(1.0), hermite(3)):
         alone, with_level = committee_capacity(g, rsb=2), committee_capacity([g, Linear()], rsb=2)
         assert_allclose(with_level.by_steps, alone.by_steps, rtol=1e-9)
         assert committee_stability([g, Linear()]) == pytest.approx(committee_stability(g), rel=1e-9)

@@ -56,7 +56,7 @@ def best_dendrite(
         rows = [{"dendrite": name, "alpha_c": load, "best / this": best.alpha_c / load} for name, load in loads.items()]
         emit(rows, title=best.estimate)
         typer.echo(f"best: {best.shape}; theta_s = {best.theta_s:.4g}, its height {best.height:.4g}")
-        if best.further_rise > 0.0:
+        if best.more_rises_help:
             typer.echo("a further rise would store more: --rises")
         verdict = "no more" if equal.stable else "more"
         typer.echo(

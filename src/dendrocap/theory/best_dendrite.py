@@ -34,6 +34,7 @@ __all__ = ["BestDendrite", "best_dendrite"]
 Floats = NDArray[np.float64]
 
 REACH, GRID = 6.0, 481  # where a further rise is looked for, in standard deviations of a branch's input
+HELPS = 1e-3  # gain per unit of height below which a further rise is not worth its name
 BETTER = 1e-6  # relative gain from which one rise more counts
 
 
@@ -107,6 +108,11 @@ class BestDendrite(Displayed):
             for gap, width in zip(gaps, widths[1:], strict=True)
         ]
         return f"slope {self.slope_limit:g}: " + ", ".join(parts)
+
+    @property
+    def more_rises_help(self) -> bool:
+        """Whether a further rise would gain more than one in a thousand per unit of height."""
+        return self.further_rise > HELPS
 
     def gain_of_a_rise(self, at: ArrayLike) -> Floats:
         """What a short further rise at these inputs adds to ln alpha_c, per unit of height [best-switch].
