@@ -275,3 +275,11 @@ def test_a_thousand_random_neurons():
         if number % 4 == 0:
             outcomes.append(bounded_or_typed(case, 1))
     assert outcomes.count("answered") > 0.6 * len(outcomes)
+
+
+def test_equal_branches_are_one_population_of_the_answer():
+    neuron = dc.NeuronSpec(dc.Polsky(), 0.5, 0.5)
+    found = dc.capacity(neuron, accuracy="fast")
+    (one,) = found.populations
+    assert (one.fraction, one.length) == (1.0, 1.0)
+    assert one.silent_fraction == pytest.approx(dc.critical_capacity(neuron, rsb=1).silent_fraction, rel=1e-6)
