@@ -109,8 +109,6 @@ EXAMPLES = [
     (lambda: dc.learned_state(NEURON, alpha=0.3, gamma_ce=1.0), "estimate='replica symmetric'"),
     (lambda: dc.learned_state(NEURON, alpha=0.3, gamma_ce=1.0).margins, "gamma_ce=1, log_tau="),
     (lambda: dc.teacher_student(NEURON, alpha=0.3), "estimate='exact'"),
-    (lambda: dc.best_dendrite(5.0, 0.5, task=dc.TaskSpec(kappa=0.5), theta_s=0.5, rsb=0),
-     "estimate='replica symmetric', shape='slope 5: rise by 1'"),
     (lambda: dc.broken_saddle_point(NEURON, alpha=1.1), "alpha=1.1, estimate='broken symmetry k = 1', free_entropy="),
     (lambda: dc.complexity_curve(NEURON, alpha=1.1, m=[0.2]), "alpha=1.1, estimate='broken symmetry k = 1'"),
     (lambda: dc.local_entropy(NEURON, alpha=0.3, distance=0.01), "alpha=0.3, typical_distance="),

@@ -192,8 +192,9 @@ def test_sparse_activity_does_not_kill_the_branches(rng):
 
 def test_dead_branches_are_explained_in_terms_of_the_classifier():
     # Of four features two are always above the median of their flower: two short branches see next to nothing.
-    with pytest.warns(ConvergenceWarning, match=r"all branches fell silent.*solver='surrogate'"):
+    with pytest.warns(ConvergenceWarning, match=r"all branches fell silent.*solver='surrogate'") as caught:
         quick(binarize="median", wiring=[[0, 1], [2, 3]]).fit(*IRIS)
+    assert {warning.filename for warning in caught} == {__file__}  # the line that called fit
 
 
 def test_sparse_matrices_give_what_dense_ones_give(rng):

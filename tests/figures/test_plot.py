@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 
 from dendrocap import plot
 from dendrocap.experiments.averages import Average
+from dendrocap.figures.capacity_plots import lines_of
 from dendrocap.figures.style import LABELS, MANY_STEPS, ONE_STEP, PALETTE, PAPER_LABEL, SYMMETRIC, UNSTABLE
 from dendrocap.model import Polsky, ReLU
 
@@ -108,3 +109,9 @@ def test_best_estimates_are_drawn_with_errors_and_the_paper_s_beside_them():
     assert looks == {f"Polsky, {PAPER_LABEL}": "-", "Polsky, best estimate": "--", f"linear, {PAPER_LABEL}": "-"}
     (bars,) = axes.containers
     assert bars[2][0].get_segments()[0][:, 1] == pytest.approx([1.9, 2.1])
+
+
+def test_a_best_estimate_without_the_paper_s_beside_it_is_one_line():
+    row = {"nonlinearity": "relu", "accuracy": "best", "theta_d": 0.1, "silent_fraction": 0.2, "error": 0.0}
+    (line,) = lines_of([row, {**row, "theta_d": 0.2}], "theta_d", "silent_fraction")
+    assert (line.estimate, line.column) == ("best estimate", "silent_fraction")

@@ -3,10 +3,12 @@
 import ast
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from dendrocap import reproduction
 from dendrocap.reproduction import FIGURES
+from dendrocap.reproduction.simulated_runs import averaged
 
 FOLDER = Path(reproduction.__file__).parent
 MODULES = sorted([*FOLDER.glob("fig[0-9][0-9].py"), FOLDER / "learned_weights.py"])
@@ -45,3 +47,11 @@ def test_what_a_run_followed_is_named_in_one_place():
         if isinstance(node, ast.Constant) and node.value in words
     }
     assert homes == {"simulated_runs.py"}
+
+
+def test_averages_over_seeds_stay_in_the_order_of_the_runs():
+    rows = [{"theta_d": theta_d, "error": error} for theta_d in (0.5, 0.1) for error in (1.0, 3.0)]
+    found = averaged(pd.DataFrame(rows), ["theta_d"], "error")
+    assert found.theta_d.tolist() == [0.5, 0.1]
+    assert found.error.tolist() == [2.0, 2.0]
+    assert (found.seeds.tolist(), found.standard_error.tolist()) == ([2, 2], [1.0, 1.0])

@@ -296,3 +296,11 @@ def test_per_cents_have_no_powers_of_ten():
 
     assert "is 10 % above" in replica_symmetry_flag(1.0973, 1.0).words
     assert "is 0.3 % above" in replica_symmetry_flag(1.0031, 1.0).words
+
+
+def test_equal_branches_are_one_population_of_the_answer():
+    neuron = dc.NeuronSpec(dc.Polsky(), 0.5, 0.5)
+    found = dc.capacity(neuron, accuracy="fast")
+    (one,) = found.populations
+    assert (one.fraction, one.length) == (1.0, 1.0)
+    assert one.silent_fraction == pytest.approx(dc.critical_capacity(neuron, rsb=1).silent_fraction, rel=1e-6)
