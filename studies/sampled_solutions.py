@@ -5,7 +5,8 @@ Usage: python -m studies.sampled_solutions {compute,table}
 A Markov chain walks through the weights that make no error: it moves weight from one synapse of a branch to another,
 and takes no step that makes a pattern wrong, so that in the end all solutions are equally likely. Its first solution
 comes from annealing, or is the teacher. ``compute`` fills sampled_solutions.csv, one row per neuron, size and seed, in
-up to a minute each; ``table`` prints the tables of docs/theory/noise.md and docs/theory/generalisation.md.
+up to a minute each; ``table`` prints the tables of docs/theory/noise.md and docs/theory/generalisation.md, and
+``sizes`` what the linear neuron becomes for infinitely many synapses.
 """
 
 from __future__ import annotations
@@ -25,17 +26,24 @@ from dendrocap.model._compiled import value
 from dendrocap.theory import moments
 from dendrocap.theory.mixed_kernel import BranchInput
 from dendrocap.theory.states.noise import Noise
-from studies.tables import Row, append, markdown, stored
+from studies.tables import Row, append, markdown, stored, straight_line
 
 TABLE = Path(__file__).with_suffix(".csv")
 NEURONS = {"linear": NeuronSpec(Linear(), 0.5, 0.5), "polsky": NeuronSpec(Polsky(), 0.5, 0.5)}
 FLIPS, SYNAPTIC = (0.01, 0.05, 0.1), (0.2, 0.5)
 LOAD = 0.5
-# neuron, branches, synapses per branch
-SIZES = (("linear", 10, 40), ("linear", 20, 40), ("polsky", 16, 40))
-TAUGHT = (("linear", 10, 40), ("polsky", 20, 40))
-SEEDS = range(4)
-SWEEPS, SNAPSHOTS = 800, 40
+# neuron, branches, synapses per branch, tasks
+SIZES = (
+    ("linear", 10, 20, 34),
+    ("linear", 10, 40, 32),
+    ("linear", 20, 40, 20),
+    ("polsky", 16, 40, 4),
+)
+TAUGHT = (("linear", 10, 40, 4), ("polsky", 20, 40, 4))
+# Sweeps left out at first, and those that count. Weights that begin with the norm of exponential ones take some 1000
+# sweeps to widen; a chain that starts at its teacher is in equilibrium at once.
+SWEEPS = {"linear": (2000, 2000), "polsky": (160, 800)}
+SNAPSHOTS = 40
 MEASURED = (*(f"flips_{level:g}" for level in FLIPS), *(f"synaptic_{level:g}" for level in SYNAPTIC), "Q", "error")
 
 Floats = NDArray[np.float64]
@@ -99,6 +107,33 @@ def walk(
     return accepted, lack
 
 
+@njit(cache=True, fastmath={"nnan", "nsz", "reassoc"})
+def slide(weights: Any, signed: Any, margin: Any, moves: int, rng: Any) -> None:
+    """Draw solutions of a linear neuron: weight moves between two synapses of a branch to anywhere between the walls.
+
+    Solutions are a convex body, of which each such line is cut by two walls; a place between them is drawn evenly, so
+    that no step is refused. Inputs times labels have the shape (K, n, P). ``margin`` is that of each pattern, in units
+    in which a synapse of weight one adds one, and is kept up to date.
+    """
+    branches, size, patterns = signed.shape
+    for _ in range(moves):
+        k, i, j = rng.integers(0, branches), rng.integers(0, size), rng.integers(0, size)
+        if i == j:
+            continue
+        low, high = -weights[k, i], weights[k, j]
+        one, other = signed[k, i], signed[k, j]
+        for p in range(patterns):
+            low = max(low, -margin[p] if one[p] > other[p] else -np.inf)
+            high = min(high, margin[p] if one[p] < other[p] else np.inf)
+        if high <= low:
+            continue
+        d = low + (high - low) * rng.random()
+        weights[k, i] += d
+        weights[k, j] -= d
+        for p in range(patterns):
+            margin[p] += d * (one[p] - other[p])
+
+
 class Sampler:
     """Solutions of one task: random labels, or those of a teacher drawn at random."""
 
@@ -115,6 +150,7 @@ class Sampler:
         self.teacher = self.weights.copy()
         random = np.where(self.rng.random(n_patterns) < 0.5, 1.0, -1.0)
         self.signs = np.sign(self.soma(self.weights, self.inputs)) if taught else random
+        self.signed = np.ascontiguousarray(np.moveaxis(self.inputs * self.signs[:, None, None], 0, -1)).astype(np.int8)
         self.step = 0.7 * self.W_bar
 
     def soma(self, weights: Floats, inputs: Floats) -> Floats:
@@ -126,6 +162,10 @@ class Sampler:
     def sweep(self, sweeps: int, beta: float = math.inf) -> float:
         """So many attempts per synapse; what wrong patterns lack afterwards."""
         moves, g = sweeps * self.weights.size, self.neuron.nonlinearity
+        if isinstance(g, Linear) and math.isinf(beta):
+            margin = self.signs * self.soma(self.weights, self.inputs) * math.sqrt(self.weights.size)
+            slide(self.weights, self.signed, margin, moves, self.rng)
+            return 0.0
         means = (self.m, self.neuron.theta_s)
         accepted, lack = walk(
             self.weights, self.inputs, self.signs, *g.kernel(), means, self.step, beta, moves, self.rng
@@ -135,8 +175,9 @@ class Sampler:
         return float(lack)
 
     def settle(self, rounds: int = 300) -> None:
-        """Anneal until no pattern is wrong."""
-        for beta in np.geomspace(3.0, 3000.0, rounds):
+        """Anneal until no pattern is wrong; solutions of a linear neuron are one convex body, which needs no heat."""
+        hottest = 1000.0 if isinstance(self.neuron.nonlinearity, Linear) else 3.0
+        for beta in np.geomspace(hottest, 3000.0, rounds):
             if self.sweep(10, beta) == 0.0:
                 return
         raise RuntimeError(f"no solution was found in {rounds} rounds")
@@ -172,15 +213,16 @@ class Sampler:
 
 
 def measured(
-    name: str, n_branches: int, branch_size: int, seed: int, *, taught: bool, sweeps: int = SWEEPS
+    name: str, n_branches: int, branch_size: int, seed: int, *, taught: bool, sweeps: tuple[int, int] | None = None
 ) -> dict[str, float]:
-    """Averages over one chain, its first fifth left out."""
+    """Averages over one chain, its first sweeps left out."""
+    before, counted = sweeps or SWEEPS[name]
     sampler = Sampler(NEURONS[name], n_branches, branch_size, seed, taught=taught)
     sampler.settle()
-    sampler.sweep(sweeps // 5)
+    sampler.sweep(before)
     found = []
     for _ in range(SNAPSHOTS):
-        sampler.sweep(max(sweeps // SNAPSHOTS, 1))
+        sampler.sweep(max(counted // SNAPSHOTS, 1))
         found.append(sampler.errors())
     return {name: float(np.mean([one[name] for one in found])) for name in MEASURED}
 
@@ -189,8 +231,8 @@ def compute() -> None:
     """The rows that the table lacks."""
     have = {tuple(row[key] for key in ("labels", "neuron", "K", "n", "seed")) for row in stored(TABLE)}
     for labels, sizes in (("random", SIZES), ("teacher", TAUGHT)):
-        for name, K, n in sizes:
-            for seed in SEEDS:
+        for name, K, n, tasks in sizes:
+            for seed in range(tasks):
                 place = (labels, name, str(K), str(n), str(seed))
                 if place in have:
                     continue
@@ -205,12 +247,12 @@ def averages(rows: Sequence[Row], name: str) -> tuple[float, float]:
     return float(np.mean(values)), float(np.std(values, ddof=1)) / math.sqrt(len(values))
 
 
-def theory(labels: str, name: str) -> dict[str, float]:
+def theory(labels: str, name: str, load: float = LOAD) -> dict[str, float]:
     """What infinitely many long branches have."""
     if labels == "teacher":
-        found = teacher_student(NEURONS[name], alpha=LOAD)
+        found = teacher_student(NEURONS[name], alpha=load)
         return {"error": found.gibbs_error, "Q": found.Q}
-    state = saddle_point(NEURONS[name], alpha=LOAD)
+    state = saddle_point(NEURONS[name], alpha=load)
     flips = {f"flips_{level:g}": noise_error(state, flips=level) for level in FLIPS}
     return flips | {f"synaptic_{level:g}": noise_error(state, synaptic=level) for level in SYNAPTIC} | {"Q": state.Q}
 
@@ -230,12 +272,37 @@ def table(rows: Sequence[Row], labels: str) -> list[str]:
     return markdown(("neuron", "K, n", *(key.replace("_", " ") for key in shown)), lines)
 
 
+def extrapolated(rows: Sequence[Row], key: str) -> tuple[float, float]:
+    """What the linear neuron has for infinitely many synapses: a straight line in 1 / N, with its standard error."""
+    sized = {(K, n): _sized(rows, "linear", K, n) for name, K, n, _ in SIZES if name == "linear"}
+    values, errors = zip(*(averages(own, key) for own in sized.values()), strict=True)
+    return straight_line([1.0 / (K * n) for K, n in sized], values, errors)
+
+
+def _sized(rows: Sequence[Row], name: str, n_branches: int, branch_size: int) -> list[Row]:
+    place = ("random", name, str(n_branches), str(branch_size))
+    return [row for row in rows if tuple(row[key] for key in ("labels", "neuron", "K", "n")) == place]
+
+
+def sizes(rows: Sequence[Row]) -> list[str]:
+    """The linear neuron for infinitely many synapses, beside the theory."""
+    expected, lines = theory("random", "linear"), []
+    for key in MEASURED[:-1]:
+        value, error = extrapolated(rows, key)
+        apart = (value - expected[key]) / error
+        lines.append((key.replace("_", " "), f"{value:.4f} ± {error:.4f}", f"{expected[key]:.4f}", f"{apart:+.1f}"))
+    return markdown(("linear neuron", "infinitely many synapses", "theory", "standard errors apart"), lines)
+
+
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=("compute", "table"))
-    if parser.parse_args().part == "compute":
+    parser.add_argument("part", choices=("compute", "table", "sizes"))
+    part = parser.parse_args().part
+    if part == "compute":
         compute()
+    elif part == "sizes":
+        print("\n".join(sizes(stored(TABLE))))
     else:
         print("\n".join([*table(stored(TABLE), "random"), "", *table(stored(TABLE), "teacher")]))
 

@@ -56,6 +56,42 @@ def test_trained_linear_neurons_have_the_loss_that_theory_says():
         assert abs(one["loss"] - one["loss theory"]) < 3.0 * one["loss ±"] + 0.02 * one["loss theory"]
 
 
+def test_sliding_draws_evenly_from_all_solutions(rng):
+    """Five synapses, three patterns: against weights drawn evenly at a given sum, without those that err."""
+    signed = np.array([[1, 0, 1, 0, 0], [0, -1, -1, 0, -1], [1, 1, 0, 0, 1]], dtype=np.int8).T[None]  # inputs x labels
+    half = 0.5 * np.array([1.0, -1.0, 1.0])
+    every = 5.0 * rng.dirichlet(np.ones(5), 200_000)
+    solves = np.all(every @ signed[0] - 5.0 * half > 0.0, axis=1)
+    drawn, weights = every[solves], every[solves][:1].copy()
+    margin = (weights @ signed[0] - 5.0 * half)[0]
+    found = np.empty((6000, 5))
+    for one in found:
+        sampled.slide(weights, signed, margin, 25, rng)
+        one[:] = weights[0]
+    assert np.all(found @ signed[0] - 5.0 * half > -1e-9)
+    np.testing.assert_allclose(found.sum(axis=1), 5.0, rtol=1e-12)
+    for power in (1, 2):
+        error = np.hypot((found**power).std(axis=0) / 6000**0.5, (drawn**power).std(axis=0) / len(drawn) ** 0.5)
+        # Chains of 25 moves are not quite independent: the error is below twice the plain one.
+        assert np.all(np.abs((found**power).mean(axis=0) - (drawn**power).mean(axis=0)) < 8.0 * error)
+
+
+def test_sampled_linear_neurons_have_the_norm_of_the_theory_and_errors_above_it():
+    """For infinitely many synapses, by a straight line in 1 / N; why errors lie above is open, as the page says."""
+    rows, expected = stored(sampled.TABLE), sampled.theory("random", "linear")
+    norm, error = sampled.extrapolated(rows, "Q")
+    assert abs(norm - expected["Q"]) < 2.5 * error < 0.04 * expected["Q"]
+    for key in ("flips_0.05", "flips_0.1", "synaptic_0.2", "synaptic_0.5"):
+        value, error = sampled.extrapolated(rows, key)
+        assert error < 0.03 * expected[key]
+        assert -2.5 * error < value - expected[key] < 0.1 * expected[key]
+
+
+def test_the_page_of_noise_holds_what_the_sizes_become():
+    text = (ROOT / "docs" / "theory" / "noise.md").read_text(encoding="utf-8")
+    assert "\n".join(sampled.sizes(stored(sampled.TABLE))) in text
+
+
 def test_a_walk_keeps_branch_sums_and_makes_no_error():
     sampler = sampled.Sampler(sampled.NEURONS["polsky"], 4, 10, 0, taught=True)
     start = sampler.weights.copy()
@@ -66,21 +102,9 @@ def test_a_walk_keeps_branch_sums_and_makes_no_error():
     assert np.all(sampler.signs * sampler.soma(sampler.weights, sampler.inputs) > -1e-9)
 
 
-def test_sampled_linear_solutions_suffer_from_noise_as_theory_says():
-    """The stored chains of 800 synapses, within three standard errors over four tasks."""
-    rows = [
-        row for row in stored(sampled.TABLE) if (row["labels"], row["neuron"], row["K"]) == ("random", "linear", "20")
-    ]
-    assert len(rows) == 4
-    expected = sampled.theory("random", "linear")
-    for key in sampled.MEASURED[:-1]:
-        mean, error = sampled.averages(rows, key)
-        assert abs(mean - expected[key]) < 3.0 * error + 0.01 * expected[key], key
-
-
 @pytest.mark.slow
 def test_students_drawn_at_random_generalise_as_theory_says():
-    values = [sampled.measured("linear", 10, 40, seed, taught=True, sweeps=400)["error"] for seed in range(6)]
+    values = [sampled.measured("linear", 10, 40, seed, taught=True, sweeps=(80, 400))["error"] for seed in range(6)]
     mean, error = float(np.mean(values)), float(np.std(values, ddof=1)) / math.sqrt(len(values))
     # 400 synapses: at load 0 alone the overlap is larger by 1 / 2n of the norm, here 1 %
     assert abs(mean - sampled.theory("teacher", "linear")["error"]) < 3.0 * error + 0.01
