@@ -25,6 +25,7 @@ VALUES = {
     "ReconstructedNeuron", "Branches", "Inhibition", "Level", "Flag",
     "TrueSlope", "Lorentzian", "FlooredSlope", "SlopeOf", "Constant", "ExponentialAnnealing", "HalveOnPlateau",
     "AnnealedSurrogate", "LeastAction", "MessagePassing", "PlainSGD", "ReplicatedSGD", "SharpenedNonlinearity",
+    "PolishedAnnealing", "SplitStart",
 }  # fmt: skip
 NEURON = dc.NeuronSpec(dc.ReLU(), theta_d=1.0, theta_s=0.5)
 INHIBITED = dc.NeuronSpec(dc.ReLU(), 1.0, 0.5, inhibition=dc.Inhibition(share=0.2, drive=0.25))

@@ -24,8 +24,9 @@ def solve(
     patterns: PatternOptions = PatternOptions(alpha=1.0),
     solver: Annotated[
         str,
-        typer.Option(help="auto, sgd, surrogate, sharpening, least-action, replicated or message-passing."),
+        typer.Option(help="auto, sgd, surrogate, sharpening, least-action, replicated, message-passing or polished."),
     ] = "auto",
+    kappa: Annotated[float, typer.Option(help="Margin asked for.", min=0.0)] = 0.0,
     time_limit: Annotated[float, typer.Option(help="Seconds after which the search ends.")] = 120.0,
     save: options.SavePath = None,
     as_json: JsonFlag = False,
@@ -41,8 +42,9 @@ def solve(
 
     file = options.save_target(save)
     trained, learned = patterns.for_neuron(neuron)
-    result = _follow(trained, learned, solver, time_limit, patterns.seed)
+    result = _follow(trained, learned, solver, kappa, time_limit, patterns.seed)
     summary = {"solver": getattr(result.algorithm, "name", repr(result.algorithm)), **options.run_summary(result)}
+    summary |= {"kappa": result.kappa, "margin": result.margin}
     options.emit_run(summary, as_json=as_json, title=repr(trained))
     options.save(file, result, learned)
     if result.stopped == INTERRUPTED:
@@ -51,7 +53,9 @@ def solve(
         raise typer.Exit(1)
 
 
-def _follow(neuron: DendriticNeuron, patterns: Patterns, solver: str, time_limit: float, seed: int) -> TrainingResult:
+def _follow(
+    neuron: DendriticNeuron, patterns: Patterns, solver: str, kappa: float, time_limit: float, seed: int
+) -> TrainingResult:
     """Solve under a progress bar."""
     from dendrocap.learning import solve as search
 
@@ -63,4 +67,4 @@ def _follow(neuron: DendriticNeuron, patterns: Patterns, solver: str, time_limit
             tell(round(time.monotonic() - began, 1), note=f"error {record.error:.4f}, best {best:.4f}")
             return False
 
-        return search(neuron, *patterns, solver=solver, time_limit=time_limit, seed=seed, callback=show)
+        return search(neuron, *patterns, solver=solver, kappa=kappa, time_limit=time_limit, seed=seed, callback=show)

@@ -118,7 +118,8 @@ class TrainingResult(Displayed):
     weights : array, shape ``neuron.weights_shape``
         The best weights met. Of equally good ones a rule keeps the latest, a solver the first.
     errors : int
-        Patterns that these weights get wrong, recounted in float64. A somatic input of exactly zero is wrong.
+        Patterns that these weights get wrong, recounted in float64. A somatic input of exactly zero is wrong, and so is
+        a margin that is not above ``kappa``.
     n_patterns : int
         How many were to be learned.
     best_epoch, epochs : int
@@ -135,6 +136,10 @@ class TrainingResult(Displayed):
         How it was trained.
     resumption : TrainingState or None
         From which the run can be resumed; None for solvers. Ask for `state`, which says so.
+    kappa : float
+        Margin asked for.
+    margin : float
+        Margin reached: the least sign * Delta of all patterns.
 
     Examples
     --------
@@ -164,6 +169,8 @@ class TrainingResult(Displayed):
     algorithm: Algorithm
     schedule: Schedule
     resumption: TrainingState | None
+    kappa: float
+    margin: float
 
     @property
     def state(self) -> TrainingState:
@@ -194,6 +201,8 @@ class Training(Displayed):
     sample_weight : array of numbers >= 0, shape (n_patterns,), optional
         How often each pattern is presented per epoch, on average: 2.3 is twice, and a third time in three epochs of
         ten. Errors are counted without weights; ``margins``, those after the last epoch, allow for any other count.
+    kappa : float
+        Margin asked for: patterns count as wrong unless sign * Delta is above it.
 
     Examples
     --------
@@ -221,8 +230,10 @@ class Training(Displayed):
         f_in: float | None = None,
         resume: TrainingState | None = None,
         sample_weight: ArrayLike | None = None,
+        kappa: float = 0.0,
     ) -> None:
         self.neuron = neuron
+        self.kappa = real_number("kappa", kappa, 0.0)
         self.recipe = recipe or Recipe()
         self.schedule = self.recipe.schedule  # solvers follow one of their own in each attempt
         self._restarts = self.recipe.algorithm.restarts
@@ -256,7 +267,9 @@ class Training(Displayed):
         if resume is None:
             self._best_weights, self._best_epoch = self.weights, 0
             self._best_errors = (
-                neuron.errors(self.weights, self.patterns) if self.start is None else self._count_errors(self.start)
+                neuron.errors(self.weights, self.patterns, self.kappa)
+                if self.start is None
+                else self._count_errors(self.start)
             )
         if self._best_errors == 0 and self.recipe.stop_when_solved:
             self.stopped = SOLVED
@@ -376,11 +389,11 @@ class Training(Displayed):
         return TIME if self.time_limit is not None and self._seconds >= self.time_limit else None
 
     def _count_errors(self, outcome: EpochOutcome) -> int:
-        errors = int(np.count_nonzero(~(outcome.margins > 0.0)))
+        errors = int(np.count_nonzero(~(outcome.margins > self.kappa)))
         # Zero errors is a claim: unless it is beyond all rounding, the neuron's own formula checks it in float64.
-        if errors or float(outcome.margins.min()) > self._beyond_rounding:
+        if errors or float(outcome.margins.min()) > self.kappa + self._beyond_rounding:
             return errors
-        return self.neuron.errors(outcome.weights, self.patterns)
+        return self.neuron.errors(outcome.weights, self.patterns, self.kappa)
 
     def _fail(self, stopped: str, message: str) -> None:
         self.stopped, self.failure = stopped, message
@@ -420,10 +433,11 @@ class Training(Displayed):
 
     def result(self) -> TrainingResult:
         """The best weights so far, with the story of the run."""
+        margins = self.neuron.margins(self._best_weights, self.patterns)
         return TrainingResult(
             neuron=self.neuron,
             weights=self.neuron.shaped_weights(self._best_weights),
-            errors=self.neuron.errors(self._best_weights, self.patterns),
+            errors=int(np.count_nonzero(~(margins > self.kappa))),
             n_patterns=self.n_patterns,
             best_epoch=self._best_epoch,
             epochs=self.epochs,
@@ -435,6 +449,8 @@ class Training(Displayed):
             algorithm=self.recipe.algorithm,
             schedule=self.schedule,
             resumption=self._state(),
+            kappa=self.kappa,
+            margin=float(margins.min()),
         )
 
 

@@ -349,9 +349,13 @@ class DendriticNeuron:
         """The neuron's answers: 1 where the somatic input is positive, else 0."""
         return (self.somatic_input(weights, inputs) > 0.0).astype(np.uint8)
 
-    def errors(self, weights: ArrayLike, patterns: Patterns) -> int:
-        """How many patterns the neuron gets wrong; a somatic input of exactly zero is wrong for either label."""
-        return int(np.count_nonzero(~(patterns.signs * self.somatic_input(weights, patterns.inputs) > 0.0)))
+    def margins(self, weights: ArrayLike, patterns: Patterns) -> Floats:
+        """sign * Delta of every pattern: positive where the neuron is right."""
+        return np.asarray(patterns.signs * self.somatic_input(weights, patterns.inputs))
+
+    def errors(self, weights: ArrayLike, patterns: Patterns, kappa: float = 0.0) -> int:
+        """How many patterns have no margin above ``kappa``; a somatic input of zero is wrong for either label."""
+        return int(np.count_nonzero(~(self.margins(weights, patterns) > kappa)))
 
 
 class LinearNeuron(DendriticNeuron):

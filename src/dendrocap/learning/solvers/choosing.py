@@ -6,13 +6,16 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
+from dendrocap.errors import InvalidParameter
 from dendrocap.learning.algorithms import Solver
 from dendrocap.learning.recipe import Recipe
 from dendrocap.learning.solvers.least_action import LeastAction
 from dendrocap.learning.solvers.message_passing import MessagePassing
 from dendrocap.learning.solvers.plain import PlainSGD
+from dendrocap.learning.solvers.polished import PolishedAnnealing
 from dendrocap.learning.solvers.replicated import ReplicatedSGD
 from dendrocap.learning.solvers.sharpening import SharpenedNonlinearity
 from dendrocap.learning.solvers.surrogate import AnnealedSurrogate
@@ -21,13 +24,21 @@ from dendrocap.model.dendritic_neuron import DendriticNeuron
 from dendrocap.model.nonlinearities import Linear
 from dendrocap.model.patterns import PackedPatterns
 from dendrocap.model.seeds import Seed
-from dendrocap.validation import choice, refuse
+from dendrocap.validation import choice, real_number, refuse
 
 __all__ = ["SOLVERS", "solve", "suitable_solver"]
 
 SOLVERS: dict[str, type[Solver]] = {
     kind.name: kind
-    for kind in (PlainSGD, AnnealedSurrogate, SharpenedNonlinearity, LeastAction, ReplicatedSGD, MessagePassing)
+    for kind in (
+        PlainSGD,
+        AnnealedSurrogate,
+        SharpenedNonlinearity,
+        LeastAction,
+        ReplicatedSGD,
+        MessagePassing,
+        PolishedAnnealing,
+    )
 }
 
 # Up to this threshold and load plain gradient descent solved all patterns of docs/results/learning.md, in a few
@@ -66,6 +77,7 @@ def solve(
     time_limit: float | None = 120.0,
     max_epochs: int | None = None,
     weights: ArrayLike | None = None,
+    kappa: float = 0.0,
     callback: Callable[[EpochRecord], Any] | None = None,
 ) -> TrainingResult:
     """Look for weights that answer every pattern correctly.
@@ -79,9 +91,9 @@ def solve(
     labels : array of 0 and 1, shape (n_patterns,)
         The wanted answers.
     solver : str or Solver
-        "auto", "sgd", "surrogate", "sharpening", "least-action", "replicated", "message-passing", or a solver with
-        settings of one's own. A neuron with inhibition or with several populations is refused by "least-action" and
-        "message-passing".
+        "auto", "sgd", "surrogate", "sharpening", "least-action", "replicated", "message-passing", "polished", or a
+        solver with settings of one's own. A neuron with inhibition or with several populations is refused by
+        "least-action", "message-passing" and "polished".
     seed : int, SeedSequence, Generator or None
         Source of all randomness. The same seed gives the same weights, unless the time limit cuts in.
     time_limit : float or None
@@ -90,6 +102,8 @@ def solve(
         Epochs in all attempts together.
     weights : array, optional
         First weights; by default uniform on [0, 2 theta_d / f_in].
+    kappa : float
+        Margin asked for: a pattern is right where sign * Delta is above it. The margin reached is in the result.
     callback : callable, optional
         Called with every `EpochRecord`; a true answer ends the search.
 
@@ -117,8 +131,25 @@ def solve(
         chosen = suitable_solver(neuron, len(labels))  # type: ignore[arg-type]
     else:
         chosen = SOLVERS[solver]() if isinstance(solver, str) else solver
+    _check_margin(chosen, neuron, kappa)
     recipe = Recipe(chosen, max_epochs=max_epochs)
-    run = Training(neuron, inputs, labels, recipe, time_limit=time_limit, seed=seed, weights=weights)
+    run = Training(neuron, inputs, labels, recipe, time_limit=time_limit, seed=seed, weights=weights, kappa=kappa)
     with suppress(KeyboardInterrupt):
         run.drain(callback)
     return run.result()
+
+
+def _check_margin(solver: Solver, neuron: DendriticNeuron, kappa: float) -> None:
+    """Refuse a margin that no weights reach, or that this solver does not look for."""
+    if real_number("kappa", kappa, 0.0) == 0.0:
+        return
+    if not solver.takes_margin:
+        able = ", ".join(name for name, kind in SOLVERS.items() if kind.takes_margin)
+        raise InvalidParameter(f"solver = {solver.name!r} cannot look for a margin, kappa = {kappa:g}: {able} can")
+    ranges = [kind.nonlinearity.range for kind in neuron.kinds]
+    counts = np.array(neuron.branch_counts) / neuron.n_branches
+    low, high = (float(counts @ ends) for ends in zip(*ranges, strict=True))
+    theta_s = neuron.spec.theta_s
+    largest = float(np.sqrt(neuron.n_branches)) * min(high - theta_s, theta_s - low)
+    if kappa >= largest:
+        raise refuse("kappa", kappa, f"below {largest:.4g}, the margin with all branches on or all off")

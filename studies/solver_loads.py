@@ -1,0 +1,104 @@
+"""What the solvers reach at the size of a real neuron, against the best estimate of its capacity.
+
+    python -m studies.solver_loads climb [--theta-d X ...] [--solver NAME] [--budget SECONDS]
+    python -m studies.solver_loads odds [--size N K ...]
+    python -m studies.solver_loads margin
+    python -m studies.solver_loads solutions
+    python -m studies.solver_loads size
+    python -m studies.solver_loads table | figure
+
+``climb``, ``odds``, ``margin`` and ``size`` append one row per run to solver_loads.csv as soon as it ends and skip the
+runs that are there, so that they can be stopped and started again. The budget is CPU time of the process. Tuning used
+seeds from 100 on; tables have seeds 0 to 2, odds 0 to 7.
+"""
+
+import argparse
+import os
+import resource
+import time
+from pathlib import Path
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # NumPy's own threads would spend the budget of several cores
+
+from dendrocap import DendriticNeuron, NeuronSpec, Polsky
+from dendrocap.learning import patterns_at_load
+from dendrocap.learning.solvers import SOLVERS, solve
+from studies.tables import append, stored
+
+HERE = Path(__file__).parent
+RUNS = HERE / "solver_loads.csv"
+COLUMNS = ("solver", "n_inputs", "n_branches", "theta_d", "kappa", "alpha", "seed", "budget")
+RESULT = ("errors", "n_patterns", "epochs", "cpu_seconds", "margin", "megabytes")
+STARTS = {0.05: 1.5, 0.01: 1.4, 0.1: 1.6, 0.5: 1.95, 1.0: 2.1, 0.3: 1.85}
+SEEDS, STEP, BUDGET = (0, 1, 2), 0.05, 30.0
+
+
+def run(solver, size, theta_d, alpha, seed, budget, kappa=0.0):
+    """Errors left by one run, from the file if it is there; what a small budget solves, a larger one does."""
+    key = (solver, *map(str, size), f"{theta_d:g}", f"{kappa:g}", f"{alpha:g}", str(seed))
+    for row in stored(RUNS):
+        if tuple(row[name] for name in COLUMNS[:-1]) == key and (
+            float(row["budget"]) == budget or (row["errors"] == "0" and float(row["cpu_seconds"]) <= budget)
+        ):
+            return int(row["errors"])
+    neuron = DendriticNeuron(NeuronSpec(Polsky(), theta_d, theta_s=0.5), *size)
+    patterns, start = patterns_at_load(neuron, alpha, seed), time.process_time()
+    options = {"seed": seed, "time_limit": None, "max_epochs": 10**9}
+    if kappa:
+        options["kappa"] = kappa
+    result = solve(
+        neuron,
+        *patterns,
+        solver=SOLVERS[solver](),
+        callback=lambda record: time.process_time() - start > budget,
+        **options,
+    )
+    seconds = time.process_time() - start
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    margin = getattr(result, "margin", float("nan"))
+    reached = (result.errors, result.n_patterns, result.epochs, f"{seconds:.1f}", f"{margin:.3g}", f"{memory:.0f}")
+    append(RUNS, dict(zip((*COLUMNS, *RESULT), (*key, f"{budget:g}", *reached), strict=True)))
+    return result.errors
+
+
+def reached(options, theta_d, load):
+    """Whether two of three seeds are solved; a third run is spared where two agree."""
+    solved = failed = 0
+    for seed in SEEDS:
+        good = run(options.solver, (999, 27), theta_d, load, seed, options.budget) == 0
+        solved, failed = solved + good, failed + (not good)
+        if max(solved, failed) == 2:
+            break
+    return solved == 2
+
+
+def first(options):
+    """The first load of every threshold, and no other."""
+    for theta_d in options.theta_d or STARTS:
+        reached(options, theta_d, STARTS[theta_d])
+
+
+def climb(options):
+    """From the first load up to the first at which two of three seeds fail, or down to the first that is reached."""
+    for theta_d in options.theta_d or STARTS:
+        load = STARTS[theta_d]
+        step = STEP if reached(options, theta_d, load) else -STEP
+        while True:
+            load = round(load + step, 4)
+            if load <= 0.0 or reached(options, theta_d, load) != (step > 0):
+                break
+
+
+def main():
+    """Run one part."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("part")
+    parser.add_argument("--theta-d", type=float, nargs="*")
+    parser.add_argument("--solver", default="polished")
+    parser.add_argument("--budget", type=float, default=BUDGET)
+    options = parser.parse_args()
+    {"first": first, "climb": climb}[options.part](options)
+
+
+if __name__ == "__main__":
+    main()
