@@ -1,15 +1,12 @@
 """What the solvers reach at the size of a real neuron, against the best estimate of its capacity.
 
-    python -m studies.solver_loads climb [--theta-d X ...] [--solver NAME] [--budget SECONDS]
-    python -m studies.solver_loads odds [--size N K ...]
+    python -m studies.solver_loads first|climb [--theta-d X ...] [--solver NAME] [--budget SECONDS]
     python -m studies.solver_loads margin
-    python -m studies.solver_loads solutions
-    python -m studies.solver_loads size
-    python -m studies.solver_loads table | figure
+    python -m studies.solver_loads table
 
-``climb``, ``odds``, ``margin`` and ``size`` append one row per run to solver_loads.csv as soon as it ends and skip the
-runs that are there, so that they can be stopped and started again. The budget is CPU time of the process. Tuning used
-seeds from 100 on; tables have seeds 0 to 2, odds 0 to 7.
+Each run appends a row to solver_loads.csv as soon as it ends, and runs that are there are skipped, so that parts can be
+stopped and started again. The budget is CPU time of the process. Tuning used seeds from 100 on, tables have seeds 0 to
+2. ``margin`` asks for kappa = 0.2 at theta_d = 0.5, where equal branches are stable in theory.
 """
 
 import argparse
@@ -31,6 +28,7 @@ COLUMNS = ("solver", "n_inputs", "n_branches", "theta_d", "kappa", "alpha", "see
 RESULT = ("errors", "n_patterns", "epochs", "cpu_seconds", "margin", "megabytes")
 STARTS = {0.05: 1.5, 0.01: 1.4, 0.1: 1.6, 0.5: 1.95, 1.0: 2.1, 0.3: 1.85}
 SEEDS, STEP, BUDGET = (0, 1, 2), 0.05, 30.0
+KAPPA, MARGIN_LOADS, MARGIN_BUDGET = 0.2, (0.8, 0.9, 1.0, 1.1, 1.2, 1.3), 10.0
 
 
 def run(solver, size, theta_d, alpha, seed, budget, kappa=0.0):
@@ -43,9 +41,7 @@ def run(solver, size, theta_d, alpha, seed, budget, kappa=0.0):
             return int(row["errors"])
     neuron = DendriticNeuron(NeuronSpec(Polsky(), theta_d, theta_s=0.5), *size)
     patterns, start = patterns_at_load(neuron, alpha, seed), time.process_time()
-    options = {"seed": seed, "time_limit": None, "max_epochs": 10**9}
-    if kappa:
-        options["kappa"] = kappa
+    options = {"seed": seed, "time_limit": None, "max_epochs": 10**9, "kappa": kappa}
     result = solve(
         neuron,
         *patterns,
@@ -55,8 +51,14 @@ def run(solver, size, theta_d, alpha, seed, budget, kappa=0.0):
     )
     seconds = time.process_time() - start
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    margin = getattr(result, "margin", float("nan"))
-    reached = (result.errors, result.n_patterns, result.epochs, f"{seconds:.1f}", f"{margin:.3g}", f"{memory:.0f}")
+    reached = (
+        result.errors,
+        result.n_patterns,
+        result.epochs,
+        f"{seconds:.1f}",
+        f"{result.margin:.3g}",
+        f"{memory:.0f}",
+    )
     append(RUNS, dict(zip((*COLUMNS, *RESULT), (*key, f"{budget:g}", *reached), strict=True)))
     return result.errors
 
@@ -89,6 +91,14 @@ def climb(options):
                 break
 
 
+def margin(options):
+    """Loads with a margin at which theory has equal branches stable: two seeds each, up to the first that both fail."""
+    for load in MARGIN_LOADS:
+        left = [run("surrogate", (999, 27), 0.5, load, seed, MARGIN_BUDGET, kappa=KAPPA) for seed in SEEDS[:2]]
+        if min(left) > 0:
+            break
+
+
 def main():
     """Run one part."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -97,7 +107,7 @@ def main():
     parser.add_argument("--solver", default="polished")
     parser.add_argument("--budget", type=float, default=BUDGET)
     options = parser.parse_args()
-    {"first": first, "climb": climb}[options.part](options)
+    {"first": first, "climb": climb, "margin": margin}[options.part](options)
 
 
 if __name__ == "__main__":

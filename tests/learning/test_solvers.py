@@ -539,6 +539,10 @@ def test_split_branches_stay_split():
 def test_branches_are_split_where_their_inputs_stay_on_the_foot_of_g(theta_d, splits):
     neuron = DendriticNeuron(NeuronSpec(Polsky(), theta_d, 0.5), n_inputs=999, n_branches=27)
     rise = rise_of(neuron.nonlinearity)
-    assert PolishedAnnealing()._splits(neuron, rise) is splits
+    assert PolishedAnnealing().splits(neuron) is splits
+    assert PolishedAnnealing(split="yes").splits(neuron)
+    assert not PolishedAnnealing(split="no").splits(neuron)
+    assert (suitable_solver(neuron, 1400).name == "polished") is splits
+    assert suitable_solver(neuron, 1100).name == suitable_solver(neuron, 4000).name == "surrogate"
     off, on = SplitStart().drives(neuron, rise)
     assert 0.0 < off < theta_d + rise.center / np.sqrt(37) < on

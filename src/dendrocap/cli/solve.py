@@ -9,7 +9,7 @@ import typer
 
 from dendrocap.cli import learning_options as options
 from dendrocap.cli.option_groups import NeuronOptions, PatternOptions, spread
-from dendrocap.cli.output import JsonFlag, progress
+from dendrocap.cli.output import JsonFlag, message, progress
 
 if TYPE_CHECKING:
     from dendrocap.learning import TrainingResult
@@ -27,11 +27,15 @@ def solve(
         typer.Option(help="auto, sgd, surrogate, sharpening, least-action, replicated, message-passing or polished."),
     ] = "auto",
     kappa: Annotated[float, typer.Option(help="Margin asked for.", min=0.0)] = 0.0,
+    anyway: Annotated[bool, typer.Option("--anyway", help="Search above the capacity, too.")] = False,
     time_limit: Annotated[float, typer.Option(help="Seconds after which the search ends.")] = 120.0,
     save: options.SavePath = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Look for weights that answer every pattern correctly, within a time limit.
+
+    With auto and random patterns theory speaks first: how far the load is from the capacity, and the chance of success.
+    Above the capacity there is no search, unless --anyway asks for it.
 
     The errors reported are recounted from the weights. Ctrl-C ends the search early; the best weights found until
     then are reported and saved. Exit code 1 says that some errors were left.
@@ -39,9 +43,14 @@ def solve(
     Example: dendrocap solve --theta-d 0.5 --alpha 1.8 --time-limit 60 --save solution.npz
     """
     from dendrocap.learning.training import INTERRUPTED
+    from dendrocap.validation import real_number
 
+    real_number("time_limit", time_limit, 0.0)
     file = options.save_target(save)
     trained, learned = patterns.for_neuron(neuron)
+    if solver == "auto" and patterns.data is None and _hopeless(trained, learned, patterns, kappa) and not anyway:
+        message("no search: use --anyway to search all the same, or a smaller --alpha")
+        raise typer.Exit(1)
     result = _follow(trained, learned, solver, kappa, time_limit, patterns.seed)
     summary = {"solver": getattr(result.algorithm, "name", repr(result.algorithm)), **options.run_summary(result)}
     summary |= {"kappa": result.kappa, "margin": result.margin}
@@ -51,6 +60,25 @@ def solve(
         raise KeyboardInterrupt
     if not result.solved:
         raise typer.Exit(1)
+
+
+def _hopeless(neuron: DendriticNeuron, learned: Patterns, patterns: PatternOptions, kappa: float) -> bool:
+    """Say what theory expects; whether the load is above the capacity."""
+    from dendrocap.errors import DendrocapError
+    from dendrocap.experiments import solving_outlook
+    from dendrocap.model import TaskSpec
+
+    try:
+        with progress(1.0, "capacity") as tell:
+            task = TaskSpec(kappa=kappa, branch_correlation=patterns.branch_correlation)
+            outlook = solving_outlook(
+                neuron, len(learned.labels), task, callback=lambda share, words: tell(share, note=words)
+            )
+    except DendrocapError as reason:
+        message(f"no estimate of the capacity: {reason}")
+        return False
+    message(outlook.words)
+    return outlook.hopeless
 
 
 def _follow(

@@ -44,27 +44,35 @@ SOLVERS: dict[str, type[Solver]] = {
 # Up to this threshold and load plain gradient descent solved all patterns of docs/results/learning.md, in a few
 # tens of epochs, which is faster than any annealing.
 PLAIN_THRESHOLD, PLAIN_LOAD = 0.1, 0.8
+# Loads at which the annealed surrogate begins to fail at small thresholds, up to the largest capacity there: between
+# them a split start pays, where it applies.
+SPLIT_LOADS = 1.2, 1.9
 
 
 def suitable_solver(neuron: DendriticNeuron, n_patterns: int) -> Solver:
     """The solver that ``solver="auto"`` stands for.
 
     Plain gradient descent where it is known to suffice, which is for linear branches and for small thresholds at
-    low load; the annealed surrogate everywhere else.
+    low load; the annealed surrogate everywhere else, from split branches and polished where that has been found to
+    reach more, which is at small thresholds and loads close to capacity. `solving_outlook` says what to expect of it.
 
     Examples
     --------
     >>> from dendrocap import NeuronSpec, Polsky
     >>> neuron = DendriticNeuron(NeuronSpec(Polsky(), 0.05, 0.5), n_inputs=999, n_branches=27)
-    >>> suitable_solver(neuron, 500).name, suitable_solver(neuron, 1200).name
-    ('sgd', 'surrogate')
+    >>> suitable_solver(neuron, 500).name, suitable_solver(neuron, 1100).name, suitable_solver(neuron, 1400).name
+    ('sgd', 'surrogate', 'polished')
     """
     if all(isinstance(kind.nonlinearity, Linear) for kind in neuron.kinds):
         return PlainSGD()
     # Inhibition widens the spread of branch inputs, on which the slope of g is found or lost.
     largest = max(kind.theta_d + (kind.inhibition.drive if kind.inhibition else 0.0) for kind in neuron.kinds)
     easy = largest <= PLAIN_THRESHOLD and n_patterns <= PLAIN_LOAD * neuron.n_inputs
-    return PlainSGD() if easy else AnnealedSurrogate()
+    if easy:
+        return PlainSGD()
+    close = SPLIT_LOADS[0] < n_patterns / neuron.n_inputs <= SPLIT_LOADS[1]
+    polished = PolishedAnnealing()
+    return polished if close and polished.splits(neuron) else AnnealedSurrogate()
 
 
 def solve(

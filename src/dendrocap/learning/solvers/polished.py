@@ -126,8 +126,7 @@ class PolishedAnnealing(Solver):
 
     def attempt(self, run: Training, number: int) -> Iterator[EpochOutcome]:
         refuse_kinds(run.neuron, f"solver = {self.name!r}")
-        rise = rise_of(run.neuron.nonlinearity)
-        course = _Split(self.start, run, rise) if rise and self._splits(run.neuron, rise) else _Course(run)
+        course = _Split(self.start, run) if self.splits(run.neuron) else _Course(run)
         length = self.epochs * 2**number
         yield from course.annealed(0.0, length)
         fewest, idle = run.n_patterns + 1, 0
@@ -138,8 +137,12 @@ class PolishedAnnealing(Solver):
                 return
             yield from course.annealed(REHEATED, max(1, length // SHORTER))
 
-    def _splits(self, neuron: DendriticNeuron, rise: Rise) -> bool:
-        if neuron.n_branches < 2 or self.split == "no":
+    def splits(self, neuron: DendriticNeuron) -> bool:
+        """Whether branches of this neuron start split; never if there is one, or if g has only one end."""
+        if self.split == "no" or len(neuron.kinds) > 1 or neuron.has_inhibition or neuron.n_branches < 2:
+            return False
+        rise = rise_of(neuron.nonlinearity)
+        if rise is None:
             return False
         return self.split == "yes" or self.start.drives(neuron, rise)[0] < FOOT * rise.width
 
@@ -196,8 +199,10 @@ class _Course:
 class _Split(_Course):
     """One attempt from split branches; the last ones are mostly on."""
 
-    def __init__(self, start: SplitStart, run: Training, rise: Rise) -> None:
+    def __init__(self, start: SplitStart, run: Training) -> None:
         neuron = run.neuron
+        rise = rise_of(neuron.nonlinearity)
+        assert rise is not None  # PolishedAnnealing.splits has seen to it
         n_on = min(max(int(neuron.n_branches * neuron.spec.theta_s), 1), neuron.n_branches - 1)
         self._start, self._rise, self._n_on = start, rise, n_on
         self._on = np.arange(neuron.n_branches) >= neuron.n_branches - n_on
