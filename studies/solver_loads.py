@@ -1,7 +1,7 @@
 """What the solvers reach at the size of a real neuron, against the best estimate of its capacity.
 
     python -m studies.solver_loads first|climb [--theta-d X ...] [--solver NAME] [--budget SECONDS]
-    python -m studies.solver_loads margin
+    python -m studies.solver_loads margin|size
     python -m studies.solver_loads table
 
 Each run appends a row to solver_loads.csv as soon as it ends, and runs that are there are skipped, so that parts can be
@@ -20,7 +20,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # NumPy's own threads would spend
 from dendrocap import DendriticNeuron, NeuronSpec, Polsky
 from dendrocap.learning import patterns_at_load
 from dendrocap.learning.solvers import SOLVERS, solve
-from studies.tables import append, stored
+from studies.tables import append, markdown, stored
 
 HERE = Path(__file__).parent
 RUNS = HERE / "solver_loads.csv"
@@ -28,7 +28,8 @@ COLUMNS = ("solver", "n_inputs", "n_branches", "theta_d", "kappa", "alpha", "see
 RESULT = ("errors", "n_patterns", "epochs", "cpu_seconds", "margin", "megabytes")
 STARTS = {0.05: 1.5, 0.01: 1.4, 0.1: 1.6, 0.5: 1.95, 1.0: 2.1, 0.3: 1.85}
 SEEDS, STEP, BUDGET = (0, 1, 2), 0.05, 30.0
-KAPPA, MARGIN_LOADS, MARGIN_BUDGET = 0.2, (0.8, 0.9, 1.0, 1.1, 1.2, 1.3), 10.0
+TABLE = ("kappa", "theta_d", "load", "solver", "solved", "CPU seconds", "errors of the others", "share")
+KAPPA, MARGIN_LOADS, MARGIN_BUDGET = 0.2, (0.9, 1.0, 1.05, 1.1, 1.15), 10.0
 
 
 def run(solver, size, theta_d, alpha, seed, budget, kappa=0.0):
@@ -94,9 +95,32 @@ def climb(options):
 def margin(options):
     """Loads with a margin at which theory has equal branches stable: two seeds each, up to the first that both fail."""
     for load in MARGIN_LOADS:
-        left = [run("surrogate", (999, 27), 0.5, load, seed, MARGIN_BUDGET, kappa=KAPPA) for seed in SEEDS[:2]]
+        left = [run("polished", (999, 27), 0.5, load, seed, MARGIN_BUDGET, kappa=KAPPA) for seed in SEEDS[:2]]
         if min(left) > 0:
             break
+
+
+def size(options):
+    """A neuron with 10,000 synapses on 100 branches."""
+    run("surrogate", (10_000, 100), 0.5, 1.9, 0, 600.0)
+
+
+def table(options):
+    """Every load tried: seeds solved of those run, CPU seconds of the solved, errors left by the others, share."""
+    best = {float(row["theta_d"]): float(row["best"]) for row in stored(HERE / "capacity_of_a_real_neuron.csv")}
+    groups = {}
+    for row in stored(RUNS):
+        at = tuple(float(row[name]) for name in ("kappa", "theta_d", "alpha"))
+        groups.setdefault((*at, row["solver"]), []).append(row)
+    rows = []
+    for (kappa, theta_d, alpha, solver), runs in sorted(groups.items()):
+        solved = [row for row in runs if row["errors"] == "0"]
+        left = [row["errors"] for row in runs if row["errors"] != "0"]
+        share = "" if kappa else f"{100 * alpha / best[theta_d]:.0f} %"
+        seconds = ", ".join(row["cpu_seconds"] for row in solved)
+        about = (f"{kappa:g}", f"{theta_d:g}", f"{alpha:g}", f"`{solver}`")
+        rows.append((*about, f"{len(solved)} of {len(runs)}", seconds, ", ".join(left), share))
+    print("\n".join(markdown(TABLE, rows)))
 
 
 def main():
@@ -107,7 +131,7 @@ def main():
     parser.add_argument("--solver", default="polished")
     parser.add_argument("--budget", type=float, default=BUDGET)
     options = parser.parse_args()
-    {"first": first, "climb": climb, "margin": margin}[options.part](options)
+    {"first": first, "climb": climb, "margin": margin, "size": size, "table": table}[options.part](options)
 
 
 if __name__ == "__main__":
