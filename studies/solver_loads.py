@@ -2,7 +2,7 @@
 
     python -m studies.solver_loads first|climb [--theta-d X ...] [--solver NAME] [--budget SECONDS]
     python -m studies.solver_loads margin|size
-    python -m studies.solver_loads table
+    python -m studies.solver_loads table|figure
 
 Each run appends a row to solver_loads.csv as soon as it ends, and runs that are there are skipped, so that parts can be
 stopped and started again. The budget is CPU time of the process. Tuning used seeds from 100 on, tables have seeds 0 to
@@ -17,16 +17,17 @@ from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # NumPy's own threads would spend the budget of several cores
 
-from dendrocap import DendriticNeuron, NeuronSpec, Polsky
+from dendrocap import DendriticNeuron, NeuronSpec, Polsky, TaskSpec, capacity, critical_capacity
+from dendrocap.figures.style import ONE_STEP, SYMMETRIC, drawing_axes, save
 from dendrocap.learning import patterns_at_load
 from dendrocap.learning.solvers import SOLVERS, solve
-from studies.tables import append, markdown, stored
+from studies.tables import IMAGES, append, markdown, stored
 
 HERE = Path(__file__).parent
 RUNS = HERE / "solver_loads.csv"
 COLUMNS = ("solver", "n_inputs", "n_branches", "theta_d", "kappa", "alpha", "seed", "budget")
 RESULT = ("errors", "n_patterns", "epochs", "cpu_seconds", "margin", "megabytes")
-STARTS = {0.05: 1.5, 0.01: 1.4, 0.1: 1.6, 0.5: 1.95, 1.0: 2.1, 0.3: 1.85}
+STARTS = {0.05: 1.5, 0.01: 1.35, 0.1: 1.6, 0.5: 1.95, 1.0: 2.1, 0.3: 1.85}
 SEEDS, STEP, BUDGET = (0, 1, 2), 0.05, 30.0
 TABLE = ("kappa", "theta_d", "load", "solver", "solved", "CPU seconds", "errors of the others", "share")
 KAPPA, MARGIN_LOADS, MARGIN_BUDGET = 0.2, (0.9, 1.0, 1.05, 1.1, 1.15), 10.0
@@ -100,6 +101,32 @@ def margin(options):
             break
 
 
+def figure(options):
+    """Loads solved with a margin, beside the capacities of equal branches in RS and k-RSB."""
+    neuron = DendriticNeuron(NeuronSpec(Polsky(), 0.5, theta_s=0.5), 999, 27)
+    task = TaskSpec(kappa=KAPPA)
+    equal = [critical_capacity(neuron.spec, task, rsb=k, branch_size=neuron.branch_size).alpha_c for k in (0, 1, 2)]
+    best = capacity(neuron, task)
+    with drawing_axes(1.0, 2.2) as (drawn, axes):
+        styles = (SYMMETRIC, ONE_STEP, {"ls": ":", "label": "broken symmetry k = 2"})
+        for alpha, style in zip(equal, styles, strict=True):
+            axes.axvline(alpha, color="black", **style)
+        around = (best.alpha_c - best.error, best.alpha_c + best.error)
+        axes.axvspan(*around, color="0.85", label="best estimate, K = 27")
+        runs = [row for row in stored(RUNS) if float(row["kappa"]) == KAPPA]
+        for solver, marker in (("polished", "o"), ("surrogate", "s")):
+            loads = sorted({float(row["alpha"]) for row in runs if row["solver"] == solver})
+            tries = [
+                [row["errors"] == "0" for row in runs if row["solver"] == solver and float(row["alpha"]) == load]
+                for load in loads
+            ]
+            shares = [sum(one) / len(one) for one in tries]
+            axes.plot(loads, shares, marker=marker, ls="", mfc="none", label=f"solved by {solver}")
+        axes.set(xlabel="load", ylabel="share of seeds solved", xlim=(0.7, 3.05), ylim=(-0.05, 1.05))
+        axes.legend(loc="center right", fontsize="x-small")
+        save(drawn, IMAGES / "solver_margins.png")
+
+
 def size(options):
     """A neuron with 10,000 synapses on 100 branches."""
     run("surrogate", (10_000, 100), 0.5, 1.9, 0, 600.0)
@@ -131,7 +158,9 @@ def main():
     parser.add_argument("--solver", default="polished")
     parser.add_argument("--budget", type=float, default=BUDGET)
     options = parser.parse_args()
-    {"first": first, "climb": climb, "margin": margin, "size": size, "table": table}[options.part](options)
+    {"first": first, "climb": climb, "margin": margin, "size": size, "figure": figure, "table": table}[options.part](
+        options
+    )
 
 
 if __name__ == "__main__":
