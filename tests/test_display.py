@@ -26,6 +26,7 @@ VALUES = {
     "Probit", "Temperature",
     "TrueSlope", "Lorentzian", "FlooredSlope", "SlopeOf", "Constant", "ExponentialAnnealing", "HalveOnPlateau",
     "AnnealedSurrogate", "LeastAction", "MessagePassing", "PlainSGD", "ReplicatedSGD", "SharpenedNonlinearity",
+    "PolishedAnnealing", "SplitStart",
 }  # fmt: skip
 NEURON = dc.NeuronSpec(dc.ReLU(), theta_d=1.0, theta_s=0.5)
 INHIBITED = dc.NeuronSpec(dc.ReLU(), 1.0, 0.5, inhibition=dc.Inhibition(share=0.2, drive=0.25))
@@ -176,6 +177,7 @@ EXAMPLES = [
     (lambda: experiments.Environment("0.1.0", "2.4.6"), "dendrocap='0.1.0', numpy='2.4.6'"),
     (lambda: experiments.Search("alpha", "solved", 0.5, 0.1, 2.0, 0.1), "axis='alpha', metric='solved', level=0.5"),
     (lambda: experiments.Crossing({"theta_d": 0.1}, 0.93, 0.9, 0.95, 27), "value=0.93, low=0.9, high=0.95"),
+    (lambda: experiments.Outlook(1.0, 2.0, 0.1, 0.9), "load=1, capacity=2, error=0.1, chance=0.9"),
     (lambda: experiments.SweepReport(SWEEP, COUNTS, 17, 2.5, False), "Counts(cells=4950, done=4000, failed=1), ran=17"),
     (lambda: experiments.Progress(10, 4, 1, 2, 3, 1.5), "done=4"),
     (lambda: RECORD, "status='done', metrics={alpha_c: 1.25"),

@@ -32,6 +32,7 @@ from dendrocap.experiments import (
     Sweep as Sweep,
     read_sweep as read_sweep,
     run_sweep as run_sweep,
+    solving_outlook as solving_outlook,
 )
 from dendrocap.fitting import (
     CapacityReport as CapacityReport,

@@ -238,7 +238,7 @@ def test_solve_keeps_the_best_weights_on_ctrl_c(tmp_path, monkeypatch):
         return epoch(self)
 
     monkeypatch.setattr(Training, "__next__", interrupted)
-    outcome = run("solve", *SMALL, "--alpha", 3, "--json", "--save", file)
+    outcome = run("solve", *SMALL, "--alpha", 3, "--anyway", "--solver", "surrogate", "--json", "--save", file)
     assert outcome.exit_code == 130
     (row,) = json.loads(outcome.stdout)
     stored = load_run(file)
@@ -286,3 +286,21 @@ def test_too_strong_a_correlation_and_one_beside_a_file_are_refused(tmp_path):
     outcome = run("train", "--data", file, "-K", "2", "--branch-correlation", "1")
     assert outcome.exit_code == 2
     assert "--data" in outcome.stderr
+
+
+def test_solve_gives_up_in_words_above_the_capacity():
+    """The load is five times the fast estimate; the error says what the capacity is and how to search all the same."""
+    linear = ("--linear", "-N", 60, "--theta-d", 0.5, "--alpha", 5, "--time-limit", 0.2)
+    outcome = run("solve", *linear)
+    assert outcome.exit_code == 1
+    assert "above it no weights without errors are expected" in outcome.stderr
+    assert "--anyway" in outcome.stderr
+    tried = run("solve", *linear, "--anyway", "--json")
+    assert tried.exit_code == 1
+    assert json.loads(tried.stdout)[0]["stopped"] == "time limit reached"
+
+
+def test_solve_finds_margins():
+    (row,) = rows_of(run("solve", *SMALL, "--alpha", 0.2, "--kappa", 0.1, "--json"))
+    assert (row["solved"], row["kappa"]) == (True, 0.1)
+    assert row["margin"] > 0.1

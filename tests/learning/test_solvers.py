@@ -29,22 +29,27 @@ from dendrocap.learning import (
     EpochOutcome,
     HalveOnPlateau,
     LeastAction,
+    LocalRule,
     Lorentzian,
     MessagePassing,
     PlainSGD,
+    PolishedAnnealing,
     Recipe,
     ReplicatedSGD,
     SharpenedNonlinearity,
     Solver,
+    SplitStart,
     Training,
     TrueSlope,
     bethe_free_entropy,
     load_run,
     save_run,
+    soft_error,
     suitable_solver,
 )
 from dendrocap.learning.engine import CompiledEngine
 from dendrocap.learning.solvers import SOLVERS, _kernels
+from dendrocap.learning.solvers.least_squares import _damped_step, least_squares
 from dendrocap.learning.solvers.scales import Span, crossing, input_scale, rise_of
 from dendrocap.learning.solvers.sharpening import softened
 from dendrocap.learning.training import INTERRUPTED
@@ -60,6 +65,7 @@ EVERY = [
     LeastAction(epochs=300),
     ReplicatedSGD(rule=AnnealedSurrogate(epochs=150)),
     MessagePassing(sweeps=100),
+    PolishedAnnealing(epochs=300),
 ]
 BY_NAME = pytest.mark.parametrize("solver", EVERY, ids=lambda solver: solver.name)
 
@@ -154,6 +160,7 @@ def test_without_limits_there_is_one_attempt(solver):
         "least-action": LeastAction(epochs=5),
         "replicated": ReplicatedSGD(rule=AnnealedSurrogate(epochs=5)),
         "message-passing": MessagePassing(sweeps=5),
+        "polished": PolishedAnnealing(epochs=5, rounds=2, steps=5),
     }[solver.name]
     result = solve(SMALL, inputs, labels, solver=short, seed=2, time_limit=None)
     assert result.stopped == "attempt exhausted"
@@ -414,3 +421,128 @@ def test_bad_arguments_are_named():
     ):
         with pytest.raises(InvalidParameter, match=next(iter(wrong))):
             kind(**wrong)
+
+
+@BY_NAME
+def test_a_margin_asked_for_is_a_margin_found(solver):
+    inputs, labels = random_patterns(30, 150, rng=2)
+    asked = {"solver": solver, "seed": 1, "time_limit": None, "max_epochs": 4000, "kappa": 0.1}
+    result = solve(SMALL, inputs, labels, **asked)
+    signs = np.where(labels, 1.0, -1.0)
+    margin = float((signs * SMALL.somatic_input(result.weights, inputs)).min())
+    assert result.solved
+    assert (result.kappa, result.margin) == (0.1, margin)
+    assert margin > 0.1
+
+
+def test_patterns_right_without_the_margin_count_as_wrong():
+    inputs, labels = random_patterns(45, 150, rng=2)
+    weights = solve(SMALL, inputs, labels, solver="sgd", seed=1).weights
+    margins = np.where(labels, 1.0, -1.0) * SMALL.somatic_input(weights, inputs)
+    kappa = float(np.median(margins))
+    result = solve(SMALL, inputs, labels, solver="sgd", weights=weights, kappa=kappa, max_epochs=0, time_limit=None)
+    assert result.errors == int((margins <= kappa).sum()) == 23
+    assert result.margin == margins.min()
+
+
+def test_margins_are_refused_where_none_can_be_found():
+    patterns = random_patterns(20, 150, rng=2)
+    with pytest.raises(InvalidParameter, match=r"kappa = 1.6.*below 1.5"):
+        solve(SMALL, *patterns, kappa=1.6)
+    with pytest.raises(InvalidParameter, match=r"'blind' cannot look for a margin, kappa = 0\.2: sgd, sur"):
+        solve(SMALL, *patterns, kappa=0.2, solver=Blind())
+
+
+@dataclass(frozen=True)
+class Blind(Solver):
+    """A solver that knows nothing of margins."""
+
+    name = "blind"
+
+    def attempt(self, run, number):
+        yield EpochOutcome(np.ones(run.n_patterns), run.first_weights(), 0.0)
+
+
+def test_the_soft_error_is_one_half_at_the_margin_asked_for(rng):
+    """A twin: kappa shifts the margin at which a pattern is left in peace, and nothing else."""
+    patterns = random_patterns(25, 150, rng=rng)
+    first = SMALL.flat_weights(SMALL.initial_weights(0.5, rng))
+    engine = CompiledEngine(SMALL, patterns, gamma_ce=5.0, dtype="float64", kappa=0.3)
+    engine.set_weights(first)
+    engine.epoch(np.arange(25), 0.2)
+    rule = LocalRule(0.2, error=lambda margin: float(soft_error(margin - 0.3, 5.0)))
+    twin = rule.engine(SMALL, patterns)
+    twin.set_weights(first)
+    twin.epoch(np.arange(25), 0.2)
+    assert_allclose(engine.weights(), twin.weights(), rtol=0, atol=1e-12)
+
+
+def test_branches_learn_at_rates_of_their_own(rng):
+    patterns, order = random_patterns(1, 150, rng=rng), np.arange(1)
+    first = SMALL.flat_weights(SMALL.initial_weights(0.5, rng)) + 0.5
+    factors = np.linspace(0.5, 2.5, 9)
+    changes = []
+    for rates in (None, factors):
+        engine = CompiledEngine(
+            SMALL, patterns, gamma_ce=0.5, surrogate=Lorentzian(), dtype="float64", branch_rates=rates
+        )
+        engine.set_weights(first)
+        engine.epoch(order, 1e-3)
+        changes.append(engine.weights() - first)
+    assert np.abs(changes[0]).max() > 0.0
+    assert_allclose(changes[1], np.repeat(factors, SMALL.branch_sizes) * changes[0], rtol=1e-9, atol=1e-15)
+
+
+def test_least_squares_ends_what_gradients_leave():
+    """From weights with a few small violations to none, where as many more epochs of gradients leave some."""
+    neuron = DendriticNeuron(NeuronSpec(Polsky(), 0.05, 0.5), n_inputs=300, n_branches=15)
+    patterns = random_patterns(400, 300, rng=7)
+    run = Training(neuron, *patterns, Recipe(PolishedAnnealing(epochs=400), max_epochs=400), seed=0)
+    run.drain()
+    near = run.weights
+    before = neuron.errors(near, run.patterns)
+    engine = CompiledEngine(neuron, run.patterns)
+    outcomes = list(least_squares(run, engine, near, 40))
+    errors = [neuron.errors(outcome.weights, run.patterns) for outcome in outcomes]
+    assert before > 5
+    assert min(errors) < before / 3
+    assert all(np.all(outcome.weights >= 0.0) for outcome in outcomes)
+
+
+def test_the_step_of_least_squares_is_that_of_a_dense_solver(rng):
+    """Against the normal equations in float64, all weights free and none at zero."""
+    gradient = rng.normal(size=(6, 20)).astype(np.float32)
+    wanted, flat = rng.random(6), np.ones(20)
+    ridge = 0.1 * float(np.mean(np.sum(gradient.astype(float) ** 2, axis=1)))
+    slow = np.linalg.solve(gradient.T @ gradient + ridge * np.eye(20), gradient.T @ wanted)
+    assert_allclose(_damped_step(gradient, wanted, flat, 0.1), slow, rtol=1e-3, atol=1e-5)
+    held = _damped_step(gradient, wanted, np.zeros(20), 0.1)
+    assert np.all(held >= 0.0)
+
+
+def test_split_branches_stay_split():
+    neuron = DendriticNeuron(NeuronSpec(Polsky(), 0.05, 0.5), n_inputs=300, n_branches=15)
+    patterns = random_patterns(360, 300, rng=3)
+    outputs = {}
+    for split in ("yes", "no"):
+        solver = PolishedAnnealing(split=split, epochs=600)
+        result = solve(neuron, *patterns, solver=solver, seed=0, time_limit=None, max_epochs=600)
+        outputs[split] = np.sort(
+            neuron.branch_output(neuron.branch_input(result.weights, patterns.inputs)).mean(axis=0)
+        )
+    off, on = outputs["yes"][:8], outputs["yes"][8:]
+    assert off.mean() < 0.12 < 0.9 < on.mean()
+    assert outputs["no"][:8].mean() > 1.5 * off.mean()
+
+
+@pytest.mark.parametrize(("theta_d", "splits"), [(0.01, True), (0.1, True), (0.5, False), (1.0, False)])
+def test_branches_are_split_where_their_inputs_stay_on_the_foot_of_g(theta_d, splits):
+    neuron = DendriticNeuron(NeuronSpec(Polsky(), theta_d, 0.5), n_inputs=999, n_branches=27)
+    rise = rise_of(neuron.nonlinearity)
+    assert PolishedAnnealing().splits(neuron) is splits
+    assert PolishedAnnealing(split="yes").splits(neuron)
+    assert not PolishedAnnealing(split="no").splits(neuron)
+    assert (suitable_solver(neuron, 1400).name == "polished") is splits
+    assert suitable_solver(neuron, 1100).name == suitable_solver(neuron, 4000).name == "surrogate"
+    off, on = SplitStart().drives(neuron, rise)
+    assert 0.0 < off < theta_d + rise.center / np.sqrt(37) < on

@@ -9,7 +9,7 @@ import typer
 
 from dendrocap.cli import learning_options as options
 from dendrocap.cli.option_groups import NeuronOptions, PatternOptions, spread
-from dendrocap.cli.output import JsonFlag, progress
+from dendrocap.cli.output import JsonFlag, message, progress
 
 if TYPE_CHECKING:
     from dendrocap.learning import TrainingResult
@@ -24,13 +24,18 @@ def solve(
     patterns: PatternOptions = PatternOptions(alpha=1.0),
     solver: Annotated[
         str,
-        typer.Option(help="auto, sgd, surrogate, sharpening, least-action, replicated or message-passing."),
+        typer.Option(help="auto, sgd, surrogate, sharpening, least-action, replicated, message-passing or polished."),
     ] = "auto",
+    kappa: Annotated[float, typer.Option(help="Margin asked for.", min=0.0)] = 0.0,
+    anyway: Annotated[bool, typer.Option("--anyway", help="Search above the capacity, too.")] = False,
     time_limit: Annotated[float, typer.Option(help="Seconds after which the search ends.")] = 120.0,
     save: options.SavePath = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Search for weights that classify every pattern correctly, within a time limit.
+
+    With auto and random patterns theory comes first: the distance of the load from the capacity, and the chance of
+    success. Above the capacity there is no search, unless --anyway asks for it.
 
     The reported errors are recounted from the weights. Ctrl-C ends the search early; the best weights found so far are
     reported and saved. The exit code is 1 if errors are left.
@@ -38,11 +43,17 @@ def solve(
     Example: dendrocap solve --theta-d 0.5 --alpha 1.8 --time-limit 60 --save solution.npz
     """
     from dendrocap.learning.training import INTERRUPTED
+    from dendrocap.validation import real_number
 
+    real_number("time_limit", time_limit, 0.0)
     file = options.save_target(save)
     trained, learned = patterns.for_neuron(neuron)
-    result = _follow(trained, learned, solver, time_limit, patterns.seed)
+    if solver == "auto" and patterns.data is None and _hopeless(trained, learned, patterns, kappa) and not anyway:
+        message("no search: use --anyway to search all the same, or a smaller --alpha")
+        raise typer.Exit(1)
+    result = _follow(trained, learned, solver, kappa, time_limit, patterns.seed)
     summary = {"solver": getattr(result.algorithm, "name", repr(result.algorithm)), **options.run_summary(result)}
+    summary |= {"kappa": result.kappa, "margin": result.margin}
     options.emit_run(summary, as_json=as_json, title=repr(trained))
     options.save(file, result, learned)
     if result.stopped == INTERRUPTED:
@@ -51,7 +62,28 @@ def solve(
         raise typer.Exit(1)
 
 
-def _follow(neuron: DendriticNeuron, patterns: Patterns, solver: str, time_limit: float, seed: int) -> TrainingResult:
+def _hopeless(neuron: DendriticNeuron, learned: Patterns, patterns: PatternOptions, kappa: float) -> bool:
+    """Report what theory expects, and return whether the load is above the capacity."""
+    from dendrocap.errors import DendrocapError
+    from dendrocap.experiments import solving_outlook
+    from dendrocap.model import TaskSpec
+
+    try:
+        with progress(1.0, "capacity") as tell:
+            task = TaskSpec(kappa=kappa, branch_correlation=patterns.branch_correlation)
+            outlook = solving_outlook(
+                neuron, len(learned.labels), task, callback=lambda share, words: tell(share, note=words)
+            )
+    except DendrocapError as reason:
+        message(f"no estimate of the capacity: {reason}")
+        return False
+    message(outlook.words)
+    return outlook.hopeless
+
+
+def _follow(
+    neuron: DendriticNeuron, patterns: Patterns, solver: str, kappa: float, time_limit: float, seed: int
+) -> TrainingResult:
     """Solve with a progress bar."""
     from dendrocap.learning import solve as search
 
@@ -63,4 +95,4 @@ def _follow(neuron: DendriticNeuron, patterns: Patterns, solver: str, time_limit
             tell(round(time.monotonic() - began, 1), note=f"error {record.error:.4f}, best {best:.4f}")
             return False
 
-        return search(neuron, *patterns, solver=solver, time_limit=time_limit, seed=seed, callback=show)
+        return search(neuron, *patterns, solver=solver, kappa=kappa, time_limit=time_limit, seed=seed, callback=show)

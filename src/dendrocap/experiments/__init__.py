@@ -3,6 +3,7 @@
 from dendrocap.experiments.crossings import Crossing, crossings
 from dendrocap.experiments.environment import Environment
 from dendrocap.experiments.executors import DaskExecutor, Executor, ProcessExecutor, SerialExecutor
+from dendrocap.experiments.outlook import Outlook, solving_outlook
 from dendrocap.experiments.runner import Progress, SweepReport, run_sweep, run_sweeps
 from dendrocap.experiments.search import Search
 from dendrocap.experiments.store import Counts, Record, Store
@@ -16,6 +17,7 @@ __all__ = [
     "DaskExecutor",
     "Environment",
     "Executor",
+    "Outlook",
     "ProcessExecutor",
     "Progress",
     "Record",
@@ -30,5 +32,6 @@ __all__ = [
     "run_sweep",
     "run_sweeps",
     "salvage_store",
+    "solving_outlook",
     "verify_store",
 ]

@@ -12,6 +12,7 @@ Both kernels take the neuron in the same form::
     blocks       per block: the kind of its branches, its number of excitatory rows, and of all rows
     g            per kind: code of the non-linearity; its parameters are a row of the next argument
     rule         per kind: code of what stands for g' in the update, with its parameters likewise
+    kappa        margin at which the soft error is one half
     limit        exponents are held to +-limit; 30 in float32 keeps all products out of the slow subnormals
 
 Excitatory rows come first, so that the two signs are two loops, of which the second is empty without inhibition.
@@ -147,6 +148,7 @@ def epoch(
     rule_parameters: Any,
     rate: Any,
     gamma_ce: Any,
+    kappa: Any,
     limit: Any,
     scratch: Any,
 ) -> float:
@@ -179,9 +181,9 @@ def epoch(
             signal = signal * load(constant, 3 * lanes + lane)
             largest = where_less(largest, signal, signal, largest)
             store(spare, signals + lane, signal)
-        # The soft error of [local-rule]: sign / (1 + exp(2 gamma_ce sign Delta)).
+        # The soft error of [local-rule]: sign / (1 + exp(2 gamma_ce (sign Delta - kappa))).
         sign = signs[pattern]
-        exponent = (gamma_ce + gamma_ce) * sign * (total(collected) - soma_offset)
+        exponent = (gamma_ce + gamma_ce) * (sign * (total(collected) - soma_offset) - kappa)
         exponent = min(max(exponent, -limit), limit)
         soft_error = spread(rate * sign) / (one + exponential(spread(exponent)))
         for block in range(n_blocks):
@@ -254,6 +256,7 @@ def tested_epoch(
     rule_parameters: Any,
     rate: Any,
     gamma_ce: Any,
+    kappa: Any,
     limit: Any,
     scratch: Any,
     result: Any,
@@ -277,6 +280,7 @@ def tested_epoch(
         rule_parameters,
         rate,
         gamma_ce,
+        kappa,
         limit,
         scratch,
     )

@@ -138,6 +138,8 @@ class Solver(ABC):
 
     restarts: ClassVar[bool] = True
     name: ClassVar[str]
+    takes_margin: ClassVar[bool] = False
+    """Whether it looks for margins above ``run.kappa``; `solve` refuses to ask others for them."""
 
     @abstractmethod
     def attempt(self, run: Training, number: int) -> Iterator[EpochOutcome]:

@@ -37,6 +37,10 @@ class CompiledEngine:
         The dendritic signal, one for all branches or one for each kind; None is g'.
     dtype : {"float32", "float64"}
         Precision of weights and arithmetic.
+    kappa : float
+        Margin at which the soft error is one half.
+    branch_rates : array, shape (n_branches,), optional
+        Factors of the learning rate, one for each branch.
     """
 
     def __init__(
@@ -47,6 +51,8 @@ class CompiledEngine:
         gamma_ce: float = 100.0,
         surrogate: Surrogate | Sequence[Surrogate] | None = None,
         dtype: str = "float32",
+        kappa: float = 0.0,
+        branch_rates: NDArray[Any] | None = None,
     ) -> None:
         from dendrocap.learning import _kernels
 
@@ -59,14 +65,14 @@ class CompiledEngine:
         self._weights = aligned_zeros(self._layout.shape, dtype)
         self._scratch = aligned_zeros(((2 + self._layout.n_blocks) * LANES,), dtype)
         self._neuron: tuple[Any, ...] = (
-            self._layout.constants(dtype),
+            self._layout.constants(dtype, branch_rates),
             self._kind(np.sqrt(neuron.n_branches) * neuron.spec.theta_s),
             self._layout.copies,
             self._layout.blocks,
             *self._per_kind([kind.nonlinearity for kind in neuron.kinds]),
         )
         self._rule = self._per_kind(surrogate or TrueSlope())
-        self._gamma_ce = self._kind(gamma_ce)
+        self._gamma_ce, self._kappa = self._kind(gamma_ce), self._kind(kappa)
         self._limit = self._kind(LARGEST_EXPONENT[dtype])
         self._homeostasis = homeostasis_for(neuron, patterns.inputs)
         # The kernel reports g' / sqrt(n_l K); this gives back a bound on g' itself.
@@ -130,6 +136,7 @@ class CompiledEngine:
             *self._rule,
             self._kind(learning_rate),
             self._gamma_ce,
+            self._kappa,
             self._limit,
             self._scratch,
         )

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dendrocap.model.dendritic_neuron import DendriticNeuron
 from dendrocap.model.patterns import PackedPatterns, active_fraction
 
-__all__ = ["Homeostasis", "homeostasis_for", "measured_activity"]
+__all__ = ["Homeostasis", "active_fractions", "homeostasis_for", "measured_activity"]
 
 Floats = NDArray[np.float64]
 
@@ -31,11 +31,11 @@ def measured_activity(neuron: DendriticNeuron, inputs: NDArray[np.uint8] | Packe
     if len(neuron.kinds) == 1 and not neuron.has_inhibition:
         return min(max(active_fraction(inputs), 1e-6), 1.0 - 1e-6)
     group = 2 * np.repeat(neuron.kind_of_branch, neuron.branch_sizes) + neuron.inhibitory
-    fraction = np.bincount(group, _active_fractions(inputs)) / np.maximum(np.bincount(group), 1)
+    fraction = np.bincount(group, active_fractions(inputs)) / np.maximum(np.bincount(group), 1)
     return np.asarray(np.clip(fraction[group], 1e-6, 1.0 - 1e-6))
 
 
-def _active_fractions(inputs: NDArray[np.uint8] | PackedPatterns) -> Floats:
+def active_fractions(inputs: NDArray[np.uint8] | PackedPatterns) -> Floats:
     """Fraction of patterns in which each input is active."""
     n_patterns, n_inputs = inputs.shape
     counts = np.zeros(n_inputs)
@@ -80,7 +80,7 @@ class Homeostasis:
 
 def homeostasis_for(neuron: DendriticNeuron, inputs: NDArray[np.uint8] | PackedPatterns) -> Homeostasis | None:
     """The homeostasis of a neuron that learns these patterns; None without inhibition."""
-    return Homeostasis(neuron, _active_fractions(inputs)) if neuron.has_inhibition else None
+    return Homeostasis(neuron, active_fractions(inputs)) if neuron.has_inhibition else None
 
 
 def _held_ratio(one: Floats, other: Floats, least: float) -> Floats:

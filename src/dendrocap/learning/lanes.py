@@ -102,11 +102,12 @@ class LaneLayout:
         """Weights in lanes, rearranged in the order of the inputs."""
         return lanes.reshape(-1)[self.places]
 
-    def constants(self, dtype: Any) -> NDArray[Any]:
+    def constants(self, dtype: Any, rates: NDArray[Any] | None = None) -> NDArray[Any]:
         """Constants of each lane for the kernels, in four rows; idle lanes have zeros.
 
         1 / sqrt(n_l) and minus sqrt(n_l) times the threshold convert a sum of weights to a branch input, the third row
-        is the weight of the branch's output at the soma, and 1 / sqrt(n_l K) is the prefactor of the gradient.
+        is the weight of the branch's output at the soma, and 1 / sqrt(n_l K) is the prefactor of the gradient, times
+        ``rates`` if branches learn at different rates.
         """
         n_branches = self.neuron.n_branches
         table = np.zeros((4, self.n_blocks * LANES))
@@ -117,7 +118,7 @@ class LaneLayout:
             table[0, lanes] = 1.0 / roots
             table[1, lanes] = -roots * self.neuron.thresholds
             table[2, lanes] = 1.0 / np.sqrt(n_branches) / self.copies
-            table[3, lanes] = 1.0 / (roots * np.sqrt(n_branches))
+            table[3, lanes] = (1.0 if rates is None else rates) / (roots * np.sqrt(n_branches))
         result = aligned_zeros((4, self.n_blocks, LANES), dtype)
         result[:] = table.reshape(result.shape)
         return result

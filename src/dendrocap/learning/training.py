@@ -118,7 +118,8 @@ class TrainingResult(Displayed):
     weights : array, shape ``neuron.weights_shape``
         The best weights found. Among equally good ones a rule keeps the latest, a solver the first.
     errors : int
-        Number of patterns that these weights get wrong, recounted in float64. A somatic input of exactly zero is wrong.
+        Number of patterns that these weights get wrong, recounted in float64. A somatic input of exactly zero is wrong,
+        and so is a margin that is not above ``kappa``.
     n_patterns : int
         Number of patterns.
     best_epoch, epochs : int
@@ -135,6 +136,10 @@ class TrainingResult(Displayed):
         The algorithm and the schedule.
     resumption : TrainingState or None
         State from which the run can be resumed; None for solvers. Use `state`, which raises in that case.
+    kappa : float
+        Requested margin.
+    margin : float
+        Margin reached: the least sign * Delta of all patterns.
 
     Examples
     --------
@@ -164,6 +169,8 @@ class TrainingResult(Displayed):
     algorithm: Algorithm
     schedule: Schedule
     resumption: TrainingState | None
+    kappa: float
+    margin: float
 
     @property
     def state(self) -> TrainingState:
@@ -195,6 +202,8 @@ class Training(Displayed):
         Mean number of presentations of each pattern per epoch: with 2.3 it is presented twice, and a third time in
         three epochs of ten. Errors are counted without weights; use ``margins``, those after the last epoch, for other
         counts.
+    kappa : float
+        Requested margin: a pattern is wrong unless sign * Delta is above it.
 
     Examples
     --------
@@ -222,8 +231,10 @@ class Training(Displayed):
         f_in: float | None = None,
         resume: TrainingState | None = None,
         sample_weight: ArrayLike | None = None,
+        kappa: float = 0.0,
     ) -> None:
         self.neuron = neuron
+        self.kappa = real_number("kappa", kappa, 0.0)
         self.recipe = recipe or Recipe()
         self.schedule = self.recipe.schedule  # solvers use their own schedule in each attempt
         self._restarts = self.recipe.algorithm.restarts
@@ -257,7 +268,9 @@ class Training(Displayed):
         if resume is None:
             self._best_weights, self._best_epoch = self.weights, 0
             self._best_errors = (
-                neuron.errors(self.weights, self.patterns) if self.start is None else self._count_errors(self.start)
+                neuron.errors(self.weights, self.patterns, self.kappa)
+                if self.start is None
+                else self._count_errors(self.start)
             )
         if self._best_errors == 0 and self.recipe.stop_when_solved:
             self.stopped = SOLVED
@@ -377,11 +390,11 @@ class Training(Displayed):
         return TIME if self.time_limit is not None and self._seconds >= self.time_limit else None
 
     def _count_errors(self, outcome: EpochOutcome) -> int:
-        errors = int(np.count_nonzero(~(outcome.margins > 0.0)))
+        errors = int(np.count_nonzero(~(outcome.margins > self.kappa)))
         # Zero errors must be certain: unless margins exceed all rounding errors, check with the float64 formula.
-        if errors or float(outcome.margins.min()) > self._beyond_rounding:
+        if errors or float(outcome.margins.min()) > self.kappa + self._beyond_rounding:
             return errors
-        return self.neuron.errors(outcome.weights, self.patterns)
+        return self.neuron.errors(outcome.weights, self.patterns, self.kappa)
 
     def _fail(self, stopped: str, message: str) -> None:
         self.stopped, self.failure = stopped, message
@@ -421,10 +434,11 @@ class Training(Displayed):
 
     def result(self) -> TrainingResult:
         """The best weights so far, with the history of the run."""
+        margins = self.neuron.margins(self._best_weights, self.patterns)
         return TrainingResult(
             neuron=self.neuron,
             weights=self.neuron.shaped_weights(self._best_weights),
-            errors=self.neuron.errors(self._best_weights, self.patterns),
+            errors=int(np.count_nonzero(~(margins > self.kappa))),
             n_patterns=self.n_patterns,
             best_epoch=self._best_epoch,
             epochs=self.epochs,
@@ -436,6 +450,8 @@ class Training(Displayed):
             algorithm=self.recipe.algorithm,
             schedule=self.schedule,
             resumption=self._state(),
+            kappa=self.kappa,
+            margin=float(margins.min()),
         )
 
 

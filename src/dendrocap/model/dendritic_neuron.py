@@ -349,9 +349,13 @@ class DendriticNeuron:
         """The answers of the neuron: 1 if the somatic input is positive, else 0."""
         return (self.somatic_input(weights, inputs) > 0.0).astype(np.uint8)
 
-    def errors(self, weights: ArrayLike, patterns: Patterns) -> int:
-        """Number of patterns that the neuron gets wrong; a somatic input of exactly zero is wrong for both labels."""
-        return int(np.count_nonzero(~(patterns.signs * self.somatic_input(weights, patterns.inputs) > 0.0)))
+    def margins(self, weights: ArrayLike, patterns: Patterns) -> Floats:
+        """sign * Delta of every pattern: positive where the neuron is right."""
+        return np.asarray(patterns.signs * self.somatic_input(weights, patterns.inputs))
+
+    def errors(self, weights: ArrayLike, patterns: Patterns, kappa: float = 0.0) -> int:
+        """Number of patterns whose margin is not above ``kappa``; a somatic input of zero is wrong for both labels."""
+        return int(np.count_nonzero(~(self.margins(weights, patterns) > kappa)))
 
 
 class LinearNeuron(DendriticNeuron):

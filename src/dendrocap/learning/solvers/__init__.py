@@ -4,6 +4,7 @@ from dendrocap.learning.solvers.choosing import SOLVERS, solve, suitable_solver
 from dendrocap.learning.solvers.least_action import LeastAction
 from dendrocap.learning.solvers.message_passing import BetheEstimate, MessagePassing, bethe_free_entropy
 from dendrocap.learning.solvers.plain import PlainSGD
+from dendrocap.learning.solvers.polished import PolishedAnnealing, SplitStart
 from dendrocap.learning.solvers.replicated import ReplicatedSGD
 from dendrocap.learning.solvers.sharpening import SharpenedNonlinearity
 from dendrocap.learning.solvers.surrogate import AnnealedSurrogate
@@ -15,8 +16,10 @@ __all__ = [
     "LeastAction",
     "MessagePassing",
     "PlainSGD",
+    "PolishedAnnealing",
     "ReplicatedSGD",
     "SharpenedNonlinearity",
+    "SplitStart",
     "bethe_free_entropy",
     "solve",
     "suitable_solver",

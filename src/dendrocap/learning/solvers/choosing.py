@@ -6,13 +6,16 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
+from dendrocap.errors import InvalidParameter
 from dendrocap.learning.algorithms import Solver
 from dendrocap.learning.recipe import Recipe
 from dendrocap.learning.solvers.least_action import LeastAction
 from dendrocap.learning.solvers.message_passing import MessagePassing
 from dendrocap.learning.solvers.plain import PlainSGD
+from dendrocap.learning.solvers.polished import PolishedAnnealing
 from dendrocap.learning.solvers.replicated import ReplicatedSGD
 from dendrocap.learning.solvers.sharpening import SharpenedNonlinearity
 from dendrocap.learning.solvers.surrogate import AnnealedSurrogate
@@ -21,39 +24,55 @@ from dendrocap.model.dendritic_neuron import DendriticNeuron
 from dendrocap.model.nonlinearities import Linear
 from dendrocap.model.patterns import PackedPatterns
 from dendrocap.model.seeds import Seed
-from dendrocap.validation import choice, refuse
+from dendrocap.validation import choice, real_number, refuse
 
 __all__ = ["SOLVERS", "solve", "suitable_solver"]
 
 SOLVERS: dict[str, type[Solver]] = {
     kind.name: kind
-    for kind in (PlainSGD, AnnealedSurrogate, SharpenedNonlinearity, LeastAction, ReplicatedSGD, MessagePassing)
+    for kind in (
+        PlainSGD,
+        AnnealedSurrogate,
+        SharpenedNonlinearity,
+        LeastAction,
+        ReplicatedSGD,
+        MessagePassing,
+        PolishedAnnealing,
+    )
 }
 
 # Up to this threshold and load plain gradient descent solved all patterns of docs/results/learning.md, in a few
 # tens of epochs, which is faster than any annealing.
 PLAIN_THRESHOLD, PLAIN_LOAD = 0.1, 0.8
+# Loads at which the annealed surrogate begins to fail at small thresholds, up to the largest capacity there: between
+# them a split start pays, where it applies.
+SPLIT_LOADS = 1.2, 1.9
 
 
 def suitable_solver(neuron: DendriticNeuron, n_patterns: int) -> Solver:
     """The solver that ``solver="auto"`` stands for.
 
     Plain gradient descent where it is known to suffice, which is for linear branches and for small thresholds at
-    low load; the annealed surrogate everywhere else.
+    low load; the annealed surrogate everywhere else, from split branches and polished where that has been found to
+    reach more, which is at small thresholds and loads close to capacity. `solving_outlook` says what to expect of it.
 
     Examples
     --------
     >>> from dendrocap import NeuronSpec, Polsky
     >>> neuron = DendriticNeuron(NeuronSpec(Polsky(), 0.05, 0.5), n_inputs=999, n_branches=27)
-    >>> suitable_solver(neuron, 500).name, suitable_solver(neuron, 1200).name
-    ('sgd', 'surrogate')
+    >>> suitable_solver(neuron, 500).name, suitable_solver(neuron, 1100).name, suitable_solver(neuron, 1400).name
+    ('sgd', 'surrogate', 'polished')
     """
     if all(isinstance(kind.nonlinearity, Linear) for kind in neuron.kinds):
         return PlainSGD()
     # Inhibition widens the spread of branch inputs, on which the slope of g is found or lost.
     largest = max(kind.theta_d + (kind.inhibition.drive if kind.inhibition else 0.0) for kind in neuron.kinds)
     easy = largest <= PLAIN_THRESHOLD and n_patterns <= PLAIN_LOAD * neuron.n_inputs
-    return PlainSGD() if easy else AnnealedSurrogate()
+    if easy:
+        return PlainSGD()
+    close = SPLIT_LOADS[0] < n_patterns / neuron.n_inputs <= SPLIT_LOADS[1]
+    polished = PolishedAnnealing()
+    return polished if close and polished.splits(neuron) else AnnealedSurrogate()
 
 
 def solve(
@@ -66,6 +85,7 @@ def solve(
     time_limit: float | None = 120.0,
     max_epochs: int | None = None,
     weights: ArrayLike | None = None,
+    kappa: float = 0.0,
     callback: Callable[[EpochRecord], Any] | None = None,
 ) -> TrainingResult:
     """Look for weights that answer every pattern correctly.
@@ -79,9 +99,9 @@ def solve(
     labels : array of 0 and 1, shape (n_patterns,)
         The wanted answers.
     solver : str or Solver
-        "auto", "sgd", "surrogate", "sharpening", "least-action", "replicated", "message-passing", or a solver with
-        settings of one's own. A neuron with inhibition or with several populations is refused by "least-action" and
-        "message-passing".
+        "auto", "sgd", "surrogate", "sharpening", "least-action", "replicated", "message-passing", "polished", or a
+        solver with settings of one's own. A neuron with inhibition or with several populations is refused by
+        "least-action", "message-passing" and "polished".
     seed : int, SeedSequence, Generator or None
         Source of all randomness. The same seed gives the same weights, unless the time limit cuts in.
     time_limit : float or None
@@ -90,6 +110,8 @@ def solve(
         Epochs in all attempts together.
     weights : array, optional
         First weights; by default uniform on [0, 2 theta_d / f_in].
+    kappa : float
+        Margin asked for: a pattern is right where sign * Delta is above it. The margin reached is in the result.
     callback : callable, optional
         Called with every `EpochRecord`; a true answer ends the search.
 
@@ -117,8 +139,25 @@ def solve(
         chosen = suitable_solver(neuron, len(labels))  # type: ignore[arg-type]
     else:
         chosen = SOLVERS[solver]() if isinstance(solver, str) else solver
+    _check_margin(chosen, neuron, kappa)
     recipe = Recipe(chosen, max_epochs=max_epochs)
-    run = Training(neuron, inputs, labels, recipe, time_limit=time_limit, seed=seed, weights=weights)
+    run = Training(neuron, inputs, labels, recipe, time_limit=time_limit, seed=seed, weights=weights, kappa=kappa)
     with suppress(KeyboardInterrupt):
         run.drain(callback)
     return run.result()
+
+
+def _check_margin(solver: Solver, neuron: DendriticNeuron, kappa: float) -> None:
+    """Refuse a margin that no weights reach, or that this solver does not look for."""
+    if real_number("kappa", kappa, 0.0) == 0.0:
+        return
+    if not solver.takes_margin:
+        able = ", ".join(name for name, kind in SOLVERS.items() if kind.takes_margin)
+        raise InvalidParameter(f"solver = {solver.name!r} cannot look for a margin, kappa = {kappa:g}: {able} can")
+    ranges = [kind.nonlinearity.range for kind in neuron.kinds]
+    counts = np.array(neuron.branch_counts) / neuron.n_branches
+    low, high = (float(counts @ ends) for ends in zip(*ranges, strict=True))
+    theta_s = neuron.spec.theta_s
+    largest = float(np.sqrt(neuron.n_branches)) * min(high - theta_s, theta_s - low)
+    if kappa >= largest:
+        raise refuse("kappa", kappa, f"below {largest:.4g}, the margin with all branches on or all off")

@@ -44,6 +44,7 @@ class LeastAction(Solver):
     """
 
     name: ClassVar[str] = "least-action"
+    takes_margin: ClassVar[bool] = True
 
     epochs: int = 2000
     rate: tuple[float, float] = (1.0, 0.03)
@@ -82,7 +83,7 @@ class LeastAction(Solver):
                 code,
                 parameters,
                 rise.center,
-                self.margin,
+                self.margin + run.kappa,
                 rate,
             )
             tester.set_weights(weights)

@@ -332,6 +332,7 @@ class MessagePassing(Solver):
     """
 
     name: ClassVar[str] = "message-passing"
+    takes_margin: ClassVar[bool] = True
 
     sweeps: int = 200
     memory: float = 0.98
@@ -343,7 +344,7 @@ class MessagePassing(Solver):
         real_number("damping", self.damping, 0.0, 1.0, high_open=True)
 
     def attempt(self, run: Training, number: int) -> Iterator[EpochOutcome]:
-        messages = Messages(run.neuron, run.patterns.dense, run.patterns.signs, n_nodes=SOLVER_NODES)
+        messages = Messages(run.neuron, run.patterns.dense, run.patterns.signs, run.kappa, n_nodes=SOLVER_NODES)
         # Messages start without a preference; a little noise makes attempts differ.
         messages.push += 1e-2 * run.rng.standard_normal(messages.push.shape) * messages.real
         length = self.sweeps * 2**number

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from dendrocap.learning.algorithms import EpochOutcome, Solver, epochs_of
-from dendrocap.learning.local_rule import SGD
+from dendrocap.learning.engine import CompiledEngine
 from dendrocap.learning.schedules import HalveOnPlateau
 from dendrocap.learning.solvers.scales import input_scale
 from dendrocap.learning.surrogates import FlooredSlope
@@ -43,6 +43,7 @@ class PlainSGD(Solver):
     """
 
     name: ClassVar[str] = "sgd"
+    takes_margin: ClassVar[bool] = True
 
     learning_rate: float | None = None
     gamma_ce: float = 100.0
@@ -59,7 +60,7 @@ class PlainSGD(Solver):
         rate = 0.2 * input_scale(neuron) if self.learning_rate is None else self.learning_rate
         # A step has no slope: the least that lets it learn is a floor.
         surrogate = FlooredSlope() if any(isinstance(kind.nonlinearity, Step) for kind in neuron.kinds) else None
-        engine = SGD(rate, self.gamma_ce, surrogate).engine(neuron, run.patterns)
+        engine = CompiledEngine(neuron, run.patterns, gamma_ce=self.gamma_ce, surrogate=surrogate, kappa=run.kappa)
         engine.set_weights(run.first_weights())
         run.follow(HalveOnPlateau(self.patience), rate)
         return epochs_of(engine, run)

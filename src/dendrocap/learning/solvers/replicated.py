@@ -44,6 +44,7 @@ class ReplicatedSGD(Solver):
     """
 
     name: ClassVar[str] = "replicated"
+    takes_margin: ClassVar[bool] = True
 
     copies: int = 3
     coupling: tuple[float, float] = (1e-3, 0.1)
@@ -72,7 +73,7 @@ class ReplicatedSGD(Solver):
             middle.set_weights(mean)
             # Of the copies and their mean, the one with the fewest errors speaks for the epoch.
             candidates = [*zip(margins, copies, strict=True), (middle.margins(), mean)]
-            best = min(candidates, key=lambda pair: int(np.count_nonzero(~(pair[0] > 0.0))))
+            best = min(candidates, key=lambda pair: int(np.count_nonzero(~(pair[0] > run.kappa))))
             yield EpochOutcome(*best, rate)
             share = min(1.0, pull.at(progress))
             for engine, own in zip(engines, copies, strict=True):

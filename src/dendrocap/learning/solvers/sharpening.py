@@ -79,6 +79,7 @@ class SharpenedNonlinearity(Solver):
     """
 
     name: ClassVar[str] = "sharpening"
+    takes_margin: ClassVar[bool] = True
 
     softness: float | None = None
     stages: int = 16
@@ -99,7 +100,7 @@ class SharpenedNonlinearity(Solver):
         rates = span("rate", self.rate).times(input_scale(neuron))
         true = [kind.nonlinearity for kind in neuron.kinds]
         softest = [1.8 * scale if self.softness is None else self.softness for scale in input_scales(neuron)]
-        engine = CompiledEngine(neuron, run.patterns, gamma_ce=self.gamma_ce)
+        engine = CompiledEngine(neuron, run.patterns, gamma_ce=self.gamma_ce, kappa=run.kappa)
         engine.set_weights(run.first_weights())
         length = self.epochs * 2**number
         for stage in range(self.stages + 1):
@@ -111,5 +112,5 @@ class SharpenedNonlinearity(Solver):
                 _, soft_margins = engine.tested_epoch(run.shuffled(), rate)
                 engine.retune(nonlinearity=true)
                 yield EpochOutcome(engine.margins(), engine.weights(), rate)
-                if np.all(soft_margins > 0.0):
+                if np.all(soft_margins > run.kappa):
                     break

@@ -38,7 +38,13 @@ class SurrogatePlan:
 
     def engine(self, run: Training) -> CompiledEngine:
         """The rule set to work on the patterns of a run, with the settings of the start."""
-        return CompiledEngine(run.neuron, run.patterns, gamma_ce=self.gamma_ce.start, surrogate=self.signals(0.0))
+        return CompiledEngine(
+            run.neuron,
+            run.patterns,
+            gamma_ce=self.gamma_ce.start,
+            surrogate=self.signals(0.0),
+            kappa=run.kappa,
+        )
 
     def tune(self, engine: CompiledEngine, progress: float) -> float:
         """Settings for this point; returns the rate."""
@@ -80,6 +86,7 @@ class AnnealedSurrogate(Solver):
     """
 
     name: ClassVar[str] = "surrogate"
+    takes_margin: ClassVar[bool] = True
 
     epochs: int = 8000
     rate: tuple[float, float] = (3.5, 0.35)
