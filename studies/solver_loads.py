@@ -123,7 +123,7 @@ def figure(options):
             shares = [sum(one) / len(one) for one in tries]
             axes.plot(loads, shares, marker=marker, ls="", mfc="none", label=f"solved by {solver}")
         axes.set(xlabel="load", ylabel="share of seeds solved", xlim=(0.7, 3.05), ylim=(-0.05, 1.05))
-        axes.legend(loc="center right", fontsize="x-small")
+        axes.legend(loc="center", fontsize="x-small")
         save(drawn, IMAGES / "solver_margins.png")
 
 
