@@ -188,6 +188,10 @@ def symmetric_capacity(neuron: NeuronSpec, task: TaskSpec | None = None) -> Capa
             "w_max, a state that is not derived: it takes a larger w_max for weights in between"
         )
     if best is None or best.alpha < highest * (1.0 - 1e-9):
+        for point in (point for points in states for point in points if point.alpha == highest):
+            check_tree_averages(
+                neuron, task, point.Q, point.tree.means
+            )  # averages of a g that is not resolved are noise
         raise ConvergenceError(
             f"alpha(Q) has no interior maximum for {neuron} and {task}: it still grows where the mean output of a "
             "level ceases to reach its threshold, which happens in deep trees of functions that are not monotone",
