@@ -375,7 +375,7 @@ TAKEN = ("critical_capacity", "saddle_point", "stability_limit", "capacity_curve
 
 
 @pytest.mark.parametrize("prior", [Bounded(3.0), Ridge(1.0)], ids=repr)
-@pytest.mark.parametrize("name", [*REFUSED, *(set(WITH_INHIBITION) - set(TAKEN))])
+@pytest.mark.parametrize("name", [*REFUSED, *sorted(set(WITH_INHIBITION) - set(TAKEN))])
 def test_priors_are_refused_by_name(name, prior):
     call = REFUSED.get(name) or WITH_INHIBITION[name][0]
     with pytest.raises(InvalidParameter, match=r"prior = .* is not allowed: it must be NonNegative\(\) here"):
