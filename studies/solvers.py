@@ -107,7 +107,8 @@ def table(rows: Sequence[Row], budget: float) -> list[str]:
     """Loads with two of three seeds solved, in brackets with all three if that is less."""
     found = summary(rows, budget)
     thresholds = sorted({theta_d for _, theta_d in found})
-    lines = ((f"`{solver}`", *(cell(found.get((solver, theta_d))) for theta_d in thresholds)) for solver in SOLVERS)
+    measured = [solver for solver in SOLVERS if any((solver, theta_d) in found for theta_d in thresholds)]
+    lines = ((f"`{solver}`", *(cell(found.get((solver, theta_d))) for theta_d in thresholds)) for solver in measured)
     return markdown(("solver", *(f"{theta_d:g}" for theta_d in thresholds)), lines)
 
 

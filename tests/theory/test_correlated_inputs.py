@@ -302,6 +302,17 @@ TAKEN = {
     "least_noise_error": (
         changes, lambda task: dc.theory.least_noise_error(POLSKY, task, alpha=0.5, flips=0.05), float,
     ),
+    "local_entropy": (
+        changes,
+        lambda task: dc.local_entropy(POLSKY, task, alpha=0.3, distance=[0.1]),
+        lambda found: float(found.entropy[0]),
+    ),
+    "best_dendrite": (
+        changes,
+        lambda task: dc.best_dendrite(5.0, 0.5, task=replace(task, kappa=0.5), theta_s=0.5, rsb=0),
+        lambda found: found.alpha_c,
+    ),
+    "solving_outlook": (changes, lambda task: dc.solving_outlook(SIZED, 99, task), lambda found: found.capacity),
     "fit_weights": (refused, lambda task: dc.fit_weights([0.5, 1.0, 2.0], n_tested=20, task=task), None),
     "theory.zero_load": (changes, lambda task: zero_load(POLSKY, task), lambda found: found.preactivation_sd),
     "theory.perceptron_limit": (

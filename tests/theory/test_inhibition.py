@@ -484,6 +484,7 @@ REFUSED = {
     "broken_saddle_point": lambda neuron: dc.broken_saddle_point(neuron, alpha=1.0),
     "complexity_curve": lambda neuron: dc.complexity_curve(neuron, alpha=1.0, m=[0.5]),
     "learned_state": lambda neuron: dc.learned_state(neuron, alpha=0.5, gamma_ce=1.0),
+    "local_entropy": lambda neuron: dc.local_entropy(neuron, alpha=0.5),
     "maximal_margin": lambda neuron: dc.maximal_margin(neuron, alpha=0.5),
     "least_noise_error": lambda neuron: dc.least_noise_error(neuron, alpha=0.5, flips=0.05),
     "teacher_student": lambda neuron: dc.teacher_student(neuron, alpha=0.5),

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from scipy.special import ndtr
-
 from dendrocap.display import Displayed
 from dendrocap.model import DendriticNeuron, TaskSpec
-from dendrocap.theory import capacity
 from dendrocap.validation import whole_number
 
 __all__ = ["Outlook", "solving_outlook"]
@@ -103,6 +100,10 @@ def solving_outlook(
     >>> outlook.hopeless, round(outlook.chance, 3)
     (False, 1.0)
     """
+    from scipy.special import ndtr  # sweeps, which live in this package, need neither SciPy nor the theory
+
+    from dendrocap.theory import capacity
+
     load = whole_number("n_patterns", n_patterns, 1) / neuron.n_inputs
     found = capacity(neuron, task, accuracy="fast")
     if load > EASY * found.alpha_c:
