@@ -34,6 +34,7 @@ FLIPS, SYNAPTIC = (0.01, 0.05, 0.1), (0.2, 0.5)
 LOAD = 0.5
 # neuron, branches, synapses per branch, tasks
 SIZES = (
+    ("linear", 1, 200, 100),  # one prescribed sum only
     ("linear", 10, 20, 34),
     ("linear", 10, 40, 32),
     ("linear", 20, 40, 20),
@@ -273,8 +274,8 @@ def table(rows: Sequence[Row], labels: str) -> list[str]:
 
 
 def extrapolated(rows: Sequence[Row], key: str) -> tuple[float, float]:
-    """What the linear neuron has for infinitely many synapses: a straight line in 1 / N, with its standard error."""
-    sized = {(K, n): _sized(rows, "linear", K, n) for name, K, n, _ in SIZES if name == "linear"}
+    """The linear neuron with many branches for infinitely many synapses: a straight line in 1 / N, with its error."""
+    sized = {(K, n): _sized(rows, "linear", K, n) for name, K, n, _ in SIZES if name == "linear" and K > 1}
     values, errors = zip(*(averages(own, key) for own in sized.values()), strict=True)
     return straight_line([1.0 / (K * n) for K, n in sized], values, errors)
 
