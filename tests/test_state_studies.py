@@ -87,7 +87,7 @@ def test_one_long_branch_has_the_errors_of_the_theory():
 
 
 def test_sampled_linear_neurons_have_the_norm_of_the_theory_and_errors_above_it():
-    """For infinitely many synapses, by a straight line in 1 / N of many short branches; why their errors lie above is open."""
+    """Many short branches, by a straight line in 1 / N; why their errors lie above is open."""
     rows, expected = stored(sampled.TABLE), sampled.theory("random", "linear")
     norm, error = sampled.extrapolated(rows, "Q")
     assert abs(norm - expected["Q"]) < 2.5 * error < 0.04 * expected["Q"]
