@@ -38,7 +38,7 @@ class MeasuredLocalEntropy(Displayed):
     Attributes
     ----------
     distance : array
-        Squared distance from the weights, |W - W_given|^2 / |W_given|^2, increasing.
+        Squared distance from the weights, ``|W - W_given|^2 / |W_given|^2``, increasing.
     entropy : array
         Logarithm of the volume of solutions at this distance, per synapse, as message passing sees it.
     ball_entropy : array

@@ -32,7 +32,7 @@ class LocalEntropy(Displayed):
     Attributes
     ----------
     distance : array
-        Squared distance from the reference, |W - W_ref|^2 / |W_ref|^2, in the order asked for.
+        Squared distance from the reference, ``|W - W_ref|^2 / |W_ref|^2``, in the order asked for.
     entropy : array
         Logarithm of the volume of solutions at this distance, per synapse.
     ball_entropy : array
