@@ -1,6 +1,6 @@
 r"""
-Correlated inputs
-=================
+Correlated inputs within a branch
+=================================
 
 Left: capacity against the correlation of inputs within a branch, for infinitely many long, equal branches. Solid:
 replica symmetric, exact for the linear neuron; dashed: one step of symmetry breaking. Right: capacity of the others
