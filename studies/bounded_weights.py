@@ -24,7 +24,7 @@ TABLE = Path(__file__).with_suffix(".csv")
 N, F_IN = 500, 0.5
 KEYS = ("w_max",)
 SETTINGS = ((1.5,), (2.0,), (3.0,))
-SEEDS = range(45)
+SEEDS = range(90)
 
 
 def stored_patterns(seed: int, w_max: float, n_inputs: int = N) -> int:

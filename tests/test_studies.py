@@ -311,13 +311,13 @@ def test_linear_programming_agrees_with_theory():
 
 
 def test_linear_programming_agrees_with_theory_for_bounded_weights():
-    """The means lie within three standard errors; the page says by how many."""
+    """The means lie within two standard errors; the page says by how many."""
     rows = stored(bounded.TABLE)
     for (w_max,) in bounded.SETTINGS:
         mean, error, n_tasks = bounded.average(rows, w_max)
         assert n_tasks == len(bounded.SEEDS) >= 24
         assert error < 0.01
-        assert abs(mean - bounded.theory(w_max)) < 3.0 * error
+        assert abs(mean - bounded.theory(w_max)) < 2.0 * error
     assert 0 < bounded.stored_patterns(0, 2.0, n_inputs=16) < 2 * 16 * bounded.theory(2.0) + 20
 
 
