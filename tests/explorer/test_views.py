@@ -225,3 +225,10 @@ def test_logarithmic_axes_have_plain_ticks_and_hold_all_that_is_drawn(axis, own)
     drawn = shown.curve.paper[np.isfinite(shown.curve.paper)]
     assert plot.figure.y_range.start < drawn.min()
     assert drawn.max() < plot.figure.y_range.end
+
+
+def test_a_share_of_inhibition_below_a_thousandth_is_none():
+    """Its synapses would need strengths that overflow; the slider moves in steps of a hundredth."""
+    few = Parameters(inhibitory_share=9.8e-284, inhibitory_drive=1.0)
+    assert (few.inhibited, few.neuron) == (False, Parameters().neuron)
+    assert Parameters(inhibitory_share=0.001).inhibited

@@ -56,6 +56,7 @@ OF_INHIBITION = (
     "With inhibition that learns, theory has infinitely many long, equal branches only: N and K set the millivolts, "
     "and no number of stored patterns is given."
 )
+SMALLEST_SHARE = 1e-3  # of inhibitory synapses; with fewer, each would have to be thousands of times as strong
 SMALLEST_GAP = 1e-6  # between two points; closer ones are jumps, for which there is no capacity
 
 Point = tuple[float, ...]  # x, y and, if known, the standard error of y
@@ -134,7 +135,7 @@ SLIDERS = {
     ),
     "inhibitory_share": Slider(
         "share", "of inhibitory synapses", 0.0, 0.9, 0.01,
-        help="Synapses with weights below zero, which learn too; 0 is the neuron of the paper.",
+        help="Synapses with weights below zero, which learn too; below 0.001 it is the neuron of the paper.",
     ),
     "inhibitory_drive": Slider(
         "drive", "of inhibition, over θ<sub>d</sub>", 0.0, 1.0, 0.01,
@@ -323,8 +324,8 @@ class Parameters:
 
     @property
     def inhibited(self) -> bool:
-        """Whether there are inhibitory synapses."""
-        return self.inhibitory_share > 0.0
+        """Whether there are inhibitory synapses, enough of them to matter."""
+        return self.inhibitory_share >= SMALLEST_SHARE
 
     def inhibition(self, theta_d: float) -> Inhibition | None:
         """The inhibitory synapses of branches with this threshold; None without any."""

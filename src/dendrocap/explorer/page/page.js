@@ -187,7 +187,7 @@ export function render({model}) {
         document.querySelector(`[data-row="${name}${suffix}"]`).classList.toggle("unused", kind !== "polsky")
       }
     }
-    const inhibited = values.inhibitory_share > 0
+    const inhibited = values.inhibitory_share >= 0.001
     document.querySelector('[data-row="inhibitory_drive"]').classList.toggle("unused", !inhibited)
     el("count").disabled = inhibited
     const two = values.populations === "2"
