@@ -65,7 +65,7 @@ class Outlook(Displayed):
         elif self.chance > 0.9:
             verdict = "success is expected"
         else:
-            verdict = f"the chance of success is about {100 * self.chance:.0f} %"
+            verdict = f"the chance of success is about {100 * self.chance:.0f} %, judged by searches at N = 999, K = 27"
         share = f"load {self.load:.4g} is {100 * self.share:.0f} % of the capacity"
         return f"{share}, {self.capacity:.2f} ± {self.error:.2f}: {verdict}"
 
