@@ -21,6 +21,7 @@ from dendrocap.reproduction import (
 from dendrocap.reproduction.claims import UNDECIDED
 from dendrocap.reproduction.fig03 import LARGEST_LOADS, TOLERANCES
 from dendrocap.reproduction.full_size import FILE, contradicts, gathered
+from dendrocap.reproduction.paper_figure import read_table
 from dendrocap.reproduction.publish import publish
 from dendrocap.reproduction.report_page import FULL_COLUMN
 
@@ -49,6 +50,8 @@ def test_every_figure_is_published_at_full_size_with_ten_seeds_where_the_paper_h
     for name in ("fig3", "fig4", "fig7", "fig8"):
         assert "10 seeds" in figures[name]["settings"], name
         assert "--seeds" not in figures[name]["command"]
+    for name in ("fig3_error", "fig3_capacity", "fig4_curves", "fig4_epochs", "fig7", "fig8"):
+        assert set(read_table(KEPT / f"{name}.csv").seeds) == {10}, name
     assert {verdict.verdict for verdict in full_size_verdicts().values()} <= {
         "reproduced", "differs", "not decided", "cannot be reproduced as printed"
     }  # fmt: skip
@@ -129,3 +132,10 @@ def test_the_same_tables_decide_more_if_they_are_said_to_be_of_full_size(tmp_pat
     needing = [claim.id for claim in OPEN_AT_SMALL_SIZE if claim.figure == "fig4"]
     assert needing
     assert all(small[name] == UNDECIDED != full[name] for name in needing)
+
+
+def test_tables_are_published_only_into_a_folder_that_exists(tmp_path):
+    before = PACKAGED.read_bytes()
+    with pytest.raises(InvalidParameter, match="not a folder"):
+        publish(tmp_path / "--help")
+    assert PACKAGED.read_bytes() == before

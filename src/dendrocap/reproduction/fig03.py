@@ -33,8 +33,6 @@ LARGEST_LOADS = {
     sim.PLAIN: {0.01: 1.6, 0.05: 1.8, 0.1: 1.6, 0.3: 1.8, 0.5: 1.8, 1.0: 1.6},
     sim.SURROGATE: {0.1: 1.6, 0.5: 2.0, 1.0: 2.2},
 }
-# The surrogate slope is not part of the paper; a few seeds show its effect.
-SURROGATE_SEEDS = 3
 # Legends of the lower panels are below them, where they hide nothing.
 BELOW: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (0.0, -0.22)}
 # What `solve` reached at the size of the paper, written by `python -m studies.solvers loads`.
@@ -56,7 +54,7 @@ def sweeps(size: RunSize) -> list[Sweep]:
         found.append(Sweep("train", loads(sim.PLAIN, theta_d), own, seeds))
     for theta_d in size.surrogate_thresholds:
         own = {**branched, "theta_d": theta_d, **sim.surrogate(theta_d)}
-        found.append(Sweep("train", loads(sim.SURROGATE, theta_d), own, seeds[:SURROGATE_SEEDS]))
+        found.append(Sweep("train", loads(sim.SURROGATE, theta_d), own, seeds))
     return found
 
 
@@ -218,9 +216,6 @@ FIGURE = PaperFigure(
     tables=tables,
     draw=draw,
     measure=measure,
-    settings=lambda size: (
-        f"{size.words}{f' ({SURROGATE_SEEDS} of the surrogate slope)' if size.seeds > SURROGATE_SEEDS else ''}, "
-        f"patience {size.patience}, at most {size.capacity_epochs} epochs"
-    ),
+    settings=lambda size: f"{size.words}, patience {size.patience}, at most {size.capacity_epochs} epochs",
     minutes={"quick": 0.5, "paper": 12},
 )

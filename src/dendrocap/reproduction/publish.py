@@ -9,9 +9,9 @@ this module. Without RUN, the report and the verdicts are rewritten from the tab
 
 from __future__ import annotations
 
+import argparse
 import json
 import shutil
-import sys
 from pathlib import Path
 
 from dendrocap.errors import InvalidParameter
@@ -39,6 +39,8 @@ def publish(kept: str | Path, run: str | Path | None = None, *, verdicts: Path =
         File of the verdicts.
     """
     kept = Path(kept)
+    if not kept.is_dir():
+        raise InvalidParameter(f"{kept} is not a folder: the tables are published into one that exists")
     if run is not None:
         made = stored(run, FULL_SIZE)
         finished = [outcome for outcome in made.outcomes if outcome.status == DONE]
@@ -55,5 +57,8 @@ def publish(kept: str | Path, run: str | Path | None = None, *, verdicts: Path =
 
 
 if __name__ == "__main__":
-    *run_folder, kept_folder = sys.argv[1:]
-    publish(kept_folder, *run_folder)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run", nargs="?", help="folder of a run of the paper preset")
+    parser.add_argument("kept", help="folder of the published tables, which exists")
+    folders = parser.parse_args()
+    publish(folders.kept, folders.run)
