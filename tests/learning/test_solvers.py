@@ -36,6 +36,7 @@ from dendrocap.learning import (
     PolishedAnnealing,
     Recipe,
     ReplicatedSGD,
+    SelectedAnnealing,
     SharpenedNonlinearity,
     Solver,
     SplitStart,
@@ -50,7 +51,9 @@ from dendrocap.learning import (
 from dendrocap.learning.engine import CompiledEngine
 from dendrocap.learning.solvers import SOLVERS, _kernels
 from dendrocap.learning.solvers.least_squares import _damped_step, least_squares
+from dendrocap.learning.solvers.polished import Course
 from dendrocap.learning.solvers.scales import Span, crossing, input_scale, rise_of
+from dendrocap.learning.solvers.selected import _selected
 from dendrocap.learning.solvers.sharpening import softened
 from dendrocap.learning.training import INTERRUPTED
 from tests.naive.neuron import naive_somatic_input
@@ -66,6 +69,7 @@ EVERY = [
     ReplicatedSGD(rule=AnnealedSurrogate(epochs=150)),
     MessagePassing(sweeps=100),
     PolishedAnnealing(epochs=300),
+    SelectedAnnealing(epochs=300, copies=3),
 ]
 BY_NAME = pytest.mark.parametrize("solver", EVERY, ids=lambda solver: solver.name)
 
@@ -161,6 +165,7 @@ def test_without_limits_there_is_one_attempt(solver):
         "replicated": ReplicatedSGD(rule=AnnealedSurrogate(epochs=5)),
         "message-passing": MessagePassing(sweeps=5),
         "polished": PolishedAnnealing(epochs=5, rounds=2, steps=5),
+        "selected": SelectedAnnealing(epochs=5, copies=2, rounds=2, steps=5),
     }[solver.name]
     result = solve(SMALL, inputs, labels, solver=short, seed=2, time_limit=None)
     assert result.stopped == "attempt exhausted"
@@ -533,6 +538,44 @@ def test_split_branches_stay_split():
     off, on = outputs["yes"][:8], outputs["yes"][8:]
     assert off.mean() < 0.12 < 0.9 < on.mean()
     assert outputs["no"][:8].mean() > 1.5 * off.mean()
+
+
+def test_copies_are_the_same_on_one_thread_and_on_two():
+    patterns = random_patterns(330, 150, rng=6)
+    runs = [
+        solve(SMALL, *patterns, solver=SelectedAnnealing(epochs=40, copies=4, workers=workers), seed=2, max_epochs=300)
+        for workers in (1, 2)
+    ]
+    assert_array_equal(runs[0].weights, runs[1].weights)
+    assert_array_equal(runs[0].error_history, runs[1].error_history)
+
+
+def test_the_worse_copies_continue_from_the_better_ones(monkeypatch):
+    """Four copies, of which the middle two are the best: their weights, and no others, are there afterwards."""
+    run = Training(SMALL, *random_patterns(200, 150, rng=6), Recipe(SelectedAnnealing()), seed=0)
+    courses = [Course(run, np.random.default_rng(copy)) for copy in range(4)]
+    for copy, course in enumerate(courses):
+        course.engine.set_weights(np.full(150, copy + 1.0))
+        course.average = np.full(150, copy + 1.0)
+    monkeypatch.setattr(Course, "errors_on_average", lambda course: {1: 9, 2: 3, 3: 4, 4: 7}[int(course.average[0])])
+    ranked = _selected(courses)
+    assert [course.engine.weights()[0] for course in ranked] == [2.0, 3.0, 3.0, 2.0]
+    assert [course.average[0] for course in ranked] == [2.0, 3.0, 3.0, 2.0]
+    assert ranked[0] is courses[1]
+
+
+def test_a_copy_is_judged_by_its_average_weights():
+    run = Training(SMALL, *random_patterns(200, 150, rng=6), Recipe(SelectedAnnealing()), seed=0)
+    course = Course(run)
+    course.average = run.first_weights()
+    assert course.errors_on_average() == SMALL.errors(course.average, run.patterns)
+    assert SMALL.errors(course.engine.weights(), run.patterns) != course.errors_on_average()
+
+
+@pytest.mark.parametrize("selections", [(0.5, 0.3), (1.2,), (-0.1,)])
+def test_points_of_selection_are_refused_out_of_order_or_range(selections):
+    with pytest.raises(InvalidParameter, match="selections"):
+        SelectedAnnealing(selections=selections)
 
 
 @pytest.mark.parametrize(("theta_d", "splits"), [(0.01, True), (0.1, True), (0.5, False), (1.0, False)])

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from itertools import product
 from typing import Any, TypeVar
 
@@ -23,7 +24,7 @@ from dendrocap.model.patterns import PackedPatterns
 from dendrocap.model.seeds import Seed
 from dendrocap.validation import refuse, whole_number
 
-__all__ = ["available_cores", "in_parallel", "train_many"]
+__all__ = ["available_cores", "in_parallel", "together", "train_many"]
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -128,6 +129,16 @@ def in_parallel(
             pool.shutdown(wait=False, cancel_futures=True)
             raise
     return results
+
+
+@contextmanager
+def together(workers: int) -> Iterator[Callable[[Callable[[T], R], Iterable[T]], Iterator[R]]]:
+    """A ``map`` that computes in this number of threads; with one worker it is the built-in one, which is lazy."""
+    if workers == 1:
+        yield map
+        return
+    with ThreadPoolExecutor(workers) as pool:
+        yield pool.map
 
 
 def available_cores() -> int:

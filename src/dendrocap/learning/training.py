@@ -308,16 +308,17 @@ class Training(Displayed):
             return given
         return self.neuron.flat_weights(self.neuron.initial_weights(self._f_in, self.rng))
 
-    def shuffled(self) -> NDArray[np.int64]:
-        """A random order of the patterns, each repeated according to its weight."""
+    def shuffled(self, rng: np.random.Generator | None = None) -> NDArray[np.int64]:
+        """A random order of the patterns, each repeated according to its weight; by default from the rng of the run."""
+        rng = rng or self.rng
         if self._sample_weight is None:
-            return self.rng.permutation(self.n_patterns)
+            return rng.permutation(self.n_patterns)
         times, chance = self._sample_weight
         # Whole weights draw no random numbers, so that they give the same run as repeated patterns.
-        more = times + (self.rng.random(len(times)) < chance) if chance.any() else times
+        more = times + (rng.random(len(times)) < chance) if chance.any() else times
         order = np.repeat(np.arange(self.n_patterns), more)
         # An epoch without any pattern would look like a neuron that cannot learn.
-        return self.rng.permutation(order) if len(order) else self.rng.permutation(self.n_patterns)[:1]
+        return rng.permutation(order) if len(order) else rng.permutation(self.n_patterns)[:1]
 
     def follow(self, schedule: Schedule, learning_rate: float) -> None:
         """Start a schedule: `pace` is its state after every epoch."""

@@ -6,6 +6,7 @@ from dendrocap.learning.solvers.message_passing import BetheEstimate, MessagePas
 from dendrocap.learning.solvers.plain import PlainSGD
 from dendrocap.learning.solvers.polished import PolishedAnnealing, SplitStart
 from dendrocap.learning.solvers.replicated import ReplicatedSGD
+from dendrocap.learning.solvers.selected import SelectedAnnealing
 from dendrocap.learning.solvers.sharpening import SharpenedNonlinearity
 from dendrocap.learning.solvers.surrogate import AnnealedSurrogate
 
@@ -18,6 +19,7 @@ __all__ = [
     "PlainSGD",
     "PolishedAnnealing",
     "ReplicatedSGD",
+    "SelectedAnnealing",
     "SharpenedNonlinearity",
     "SplitStart",
     "bethe_free_entropy",

@@ -17,6 +17,7 @@ from dendrocap.learning.solvers.message_passing import MessagePassing
 from dendrocap.learning.solvers.plain import PlainSGD
 from dendrocap.learning.solvers.polished import PolishedAnnealing
 from dendrocap.learning.solvers.replicated import ReplicatedSGD
+from dendrocap.learning.solvers.selected import SelectedAnnealing
 from dendrocap.learning.solvers.sharpening import SharpenedNonlinearity
 from dendrocap.learning.solvers.surrogate import AnnealedSurrogate
 from dendrocap.learning.training import EpochRecord, Training, TrainingResult
@@ -38,6 +39,7 @@ SOLVERS: dict[str, type[Solver]] = {
         ReplicatedSGD,
         MessagePassing,
         PolishedAnnealing,
+        SelectedAnnealing,
     )
 }
 
@@ -99,9 +101,9 @@ def solve(
     labels : array of 0 and 1, shape (n_patterns,)
         The wanted answers.
     solver : str or Solver
-        "auto", "sgd", "surrogate", "sharpening", "least-action", "replicated", "message-passing", "polished", or a
-        solver with settings of one's own. A neuron with inhibition or with several populations is refused by
-        "least-action", "message-passing" and "polished".
+        "auto", "sgd", "surrogate", "sharpening", "least-action", "replicated", "message-passing", "polished",
+        "selected", or a solver with settings of one's own. A neuron with inhibition or with several populations is
+        refused by "least-action", "message-passing", "polished" and "selected".
     seed : int, SeedSequence, Generator or None
         Source of all randomness. The same seed gives the same weights, unless the time limit cuts in.
     time_limit : float or None

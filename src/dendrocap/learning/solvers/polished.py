@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -20,7 +20,7 @@ from dendrocap.model.dendritic_neuron import DendriticNeuron
 from dendrocap.model.neuron import NeuronSpec
 from dendrocap.validation import choice, real_number, whole_number
 
-__all__ = ["PolishedAnnealing", "SplitStart"]
+__all__ = ["Course", "PolishedAnnealing", "SplitStart", "schedule_points"]
 
 AVERAGED = 0.02  # share of each epoch's weights in the running average from which least squares starts
 
@@ -126,16 +126,26 @@ class PolishedAnnealing(Solver):
 
     def attempt(self, run: Training, number: int) -> Iterator[EpochOutcome]:
         refuse_kinds(run.neuron, f"solver = {self.name!r}")
-        course = _Split(self.start, run) if self.splits(run.neuron) else _Course(run)
         length = self.epochs * 2**number
-        yield from course.annealed(0.0, length)
+        course = yield from self._annealed(run, length)
         fewest, idle = run.n_patterns + 1, 0
         for _ in range(self.rounds):
             yield from course.polished(self.steps)
             fewest, idle = (course.wrong, 0) if course.wrong < fewest else (fewest, idle + 1)
             if idle == PATIENCE:
                 return
-            yield from course.annealed(REHEATED, max(1, length // SHORTER))
+            for progress in schedule_points(REHEATED, 1.0, max(1, length // SHORTER)):
+                yield course.epoch(progress)
+
+    def _annealed(self, run: Training, length: int) -> Generator[EpochOutcome, None, Course]:
+        """The whole schedule; returns the course at its end."""
+        course = self._course(run)
+        for progress in schedule_points(0.0, 1.0, length):
+            yield course.epoch(progress)
+        return course
+
+    def _course(self, run: Training, rng: np.random.Generator | None = None) -> Course:
+        return _Split(self.start, run, rng) if self.splits(run.neuron) else Course(run, rng)
 
     def splits(self, neuron: DendriticNeuron) -> bool:
         """Whether branches of this neuron start split; never if there is one, or if g has only one end."""
@@ -154,11 +164,19 @@ PATIENCE = 2  # rounds that may leave as many errors as an earlier one before an
 FOOT = 2.0
 
 
-class _Course:
-    """One attempt from equal branches: the annealed surrogate, and least squares from its average weights."""
+def schedule_points(first: float, last: float, length: int) -> Iterator[float]:
+    """Points of a schedule, one for each epoch."""
+    return (first + (last - first) * epoch / length for epoch in range(length))
 
-    def __init__(self, run: Training) -> None:
-        self.run, self.wrong = run, run.n_patterns
+
+class Course:
+    """One attempt from equal branches: the annealed surrogate, and least squares from its average weights.
+
+    The order of patterns is drawn from ``rng``, by default that of the run.
+    """
+
+    def __init__(self, run: Training, rng: np.random.Generator | None = None) -> None:
+        self.run, self.rng, self.wrong = run, rng, run.n_patterns
         self.plan = self._plan()
         self.engine = self._engine()
         self.engine.set_weights(self._first_weights())
@@ -176,16 +194,27 @@ class _Course:
     def _settle(self, weights: NDArray[Any], progress: float) -> None:
         """What happens between two epochs."""
 
-    def annealed(self, start: float, length: int) -> Iterator[EpochOutcome]:
-        """The schedule from this point of it to its end."""
-        for epoch in range(length):
-            progress = start + (1.0 - start) * epoch / length
-            rate = self.plan.tune(self.engine, progress)
-            _, margins = self.engine.tested_epoch(self.run.shuffled(), rate)
-            weights = self.engine.weights()
-            yield EpochOutcome(margins, weights, rate)
-            self._settle(weights, progress)
-            self.average = self.average + AVERAGED * (weights - self.average)
+    def epoch(self, progress: float) -> EpochOutcome:
+        """One epoch with the settings of this point of the schedule."""
+        rate = self.plan.tune(self.engine, progress)
+        _, margins = self.engine.tested_epoch(self.run.shuffled(self.rng), rate)
+        weights = self.engine.weights()
+        self._settle(weights, progress)
+        self.average = self.average + AVERAGED * (weights - self.average)
+        return EpochOutcome(margins, weights, rate)
+
+    def errors_on_average(self) -> int:
+        """Patterns that the average weights get wrong; single epochs leave more, by the noise of their steps."""
+        weights = self.engine.weights()
+        self.engine.set_weights(self.average)
+        margins = self.engine.margins()
+        self.engine.set_weights(weights)
+        return int(np.count_nonzero(~(margins > self.run.kappa)))
+
+    def take_over(self, other: Course) -> None:
+        """Go on from the weights of another copy, with random numbers of its own."""
+        self.engine.set_weights(other.engine.weights())
+        self.average = other.average
 
     def polished(self, steps: int) -> Iterator[EpochOutcome]:
         """Least squares from the average weights; annealing goes on from what it reaches."""
@@ -196,10 +225,10 @@ class _Course:
         self.engine.set_weights(self.average)
 
 
-class _Split(_Course):
+class _Split(Course):
     """One attempt from split branches; the last ones are mostly on."""
 
-    def __init__(self, start: SplitStart, run: Training) -> None:
+    def __init__(self, start: SplitStart, run: Training, rng: np.random.Generator | None = None) -> None:
         neuron = run.neuron
         rise = rise_of(neuron.nonlinearity)
         assert rise is not None  # PolishedAnnealing.splits has seen to it
@@ -209,7 +238,7 @@ class _Split(_Course):
         self._drives = start.drives(neuron, rise)
         self._activity = active_fractions(run.patterns.inputs)
         self._pull = span("pull", start.pull)
-        super().__init__(run)
+        super().__init__(run, rng)
 
     def _plan(self) -> SurrogatePlan:
         ends = (2.0 * self._rise.width, self._rise.width)
