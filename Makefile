@@ -5,6 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 OUT ?= reproduced
 PRESET ?= quick
+# Files of tests in the order of collection, so that short ones, the examples of src, come last and end together.
+PARALLEL := -n auto --dist loadfile --no-loadscope-reorder
 OLDEST ?= # the tests to run with the oldest versions; all by default
 
 .PHONY: explore reproduce test test-all test-oldest test-wheel test-sweeps test-site test-browser lint format types coverage bench docs clean help
@@ -50,7 +52,7 @@ reproduce: $(VENV)/.package
 	$(BIN)/dendrocap reproduce --preset $(PRESET) --out $(OUT)
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest -q -n auto --dist loadgroup $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -q $(PARALLEL) $(PYTEST_ARGS)
 
 test-all: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -m "not network and not site"
@@ -67,7 +69,7 @@ test-sweeps: $(VENV)/.dev
 test-oldest:
 	$(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check --constraint tests/oldest.txt --editable ".[dev]"
-	.venv-oldest/bin/python -m pytest -q -n auto --dist loadgroup -p no:cacheprovider $(OLDEST)
+	.venv-oldest/bin/python -m pytest -q $(PARALLEL) -p no:cacheprovider $(OLDEST)
 
 coverage: PYTEST_ARGS = --cov --cov-report=term
 coverage: test

@@ -3,6 +3,7 @@
 import ast
 import math
 import sys
+from functools import cache
 
 import numpy as np
 import pytest
@@ -44,6 +45,7 @@ def numbers(row):
     return {name: float(value) for name, value in row.items() if value != "" and name not in ("validity", "settled")}
 
 
+@cache
 def tables():
     many = branches.found()
     real = stored(real_neuron.TABLE), loads_reached()

@@ -24,8 +24,6 @@ from dendrocap.reproduction.full_size import FILE, contradicts, gathered
 from dendrocap.reproduction.publish import publish
 from dendrocap.reproduction.report_page import FULL_COLUMN
 
-pytestmark = pytest.mark.xdist_group("reproduction")  # the folder of all figures is made once
-
 ROOT = Path(__file__).parents[2]
 KEPT = ROOT / "docs" / "results" / "paper"
 PACKAGED = Path(reproduction.__file__).parent / FILE
