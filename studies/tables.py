@@ -40,7 +40,7 @@ def write(path: Path, rows: Iterable[Row]) -> None:
 
 
 def add(path: Path, keys: Sequence[str], rows: Iterable[Row]) -> None:
-    """Write a table again with those rows that are new to it, in the columns ``keys``, at its end."""
+    """Add the rows whose values in the columns ``keys`` are new to a table; it is written in one step."""
     old = stored(path)
     have = {_place(row, keys) for row in old}
     if new := [row for row in rows if _place(row, keys) not in have]:
@@ -50,12 +50,12 @@ def add(path: Path, keys: Sequence[str], rows: Iterable[Row]) -> None:
 def complete(
     path: Path, job: Callable[..., Row], settings: Iterable[Sequence[Any]], workers: int = 1, **fixed: Any
 ) -> None:
-    """Run a job at the settings that a table lacks, and add the rows.
+    """Run a job at the settings that a table lacks, and add their rows.
 
-    The parameters of the job without a default are the first columns of the table. The job returns the other columns;
-    where it returns lists, there is a row for each of their items. The cells of the settings are a sweep in a store.
-    A run that is stopped goes on from there. The table is written when the run ends; then the store is deleted, so that
-    a row that somebody takes out of the table is computed again, and so is a cell that failed.
+    The job's parameters without a default are the first columns of the table; the job returns the other columns. If it
+    returns lists, each of their items gives a row. The settings are the cells of a sweep in a store, so a run that was
+    stopped continues there. At the end the table is written in one step, and the store is deleted: a row that is
+    deleted from the table is computed again, and so is a cell that failed.
     """
     keys = [
         name for name, parameter in inspect.signature(job).parameters.items() if parameter.default is parameter.empty
@@ -70,7 +70,7 @@ def complete(
 
 
 def _place(row: Row, keys: Sequence[str]) -> tuple[str, ...]:
-    """What a row has in some columns; a number is the same however it is written, to six digits."""
+    """The values of a row in some columns; numbers are compared with six digits, however they are written."""
     return tuple(_number(row[key]) for key in keys)
 
 
