@@ -17,7 +17,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import erf
 
 import dendrocap as dc
-from studies.tables import append, markdown, stored
+from studies.tables import Row, complete, markdown, stored
 from tests.naive import constraint as naive
 from tests.naive.finite_load import mean_input
 
@@ -58,15 +58,14 @@ DENDRITES: dict[str, tuple[Any, float, tuple[float, float] | None]] = {
 }  # fmt: skip
 
 
-def row(name: str) -> dict[str, Any]:
+def computed(g: str) -> Row:
     """One g: four answers and their checks."""
-    g, theta_s, m_range = DENDRITES[name]
-    neuron = dc.NeuronSpec(g, 0.5, theta_s)
+    function, theta_s, m_range = DENDRITES[g]
+    neuron = dc.NeuronSpec(function, 0.5, theta_s)
     capacity = dc.critical_capacity(neuron).alpha_c
-    scanned = _scanned(g, theta_s, m_range)
+    scanned = _scanned(function, theta_s, m_range)
     point = dc.saddle_point(neuron, alpha=LOAD)
-    found: dict[str, Any] = {
-        "g": name,
+    found = {
         "theta_s": f"{theta_s:g}",
         "alpha_c": f"{capacity:.7f}",
         "scan": f"{scanned:.7f}",
@@ -132,14 +131,6 @@ def _one_step(neuron: dc.NeuronSpec) -> dict[str, str]:
     return {"one_step": f"{broken.alpha_c:.7f}", "potential": f"{abs(F) / (0.5 * broken.A * broken.Q):.1e}"}
 
 
-def compute() -> None:
-    """Add the rows that the table lacks."""
-    known = {one["g"] for one in stored(TABLE)}
-    for name in DENDRITES:
-        if name not in known:
-            append(TABLE, row(name))
-
-
 def table() -> list[str]:
     """What the page shows."""
     header = (
@@ -153,7 +144,7 @@ def table() -> list[str]:
 
 if __name__ == "__main__":
     if sys.argv[1:] == ["compute"]:
-        compute()
+        complete(TABLE, computed, [(name,) for name in DENDRITES])
     elif sys.argv[1:] == ["table"]:
         print("\n".join(table()))
     else:

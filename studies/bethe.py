@@ -2,8 +2,8 @@
 
 Usage: python -m studies.bethe {compute,limits} [--workers 1]
 
-``compute`` runs the sweeps below into build/studies/bethe.db, where it goes on if it was stopped, and adds the tasks
-that bethe.csv lacks; ``limits`` prints the table of docs/solvers.md, with limits of a parabola in 1/N.
+``compute`` adds the tasks that bethe.csv lacks; ``limits`` prints the table of docs/solvers.md, with limits of a
+parabola in 1/N.
 """
 
 from __future__ import annotations
@@ -15,14 +15,13 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import linregress
 
-from dendrocap import DendriticNeuron, NeuronSpec, Polsky, Sweep, TaskSpec, saddle_point
-from dendrocap.experiments import Record
+from dendrocap import DendriticNeuron, NeuronSpec, Polsky, TaskSpec, saddle_point
+from dendrocap.experiments.learning_jobs import bethe_free_entropy
 from dendrocap.learning import patterns_at_load
 from dendrocap.numerics.statistics import standard_error
-from studies.tables import Row, append, markdown, stored, swept
+from studies.tables import Row, complete, markdown, stored
 
 TABLE = Path(__file__).with_suffix(".csv")
-KEYS = ("n_inputs", "n_branches", "alpha", "seed")
 COMPARED = ("free_entropy", "overlap", "mean_square")
 THETA = 0.5
 # N, K and load of the tasks, and how many of them.
@@ -40,32 +39,24 @@ ENSEMBLES = {
 }
 
 
-def sweep(n_inputs: int, n_branches: int, alpha: float, seeds: Sequence[int]) -> Sweep:
-    """Message passing on several tasks of one ensemble."""
-    size = {"n_inputs": n_inputs, "n_branches": n_branches, "alpha": alpha}
-    return Sweep("bethe_free_entropy", parameters={**size, "theta_d": THETA, "theta_s": THETA}, seeds=seeds)
-
-
-def row(record: Record) -> Row:
-    """One task: what message passing found, and the replica-symmetric values at the mean weight that it found.
+def measured(n_inputs: int, n_branches: int, alpha: float, seed: int) -> Row:
+    """One task: what message passing finds, and the replica-symmetric values at the mean weight that it finds.
 
     A few tasks do not settle: some weights go on oscillating by about a per cent, the free entropy by 1e-5.
     """
-    about = {**record.parameters, "seed": record.seed}
-    rs = saddle_point(
-        NeuronSpec(Polsky(), THETA * record.metrics["mean_weight"], THETA), TaskSpec(), alpha=about["alpha"]
-    )
+    neuron = DendriticNeuron(NeuronSpec(Polsky(), THETA, THETA), n_inputs, n_branches)
+    found = bethe_free_entropy(neuron, TaskSpec(), alpha, seed)
+    rs = saddle_point(NeuronSpec(Polsky(), THETA * found.mean_weight, THETA), TaskSpec(), alpha=alpha)
+    patterns = patterns_at_load(neuron, alpha, seed)
+    numbers = {name: getattr(found, name) for name in COMPARED}
     theory = {"free_entropy": rs.free_entropy, "overlap": rs.q, "mean_square": rs.Q}
-    neuron = DendriticNeuron(NeuronSpec(Polsky(), THETA, THETA), about["n_inputs"], about["n_branches"])
-    patterns = patterns_at_load(neuron, about["alpha"], record.seed)
     return {
-        **{key: f"{about[key]:g}" for key in KEYS},
-        "settled": "yes" if record.metrics["converged"] else "no",
+        "settled": "yes" if found.converged else "no",
         "tilt": f"{tilt(patterns.dense, patterns.signs):.8g}",
         **{
-            f"{prefix}{name}": f"{float(numbers[name]):.8g}"
+            f"{prefix}{name}": f"{values[name]:.8g}"
             for name in COMPARED
-            for prefix, numbers in (("", record.metrics), ("rs_", theory))
+            for prefix, values in (("", numbers), ("rs_", theory))
         },
     }
 
@@ -78,18 +69,6 @@ def tilt(inputs: np.ndarray, signs: np.ndarray) -> float:
     """
     n_patterns, n_inputs = inputs.shape
     return float(signs @ (inputs.sum(axis=1) - 0.5 * n_inputs)) / np.sqrt(0.25 * n_patterns * n_inputs)
-
-
-def compute(workers: int) -> None:
-    """The tasks that the table lacks."""
-    known = {tuple(one[key] for key in KEYS) for one in stored(TABLE)}
-    missing = []
-    for ensemble, instances in ENSEMBLES.items():
-        size = tuple(f"{number:g}" for number in ensemble)
-        if seeds := [seed for seed in range(instances) if (*size, str(seed)) not in known]:
-            missing.append(sweep(*ensemble, seeds))
-    for record in swept(missing, "bethe", workers):
-        append(TABLE, row(record))
 
 
 def uncertain(mean: float, error: float) -> str:
@@ -131,7 +110,8 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=1)
     options = parser.parse_args()
     if options.part == "compute":
-        compute(options.workers)
+        tasks = [(*ensemble, seed) for ensemble, tasks in ENSEMBLES.items() for seed in range(tasks)]
+        complete(TABLE, measured, tasks, options.workers)
     else:
         print("\n".join(limits(stored(TABLE))))
 

@@ -18,11 +18,10 @@ import numpy as np
 
 from dendrocap import Bounded, Linear, NeuronSpec, critical_capacity
 from studies.linear_programming import feasible, largest_number
-from studies.tables import Row, fill, markdown, stored
+from studies.tables import Row, complete, markdown, stored
 
 TABLE = Path(__file__).with_suffix(".csv")
 N, F_IN = 500, 0.5
-KEYS = ("w_max",)
 SETTINGS = ((1.5,), (2.0,), (3.0,))
 SEEDS = range(90)
 
@@ -75,7 +74,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("part", choices=("compute", "table"))
     if parser.parse_args().part == "compute":
-        fill(TABLE, [(seed, *setting) for seed in SEEDS for setting in SETTINGS], ("seed", *KEYS), measured)
+        complete(TABLE, measured, [(seed, *setting) for seed in SEEDS for setting in SETTINGS])
     else:
         print("\n".join(table(stored(TABLE))))
 

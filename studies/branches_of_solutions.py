@@ -17,7 +17,7 @@ import numpy as np
 
 from dendrocap import Branches, DendriticNeuron, NeuronSpec, Polsky, critical_capacity, solve
 from dendrocap.learning import patterns_at_load
-from studies.tables import Row, fill, markdown, stored
+from studies.tables import Row, complete, markdown, stored
 
 TABLE = Path(__file__).with_suffix(".csv")
 N, K = 999, 27
@@ -89,8 +89,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("part", choices=("compute", "table"))
     if parser.parse_args().part == "compute":
-        settings = [(seed, theta_d, load) for seed in SEEDS for theta_d, load in LOADS.items()]
-        fill(TABLE, settings, ("seed", "theta_d", "load"), measured)
+        complete(TABLE, measured, [(seed, theta_d, load) for seed in SEEDS for theta_d, load in LOADS.items()])
     else:
         print("\n".join(table(stored(TABLE))))
 

@@ -15,43 +15,27 @@ from pathlib import Path
 from dendrocap import NeuronSpec, Polsky, ReLU, SaturatingReLU, critical_capacity, stability_limit
 from dendrocap.figures.style import LABELS
 from dendrocap.theory.rsb import BrokenCapacity
-from studies.tables import Row, append, markdown, stored
+from studies.tables import Row, complete, markdown, stored
 
 TABLE = Path(__file__).with_suffix(".csv")
 STEPS = range(5)
-NEURONS = (
-    (ReLU(), 0.5),
-    (ReLU(), 1.0),
-    (SaturatingReLU(), 0.5),
-    (SaturatingReLU(), 1.0),
-    (Polsky(), 0.1),
-    (Polsky(), 0.5),
-    (Polsky(), 1.0),
-)
+DENDRITES = {g.name: g for g in (ReLU(), SaturatingReLU(), Polsky())}
+THRESHOLDS = {"relu": (0.5, 1.0), "saturating_relu": (0.5, 1.0), "polsky": (0.1, 0.5, 1.0)}
 
 
-def computed(neuron: NeuronSpec) -> Row:
+def computed(nonlinearity: str, theta_d: float) -> Row:
     """Where replica symmetry becomes unstable, capacities and silent fractions by steps, and the limit of many."""
+    neuron = NeuronSpec(DENDRITES[nonlinearity], theta_d, theta_s=0.5)
     steps = [critical_capacity(neuron, rsb=k) for k in STEPS]
     limit = critical_capacity(neuron, rsb="full")
     assert isinstance(limit, BrokenCapacity)
     return {
-        "nonlinearity": neuron.nonlinearity.name,
-        "theta_d": f"{neuron.theta_d:g}",
         "unstable": f"{stability_limit(neuron).alpha:.6f}",
         **{f"alpha_{k}": f"{found.alpha_c:.8f}" for k, found in zip(STEPS, steps, strict=True)},
         "alpha_full": f"{limit.alpha_c:.6f}",
         "full_error": f"{limit.alpha_c * limit.steps_error:.2g}",
         **{f"silent_{k}": f"{found.silent_fraction:.6f}" for k, found in zip(STEPS, steps, strict=True)},
     }
-
-
-def compute() -> None:
-    """Add the rows that the table lacks."""
-    known = {(row["nonlinearity"], row["theta_d"]) for row in stored(TABLE)}
-    for nonlinearity, theta_d in NEURONS:
-        if (nonlinearity.name, f"{theta_d:g}") not in known:
-            append(TABLE, computed(NeuronSpec(nonlinearity, theta_d, theta_s=0.5)))
 
 
 def limit(row: Row) -> str:
@@ -100,7 +84,7 @@ def main() -> None:
     parser.add_argument("part", choices=("compute", *printed))
     part = parser.parse_args().part
     if part == "compute":
-        compute()
+        complete(TABLE, computed, [(name, theta_d) for name, several in THRESHOLDS.items() for theta_d in several])
     else:
         print("\n".join(printed[part](stored(TABLE))))
 

@@ -21,7 +21,7 @@ from dendrocap import DendriticNeuron, Linear, NeuronSpec, Polsky, capacity, cri
 from dendrocap.figures.style import AXIS_LABELS, COLUMN_WIDTH, ONE_STEP, SYMMETRIC, drawing_axes, house_style, save
 from dendrocap.reproduction import fig02, read_tables
 from dendrocap.reproduction.theory_tables import of
-from studies.tables import IMAGES, ROOT, Row, fill, in_brackets, loads_reached, markdown, stored, uncertain
+from studies.tables import IMAGES, ROOT, Row, complete, in_brackets, loads_reached, markdown, stored, uncertain
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -202,7 +202,7 @@ def main() -> None:
     parser.add_argument("part", choices=("compute", *printed, "figure", "answer"))
     part = parser.parse_args().part
     if part == "compute":
-        fill(TABLE, [(theta_d,) for theta_d in THRESHOLDS], ("theta_d",), estimates)
+        complete(TABLE, estimates, [(theta_d,) for theta_d in THRESHOLDS])
     elif part == "answer":
         save(draw_answer(stored(TABLE), loads_reached(), paper_capacities()), IMAGES / "answer.png")
     elif part == "figure":

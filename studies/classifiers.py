@@ -22,6 +22,8 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -42,8 +44,9 @@ from sklearn.svm import LinearSVC
 from dendrocap.datasets import load_images
 from dendrocap.encoding import fitted_encoder
 from dendrocap.estimator import DendriticClassifier
+from dendrocap.estimator.settings import combined
 from dendrocap.numerics.statistics import standard_error
-from studies.tables import append, markdown, stored
+from studies.tables import Row, complete, markdown, stored
 
 TABLE = Path(__file__).with_suffix(".csv")
 NEURONS = TABLE.with_name("classifiers_neurons.csv")
@@ -159,7 +162,8 @@ def models(seed: int) -> dict[str, tuple[Any, dict[str, list[Any]], bool]]:
     }
 
 
-def data(name: str, seed: int) -> tuple[Any, Any, Any, Any]:
+@lru_cache(maxsize=1)
+def samples(name: str, seed: int) -> tuple[Any, Any, Any, Any]:
     """Training and test features and labels."""
     if name in N_IMAGES:
         return _images(name, seed)
@@ -218,16 +222,18 @@ def best_parameters(model: Any, grid: dict[str, list[Any]], X: Any, y: Any) -> d
     return dict(search.best_params_)
 
 
-def measured(name: str, seed: int, which: str, chosen: dict[str, Any] | None, split: tuple[Any, Any, Any, Any]) -> Any:
-    """One row: test error, time of the fit, size and settings of one classifier."""
-    X, y, test, test_labels = split
-    model, grid, scaled = models(seed)[which]
-    if scaled and name not in N_IMAGES:
+def measured(data: str, seed: int, classifier: str, known: Mapping[str, str] | None = None) -> Row:
+    """One row: test error, time of the fit, size and settings of one classifier; settings may be known by its name."""
+    X, y, test, test_labels = samples(data, seed)
+    model, grid, scaled = models(seed)[classifier]
+    if scaled and data not in N_IMAGES:
         model = make_pipeline(StandardScaler(), model)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        if chosen is None:
-            some = slice(None) if name not in N_IMAGES else slice(FOR_GRID)
+        if known and classifier in known:
+            chosen = json.loads(known[classifier])
+        else:
+            some = slice(None) if data not in N_IMAGES else slice(FOR_GRID)
             chosen = best_parameters(model, grid, X[some], y[some])
         model.set_params(**chosen)
         start = time.perf_counter()
@@ -243,51 +249,32 @@ def measured(name: str, seed: int, which: str, chosen: dict[str, Any] | None, sp
 
 
 def compute(names: Iterable[str] = DATA, path: Path = TABLE) -> None:
-    """Fill the table, data set by data set and seed by seed."""
+    """Fill the table, data set by data set and seed by seed; all seeds of images have the settings of the first."""
     for name in names:
         for seed in range(DATA[name][0]):
-            rows = {(row["data"], row["seed"], row["classifier"]): row for row in stored(path)}
-            missing = [which for which in models(seed) if (name, str(seed), which) not in rows]
-            split = data(name, seed) if missing else None
-            for which in missing:
-                first = rows.get((name, "0", which)) if name in N_IMAGES else None
-                chosen = None if first is None else json.loads(first["settings"])
-                assert split is not None
-                row = measured(name, seed, which, chosen, split)
-                append(path, {"data": name, "seed": str(seed), "classifier": which, **row})
+            first = [row for row in stored(path) if (row["data"], row["seed"]) == (name, "0") and name in N_IMAGES]
+            known = {row["classifier"]: row["settings"] for row in first}
+            complete(path, measured, [(name, seed, which) for which in models(seed)], known=known)
 
 
-def compute_neurons(path: Path = NEURONS, seeds: int = 3) -> None:
-    """Errors on MNIST against the number of neurons: n of ten that were trained once, and how they are combined."""
-    from dendrocap.estimator.settings import combined
-
-    for name in ("mnist", "mnist-ten"):
-        for seed in range(seeds):
-            if any((row["data"], row["seed"]) == (name, str(seed)) for row in stored(path)):
-                continue
-            X, y, test, test_labels = data(name, seed)
-            model = DendriticClassifier(gamma_ce=5.0, n_neurons=max(N_NEURONS), random_state=seed).fit(X, y)
-            inputs = model._readout().somatic_input(model._samples(test)).reshape(len(test), -1, max(N_NEURONS))
-            for number in N_NEURONS:
-                row: dict[str, str] = {"data": name, "seed": str(seed), "n_neurons": str(number)}
-                for combine in ("mean", "vote"):
-                    decision = combined(inputs[:, :, :number].reshape(len(test), -1), number, combine)
-                    answers = decision[:, 0] > 0.0 if decision.shape[1] == 1 else decision.argmax(axis=1)
-                    row[combine] = f"{np.mean(answers != test_labels):.5f}"
-                append(path, row)
+def counted(data: str, seed: int) -> Row:
+    """Errors against the number of neurons: n of ten that were trained once, and how they are combined."""
+    X, y, test, test_labels = samples(data, seed)
+    model = DendriticClassifier(gamma_ce=5.0, n_neurons=max(N_NEURONS), random_state=seed).fit(X, y)
+    inputs = model._readout().somatic_input(model._samples(test)).reshape(len(test), -1, max(N_NEURONS))
+    errors: dict[str, list[str]] = {"mean": [], "vote": []}
+    for number, combine in product(N_NEURONS, errors):
+        decision = combined(inputs[:, :, :number].reshape(len(test), -1), number, combine)
+        answers = decision[:, 0] > 0.0 if decision.shape[1] == 1 else decision.argmax(axis=1)
+        errors[combine].append(f"{np.mean(answers != test_labels):.5f}")
+    return {"n_neurons": N_NEURONS, **errors}
 
 
-def compute_wirings(path: Path = WIRED, sets: Mapping[str, int] = ON_WIRINGS) -> None:
-    """Errors with default settings and different wirings."""
-    for name, seeds in sets.items():
-        for seed in range(seeds):
-            done = {(row["data"], row["seed"], row["wiring"]) for row in stored(path)}
-            X, y, test, test_labels = data(name, seed)
-            for wiring, parameters in WIRINGS.items():
-                if (name, str(seed), wiring) not in done:
-                    model = DendriticClassifier(random_state=seed, **parameters).fit(X, y)
-                    error = 1.0 - model.score(test, test_labels)
-                    append(path, {"data": name, "seed": str(seed), "wiring": wiring, "error": f"{error:.5f}"})
+def wired(data: str, seed: int, wiring: str) -> Row:
+    """Error with default settings and one wiring."""
+    X, y, test, test_labels = samples(data, seed)
+    model = DendriticClassifier(random_state=seed, **WIRINGS[wiring]).fit(X, y)
+    return {"error": f"{1.0 - model.score(test, test_labels):.5f}"}
 
 
 def _percent(values: list[float]) -> str:
@@ -360,9 +347,10 @@ def main(command: str, *names: str) -> None:
     if command == "compute":
         compute(names or DATA)
     elif command == "neurons":
-        compute_neurons()
+        complete(NEURONS, counted, product(("mnist", "mnist-ten"), range(3)))
     elif command == "wirings":
-        compute_wirings()
+        asked = [(name, seed, wiring) for name, n in ON_WIRINGS.items() for seed in range(n) for wiring in WIRINGS]
+        complete(WIRED, wired, asked)
     elif command == "table":
         for name, (seeds, words) in DATA.items():
             print(f"\n{words} ({seeds} seeds)\n", *table(stored(TABLE), name), sep="\n")

@@ -19,7 +19,7 @@ import numpy as np
 from dendrocap import DendriticNeuron, NeuronSpec, Polsky, TaskSpec, random_patterns
 from dendrocap.learning import bethe_free_entropy
 from dendrocap.theory.branches.finite_load import split_saddle_point
-from studies.tables import Row, fill, markdown, stored
+from studies.tables import Row, complete, markdown, stored
 
 TABLE = Path(__file__).with_suffix(".csv")
 SPEC = NeuronSpec(Polsky(), theta_d=0.5, theta_s=0.5)
@@ -73,7 +73,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("part", choices=("compute", "table"))
     if parser.parse_args().part == "compute":
-        fill(TABLE, [(seed, split) for seed in SEEDS for split in SPLITS], ("seed", "split"), measured)
+        complete(TABLE, measured, [(seed, split) for seed in SEEDS for split in SPLITS])
     else:
         print("\n".join(table(stored(TABLE))))
 

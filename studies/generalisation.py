@@ -5,7 +5,7 @@ images are looked at once, with the choice made.
 
 Usage: python -m studies.generalisation
 
-with DENDROCAP_DATA set, about ten minutes on one core; it writes generalisation.csv, of which docs/data.md and
+with DENDROCAP_DATA set, about ten minutes on one core; it fills generalisation.csv, of which docs/data.md and
 docs/compare.md show the last epochs.
 """
 
@@ -18,7 +18,7 @@ from pathlib import Path
 from dendrocap import SGD, DendrocapError, NeuronSpec, Polsky, Recipe
 from dendrocap.datasets import BinarySet, binary_set
 from dendrocap.experiments.generalise import Contender, contenders, generalisation_curve, generalise, summary
-from studies.tables import write
+from studies.tables import Row, complete
 
 TABLE = Path(__file__).with_suffix(".csv")
 TUNING_SEED, SEEDS, N_TRAIN, EPOCHS = 1000, (0, 1, 2, 3, 4), 10_000, 50
@@ -64,28 +64,15 @@ def _size(name: str) -> int:
     return 8000 if name == "fashion-mnist" else N_TRAIN  # the rarer class has 4,265 images with a median above zero
 
 
-def main() -> None:
-    """Tune, measure and write the table."""
-    rows = []
-    for name, n_branches in SETTINGS:
-        dendritic, linear, choice = tuned(name, n_branches)
-        curves = generalise(
-            name,
-            *dendritic,
-            n_branches=n_branches,
-            seeds=SEEDS,
-            n_train=_size(name),
-            every=5,
-            workers=1,
-            **linear,
-        )
-        for row in summary(curves):
-            errors = {key: round(value, 5) for key, value in row.items() if "error" in key}
-            about = {"task": name, "K": n_branches, "neuron": row["neuron"], "epoch": row["epoch"]}
-            rows.append(about | errors | {"n_train": _size(name), "seeds": len(SEEDS)} | choice)
-        print("  ", rows[-1], flush=True)
-    write(TABLE, rows)
+def measured(task: str, K: int) -> Row:
+    """Tune, then measure: errors of both neurons, one row every five epochs."""
+    dendritic, linear, choice = tuned(task, K)
+    how = {"n_branches": K, "seeds": SEEDS, "n_train": _size(task), "every": 5, "workers": 1}
+    rows = summary(generalise(task, *dendritic, **how, **linear))
+    errors = {key: [round(row[key], 5) for row in rows] for key in rows[0] if "error" in key}
+    about = {key: [row[key] for row in rows] for key in ("neuron", "epoch")}
+    return about | errors | {"n_train": _size(task), "seeds": len(SEEDS)} | choice
 
 
 if __name__ == "__main__":
-    main()
+    complete(TABLE, measured, SETTINGS)

@@ -16,11 +16,12 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unittest.mock import patch
 
 from dendrocap import DendriticNeuron, NeuronSpec, Polsky, capacity
 from dendrocap.figures.style import COLUMN_WIDTH, house_style, save
 from dendrocap.theory.finite import best_split
-from studies.tables import IMAGES, Row, fill, markdown, stored, uncertain
+from studies.tables import IMAGES, Row, complete, markdown, stored, uncertain
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -62,6 +63,12 @@ def estimates(theta_d: float, n_branches: int, n_inputs: int = N) -> Row:
         "n_on": found.n_on or "",
         "validity": next(light for light in ("bad", "caution", "good") if light in lights),
     }
+
+
+def computed(theta_d: float, n_branches: int) -> Row:
+    """The estimates with the samples of the table."""
+    with patch.multiple(best_split, **SAMPLES):
+        return estimates(theta_d, n_branches)
 
 
 def found() -> list[dict[str, str]]:
@@ -138,9 +145,7 @@ def main() -> None:
     parser.add_argument("part", choices=("compute", "table", "figure"))
     part = parser.parse_args().part
     if part == "compute":
-        vars(best_split).update(SAMPLES)
-        settings = [(theta_d, n_branches) for n_branches in BRANCHES for theta_d in THRESHOLDS]
-        fill(TABLE, settings, ("theta_d", "n_branches"), estimates)
+        complete(TABLE, computed, [(theta_d, n_branches) for n_branches in BRANCHES for theta_d in THRESHOLDS])
     elif part == "table":
         print("\n".join([*table(found()), "", *factors(found(), "0.5")]))
     else:

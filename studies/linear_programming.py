@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 
 from dendrocap import Inhibition, Linear, NeuronSpec, TaskSpec, critical_capacity
-from studies.tables import Row, fill, markdown, stored, straight_line
+from studies.tables import Row, complete, markdown, stored, straight_line
 
 TABLE = Path(__file__).with_suffix(".csv")
 N, K, THETA, F_IN = 500, 2, 0.5, 0.5
@@ -98,9 +98,9 @@ def largest_number(works: Callable[[int], bool], expected: float, most: int) -> 
     return low
 
 
-def measured(seed: int, n_inputs: int, correlation: float, share: float, drive: float) -> Row:
+def measured(seed: int, n_inputs: int, branch_correlation: float, share: float, drive: float) -> Row:
     """One task."""
-    return {"n_patterns": stored_patterns(seed, correlation, share, drive, n_inputs)}
+    return {"n_patterns": stored_patterns(seed, branch_correlation, share, drive, n_inputs)}
 
 
 def theory(correlation: float, share: float, drive: float, branch_size: float = N / K) -> float:
@@ -185,12 +185,12 @@ def main() -> None:
     part = parser.parse_args().part
     if part == "compute":
         asked = [
-            (setting, size, seed)
+            (seed, size, *setting)
             for setting, tasks in SETTINGS.items()
             for size in tasks
             for seed in range(tasks[size])
         ]
-        fill(TABLE, [(seed, size, *setting) for setting, size, seed in asked], ("seed", "n_inputs", *KEYS), measured)
+        complete(TABLE, measured, asked)
     else:
         print("\n".join((sizes if part == "sizes" else table)(stored(TABLE))))
 

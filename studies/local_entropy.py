@@ -13,13 +13,14 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 
 import dendrocap as dc
 from dendrocap.learning import MessagePassing
-from studies.tables import IMAGES, Row, append, markdown, stored
+from studies.tables import IMAGES, Row, complete, markdown, stored
 
 TABLE = Path(__file__).with_suffix(".csv")
 FIGURE = IMAGES / "local_entropy.png"
@@ -54,38 +55,24 @@ def learned(learner: str, neuron: dc.DendriticNeuron, patterns: dc.Patterns, see
     return dc.solve(neuron, *patterns, solver=solver, seed=seed, max_epochs=5 * EPOCHS)
 
 
-def measured(name: str, alpha: float, learner: str, seed: int) -> list[dict[str, str]]:
+def measured(neuron: str, alpha: float, learner: str, seed: int) -> Row:
     """The local entropies of one solution, one row per distance; one row with words if there are none."""
-    neuron = dc.DendriticNeuron(NEURONS[name], N, K)
+    cell = dc.DendriticNeuron(NEURONS[neuron], N, K)
     patterns = dc.random_patterns(round(alpha * N), N, rng=seed)
-    result = learned(learner, neuron, patterns, seed)
-    flat = neuron.flat_weights(result.weights)
-    margins = np.where(patterns.labels > 0, 1.0, -1.0) * neuron.somatic_input(flat, patterns.inputs)
+    result = learned(learner, cell, patterns, seed)
+    flat = cell.flat_weights(result.weights)
+    margins = np.where(patterns.labels > 0, 1.0, -1.0) * cell.somatic_input(flat, patterns.inputs)
     whole = {
         "mean_weight": f"{flat.mean():.5g}",
         "norm": f"{np.mean(flat**2) / flat.mean() ** 2:.5g}",
         "margin": f"{margins.min():.4g}",
     }
-    nothing = {"distance": "", "entropy": "", "log_fraction": ""}
     if not result.solved:
-        return [whole | nothing | {"note": "no solution found"}]
-    found = dc.measured_local_entropy(neuron, *patterns, flat, distance=DISTANCES)
-    numbers = zip(found.distance, found.entropy, found.log_fraction, strict=True)
-    rows = [whole | dict(zip(nothing, (f"{one:.5g}" for one in row), strict=True)) | {"note": ""} for row in numbers]
-    return [*rows[:-1], rows[-1] | {"note": found.stopped}]
-
-
-def compute() -> None:
-    """The rows that the table lacks."""
-    keys = ("neuron", "alpha", "learner", "seed")
-    for alpha in LOADS:
-        for seed in range(SETS):
-            for name in NEURONS:
-                for learner in LEARNERS:
-                    place = (name, f"{alpha:g}", learner, f"{seed}")
-                    if all(tuple(row[key] for key in keys) != place for row in stored(TABLE)):
-                        for row in measured(name, alpha, learner, seed):
-                            append(TABLE, dict(zip(keys, place, strict=True)) | row)
+        return whole | {"distance": "", "entropy": "", "log_fraction": "", "note": "no solution found"}
+    found = dc.measured_local_entropy(cell, *patterns, flat, distance=DISTANCES)
+    columns = {"distance": found.distance, "entropy": found.entropy, "log_fraction": found.log_fraction}
+    several = {name: [f"{one:.5g}" for one in values] for name, values in columns.items()}
+    return whole | several | {"note": [*[""] * (len(found.distance) - 1), found.stopped]}
 
 
 def curve(rows: Sequence[Row], name: str, alpha: str, learner: str, seed: str) -> tuple[np.ndarray, np.ndarray]:
@@ -187,7 +174,8 @@ def main() -> None:
     parser.add_argument("part", choices=("compute", "table", "figure", "answer"))
     part = parser.parse_args().part
     if part == "compute":
-        compute()
+        settings = product(LOADS, range(SETS), NEURONS, LEARNERS)
+        complete(TABLE, measured, [(name, alpha, learner, seed) for alpha, seed, name, learner in settings])
     elif part == "figure":
         figure(stored(TABLE))
     else:

@@ -38,7 +38,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from studies.tables import ROOT, append, markdown, stored, write
+from studies.tables import ROOT, add, markdown, stored, write
 
 TABLE = Path(__file__).with_suffix(".csv")
 COLUMNS = ("path", "line", "within", "kind", "original", "mutated", "status", "by", "seconds", "again", "reason")
@@ -355,7 +355,7 @@ def compute(work: Path, number: int, seed: int, seconds: float) -> None:
             status, by, took = outcome(work, mutant, seconds, test_files(work, mutant, FEW_FILES))
             cells = (mutant.path, mutant.line, mutant.within, mutant.kind, one_line(mutant.original))
             last = (one_line(mutant.mutated), status, by, f"{took:.0f}", "", "")
-            append(TABLE, dict(zip(COLUMNS, (*cells, *last), strict=True)))
+            add(TABLE, COLUMNS[:6], [dict(zip(COLUMNS, (*cells, *last), strict=True))])
 
 
 def load() -> None:

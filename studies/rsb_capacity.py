@@ -2,32 +2,30 @@
 
 Usage: python -m studies.rsb_capacity {compute,figure}
 
-``compute`` writes rsb_capacity.csv, in a few minutes; ``figure`` draws docs/images/rsb.png from it and from
+``compute`` fills rsb_capacity.csv, in a few minutes; ``figure`` draws docs/images/rsb.png from it and from
 rsb_learned.csv, which `python -m studies.solvers loads` writes.
 """
 
 from __future__ import annotations
 
 import sys
-import time
 from itertools import product
 from pathlib import Path
 
 import numpy as np
 
 from dendrocap import NeuronSpec, Polsky, ReLU, SaturatingReLU, TaskSpec, critical_capacity, plot, stability_limit
-from dendrocap.model import Nonlinearity
 from dendrocap.theory.rsb import broken_capacity
-from studies.tables import IMAGES, Row, stored, write
+from studies.tables import IMAGES, Row, complete, stored
 
-DENDRITES = (ReLU(), SaturatingReLU(), Polsky())
+DENDRITES = {g.name: g for g in (ReLU(), SaturatingReLU(), Polsky())}
 THRESHOLDS = np.concatenate([np.geomspace(0.01, 0.05, 5)[:-1], np.geomspace(0.05, 10.0, 15)])
 TABLE = Path(__file__).with_suffix(".csv")
 
 
-def row(g: Nonlinearity, theta_d: float) -> Row:
+def computed(nonlinearity: str, theta_d: float) -> Row:
     """All capacities at one threshold."""
-    neuron = NeuronSpec(g, theta_d, 0.5)
+    neuron = NeuronSpec(DENDRITES[nonlinearity], theta_d, 0.5)
     symmetric, one, full = (
         critical_capacity(neuron),
         broken_capacity(neuron, rsb=1),
@@ -46,7 +44,6 @@ def row(g: Nonlinearity, theta_d: float) -> Row:
     }
     silent = {"silent_rs": symmetric, "silent_1": one, "silent_last": full}
     return {
-        "nonlinearity": g.name,
         **{name: f"{value:.8g}" for name, value in numbers.items()},
         "levels": full.effective_levels,
         **{name: f"{found.silent_fraction:.6f}" for name, found in silent.items()},
@@ -55,12 +52,8 @@ def row(g: Nonlinearity, theta_d: float) -> Row:
 
 
 def compute() -> None:
-    """The table, from the beginning."""
-    started, rows = time.perf_counter(), []
-    for g, theta_d in product(DENDRITES, THRESHOLDS):
-        rows.append(row(g, float(theta_d)))
-        print(f"{time.perf_counter() - started:8.1f} s", *rows[-1].values(), flush=True)
-    write(TABLE, rows)
+    """Add the rows that the table lacks."""
+    complete(TABLE, computed, product(DENDRITES, THRESHOLDS))
 
 
 def figure() -> None:

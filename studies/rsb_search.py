@@ -13,7 +13,6 @@ fills rsb_search.csv, the table of docs/rsb.md.
 from __future__ import annotations
 
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -29,37 +28,33 @@ from dendrocap import (
     random_patterns,
     train_many,
 )
-from studies.tables import write
+from studies.tables import Row, complete
 
 TABLE = Path(__file__).with_suffix(".csv")
 SIZES = ((5, 13), (9, 21), (15, 27), (27, 37))  # branches, synapses on each
 LOADS = (1.0, 1.2, 1.4, 1.6, 2.3, 2.6)  # the last two lie above the broken capacity
 STARTS, PATIENCE, EPOCHS = 8, 200, 3000
-SPEC = NeuronSpec(Polsky(), 0.5, 0.5)
 
 
-def main(instances: int) -> None:
-    """Search, and write what was found after every load."""
-    rows, began = [], time.perf_counter()
-    recipe = Recipe(SGD(learning_rate=2.0 * 0.5, surrogate=Lorentzian()), HalveOnPlateau(PATIENCE), EPOCHS)
-    for branches, size in SIZES:
-        neuron = DendriticNeuron(SPEC, branches * size, branches)
-        for alpha in LOADS:
-            best, solved_starts = [], 0
-            for instance in range(instances):
-                rng = np.random.default_rng([instance, neuron.n_inputs, round(100 * alpha)])
-                patterns = random_patterns(round(alpha * neuron.n_inputs), neuron.n_inputs, rng=rng)
-                results = train_many(neuron, *patterns, recipes=recipe, seeds=range(STARTS))
-                best.append(min(result.error for result in results))
-                solved_starts += sum(result.solved for result in results)
-            rows.append({
-                "theta_d": 0.5, "alpha": alpha, "N": neuron.n_inputs, "K": branches, "instances": instances,
-                "solved": sum(error == 0.0 for error in best), "solved_starts": solved_starts,
-                "starts": STARTS * instances, "mean_best_error": round(float(np.mean(best)), 5),
-            })  # fmt: skip
-            print(f"{time.perf_counter() - began:5.0f} s", rows[-1], flush=True)
-            write(TABLE, rows)
+def searched(theta_d: float, alpha: float, N: int, K: int, instances: int) -> Row:
+    """The best of several starts on each task."""
+    recipe = Recipe(SGD(learning_rate=2.0 * theta_d, surrogate=Lorentzian()), HalveOnPlateau(PATIENCE), EPOCHS)
+    neuron = DendriticNeuron(NeuronSpec(Polsky(), theta_d, 0.5), N, K)
+    best, solved_starts = [], 0
+    for instance in range(instances):
+        rng = np.random.default_rng([instance, N, round(100 * alpha)])
+        patterns = random_patterns(round(alpha * N), N, rng=rng)
+        results = train_many(neuron, *patterns, recipes=recipe, seeds=range(STARTS))
+        best.append(min(result.error for result in results))
+        solved_starts += sum(result.solved for result in results)
+    return {
+        "solved": sum(error == 0.0 for error in best),
+        "solved_starts": solved_starts,
+        "starts": STARTS * instances,
+        "mean_best_error": round(float(np.mean(best)), 5),
+    }
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 12)
+    instances = int(sys.argv[1]) if len(sys.argv) > 1 else 12
+    complete(TABLE, searched, [(0.5, alpha, K * n, K, instances) for K, n in SIZES for alpha in LOADS])

@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from dendrocap.model._compiled import value
 from dendrocap.theory import moments
 from dendrocap.theory.mixed_kernel import BranchInput
 from dendrocap.theory.states.noise import Noise
-from studies.tables import Row, append, markdown, stored, straight_line
+from studies.tables import Row, complete, markdown, stored, straight_line
 
 TABLE = Path(__file__).with_suffix(".csv")
 NEURONS = {"linear": NeuronSpec(Linear(), 0.5, 0.5), "polsky": NeuronSpec(Polsky(), 0.5, 0.5)}
@@ -151,8 +152,12 @@ class Sampler:
         self.teacher = self.weights.copy()
         random = np.where(self.rng.random(n_patterns) < 0.5, 1.0, -1.0)
         self.signs = np.sign(self.soma(self.weights, self.inputs)) if taught else random
-        self.signed = np.ascontiguousarray(np.moveaxis(self.inputs * self.signs[:, None, None], 0, -1)).astype(np.int8)
         self.step = 0.7 * self.W_bar
+
+    @cached_property
+    def signed(self) -> NDArray[np.int8]:
+        """Inputs times labels, with patterns last."""
+        return np.ascontiguousarray(np.moveaxis(self.inputs * self.signs[:, None, None], 0, -1)).astype(np.int8)
 
     def soma(self, weights: Floats, inputs: Floats) -> Floats:
         """Somatic inputs of patterns; inputs may be shaken products of weights and inputs already."""
@@ -228,18 +233,10 @@ def measured(
     return {name: float(np.mean([one[name] for one in found])) for name in MEASURED}
 
 
-def compute() -> None:
-    """The rows that the table lacks."""
-    have = {tuple(row[key] for key in ("labels", "neuron", "K", "n", "seed")) for row in stored(TABLE)}
-    for labels, sizes in (("random", SIZES), ("teacher", TAUGHT)):
-        for name, K, n, tasks in sizes:
-            for seed in range(tasks):
-                place = (labels, name, str(K), str(n), str(seed))
-                if place in have:
-                    continue
-                found = measured(name, K, n, seed, taught=labels == "teacher")
-                keys = dict(zip(("labels", "neuron", "K", "n", "seed"), place, strict=True))
-                append(TABLE, keys | {key: f"{value:.5g}" for key, value in found.items()})
+def chain(labels: str, neuron: str, K: int, n: int, seed: int) -> Row:
+    """One row of the table."""
+    found = measured(neuron, K, n, seed, taught=labels == "teacher")
+    return {key: f"{value:.5g}" for key, value in found.items()}
 
 
 def averages(rows: Sequence[Row], name: str) -> tuple[float, float]:
@@ -301,7 +298,9 @@ def main() -> None:
     parser.add_argument("part", choices=("compute", "table", "sizes"))
     part = parser.parse_args().part
     if part == "compute":
-        compute()
+        sizes_of = {"random": SIZES, "teacher": TAUGHT}
+        asked = [(labels, *size, seed) for labels, sizes in sizes_of.items() for *size, n in sizes for seed in range(n)]
+        complete(TABLE, chain, asked)
     elif part == "sizes":
         print("\n".join(sizes(stored(TABLE))))
     else:

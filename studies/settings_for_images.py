@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Iterator
-from functools import partial
 from itertools import product
 from pathlib import Path
 
@@ -23,13 +22,12 @@ from dendrocap.experiments.cells import run_cell
 from dendrocap.experiments.sweep import Cell
 from dendrocap.reproduction import fig08
 from dendrocap.reproduction.simulated_runs import PAPER_GAMMAS, PAPER_RATES
-from studies.tables import Row, fill, markdown, stored
+from studies.tables import Row, complete, markdown, stored
 
 TABLE = Path(__file__).with_suffix(".csv")
 PENALTIES = TABLE.with_name("penalties_for_images.csv")
 # On all training images, where the draw of 10,000 cannot tell: see `tied`.
 ALL_IMAGES = TABLE.with_name("settings_on_all_images.csv")
-KEYS, PENALTY_KEYS = ("dataset", "n_branches", "learning_rate", "gamma_ce"), ("dataset", "penalty")
 # The rarer class of Fashion-MNIST has 4,265 images with a median above zero; of the digits there are 1,200 in all.
 IMAGES = {"fashion-mnist": 8000, "digits": None}
 SEED, EPOCHS, HELD_OUT = 1000, 100, 0.2
@@ -127,9 +125,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("part", choices=("compute", "table"))
     if parser.parse_args().part == "compute":
-        fill(TABLE, settings(), KEYS, neuron_error)
-        fill(ALL_IMAGES, tied(), KEYS, partial(neuron_error, all_images=True))
-        fill(PENALTIES, product(fig08.PANELS, PENALTY_GRID), PENALTY_KEYS, penalty_error)
+        complete(TABLE, neuron_error, settings())
+        complete(ALL_IMAGES, neuron_error, tied(), all_images=True)
+        complete(PENALTIES, penalty_error, product(fig08.PANELS, PENALTY_GRID))
     else:
         print("\n".join(table()))
 

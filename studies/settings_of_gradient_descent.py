@@ -19,7 +19,7 @@ from dendrocap.learning.trials import train_at_load
 from dendrocap.model import TaskSpec
 from dendrocap.reproduction import PRESETS
 from dendrocap.reproduction.simulated_runs import PAPER_GAMMAS, PAPER_RATES
-from studies.tables import Row, fill, markdown, stored
+from studies.tables import Row, complete, markdown, stored
 
 TABLE = Path(__file__).with_suffix(".csv")
 KEYS = ("theta_d", "load", "learning_rate", "gamma_ce")
@@ -65,7 +65,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("part", choices=("compute", "table"))
     if parser.parse_args().part == "compute":
-        fill(TABLE, product(THRESHOLDS, LOADS, PAPER_RATES, PAPER_GAMMAS), KEYS, measured)
+        complete(TABLE, measured, product(THRESHOLDS, LOADS, PAPER_RATES, PAPER_GAMMAS))
     else:
         print("\n".join(table(stored(TABLE))))
 

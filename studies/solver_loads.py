@@ -4,7 +4,7 @@
     python -m studies.solver_loads margin|size
     python -m studies.solver_loads table|figure
 
-Each run appends a row to solver_loads.csv as soon as it ends, and runs that are there are skipped, so that parts can be
+Each run adds a row to solver_loads.csv as soon as it ends, and runs that are there are skipped, so that parts can be
 stopped and started again. The budget is CPU time of the process. Tuning used seeds from 100 on, tables have seeds 0 to
 2. ``margin`` asks for kappa = 0.2 at theta_d = 0.5, where equal branches are stable in theory.
 """
@@ -21,27 +21,40 @@ from dendrocap import DendriticNeuron, NeuronSpec, Polsky, TaskSpec, capacity, c
 from dendrocap.figures.style import ONE_STEP, SYMMETRIC, drawing_axes, save
 from dendrocap.learning import patterns_at_load
 from dendrocap.learning.solvers import SOLVERS, solve
-from studies.tables import IMAGES, append, markdown, stored
+from studies.tables import IMAGES, complete, markdown, stored
 
 HERE = Path(__file__).parent
 RUNS = HERE / "solver_loads.csv"
-COLUMNS = ("solver", "n_inputs", "n_branches", "theta_d", "kappa", "alpha", "seed", "budget")
-RESULT = ("errors", "n_patterns", "epochs", "cpu_seconds", "margin", "megabytes")
+PLACE = ("solver", "n_inputs", "n_branches", "theta_d", "kappa", "alpha", "seed")
 STARTS = {0.05: 1.5, 0.01: 1.35, 0.1: 1.6, 0.5: 1.95, 1.0: 2.1, 0.3: 1.85}
 SEEDS, STEP, BUDGET = (0, 1, 2), 0.05, 30.0
 TABLE = ("kappa", "theta_d", "load", "solver", "solved", "CPU seconds", "errors of the others", "share")
 KAPPA, MARGIN_LOADS, MARGIN_BUDGET = 0.2, (0.9, 1.0, 1.05, 1.1, 1.15), 10.0
 
 
-def run(solver, size, theta_d, alpha, seed, budget, kappa=0.0):
-    """Errors left by one run, from the file if it is there; what a small budget solves, a larger one does."""
-    key = (solver, *map(str, size), f"{theta_d:g}", f"{kappa:g}", f"{alpha:g}", str(seed))
+def known(place, budget):
+    """Errors left by a run of the table, None without one; what a small budget solves, a larger one does."""
     for row in stored(RUNS):
-        if tuple(row[name] for name in COLUMNS[:-1]) == key and (
-            float(row["budget"]) == budget or (row["errors"] == "0" and float(row["cpu_seconds"]) <= budget)
-        ):
+        at = (row["solver"], *(float(row[name]) for name in PLACE[1:]))
+        solved = row["errors"] == "0" and float(row["cpu_seconds"]) <= budget
+        if at == place and (float(row["budget"]) == budget or solved):
             return int(row["errors"])
-    neuron = DendriticNeuron(NeuronSpec(Polsky(), theta_d, theta_s=0.5), *size)
+    return None
+
+
+def run(solver, size, theta_d, alpha, seed, budget, kappa=0.0):
+    """Errors left by one run, from the table if it is there."""
+    place = (solver, *size, theta_d, kappa, alpha, seed)
+    if known(place, budget) is None:
+        complete(RUNS, measured, [(*place, budget)])
+    if (errors := known(place, budget)) is None:
+        raise SystemExit(f"the run at {place} failed")
+    return errors
+
+
+def measured(solver, n_inputs, n_branches, theta_d, kappa, alpha, seed, budget):
+    """One run."""
+    neuron = DendriticNeuron(NeuronSpec(Polsky(), theta_d, theta_s=0.5), n_inputs, n_branches)
     patterns, start = patterns_at_load(neuron, alpha, seed), time.process_time()
     options = {"seed": seed, "time_limit": None, "max_epochs": 10**9, "kappa": kappa}
     result = solve(
@@ -51,18 +64,14 @@ def run(solver, size, theta_d, alpha, seed, budget, kappa=0.0):
         callback=lambda record: time.process_time() - start > budget,
         **options,
     )
-    seconds = time.process_time() - start
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    reached = (
-        result.errors,
-        result.n_patterns,
-        result.epochs,
-        f"{seconds:.1f}",
-        f"{result.margin:.3g}",
-        f"{memory:.0f}",
-    )
-    append(RUNS, dict(zip((*COLUMNS, *RESULT), (*key, f"{budget:g}", *reached), strict=True)))
-    return result.errors
+    return {
+        "errors": result.errors,
+        "n_patterns": result.n_patterns,
+        "epochs": result.epochs,
+        "cpu_seconds": f"{time.process_time() - start:.1f}",
+        "margin": f"{result.margin:.3g}",
+        "megabytes": f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f}",
+    }
 
 
 def reached(options, theta_d, load):

@@ -27,10 +27,11 @@ import numpy as np
 
 import dendrocap
 from dendrocap import DendriticNeuron, NeuronSpec, Polsky, Sweep, TaskSpec, noise_robustness
-from dendrocap.experiments import learning_jobs
+from dendrocap.experiments import Record, learning_jobs
+from dendrocap.files import write_file
 from dendrocap.learning import patterns_at_load
 from dendrocap.learning.solvers import SOLVERS
-from studies.tables import IMAGES, ROOT, Row, append, markdown, stored, swept, write
+from studies.tables import IMAGES, ROOT, Row, add, markdown, stored, swept, write
 
 TABLE = Path(__file__).with_suffix(".csv")
 WEIGHTS = TABLE.with_name("solver_weights.csv")
@@ -62,19 +63,19 @@ def search(solver: str, theta_d: float, budget: float, step: float, size: tuple[
 
 def capacity(options: argparse.Namespace) -> None:
     """The loads that solvers reach."""
-    known = {tuple(row[key] for key in KEYS) for row in stored(TABLE)}
     sweeps = [
         search(solver, theta_d, options.budget, options.step)
         for solver in options.solver or SOLVERS
         for theta_d in options.theta_d or THRESHOLDS
     ]
-    for record in swept(sweeps, "solvers", options.workers):
-        about = {**record.parameters, "seed": record.seed, "budget": record.parameters["cpu_seconds"]}
-        row = {key: about[key] if key == "solver" else f"{about[key]:g}" for key in KEYS}
-        if tuple(row.values()) not in known:
-            kept = {name: record.metrics[name] for name in ("errors", "n_patterns", "epochs")}
-            seconds = {"cpu_seconds": f"{record.metrics['cpu_seconds']:.1f}", "stopped": record.metrics["stopped"]}
-            append(TABLE, {**row, **kept, **seconds})
+    add(TABLE, KEYS, map(_row, swept(sweeps, "solvers", options.workers)))
+
+
+def _row(record: Record) -> Row:
+    about = {**record.parameters, "seed": record.seed, "budget": record.parameters["cpu_seconds"]}
+    row = {key: about[key] if key == "solver" else f"{about[key]:g}" for key in KEYS}
+    kept = {name: record.metrics[name] for name in ("errors", "n_patterns", "epochs")}
+    return {**row, **kept, "cpu_seconds": f"{record.metrics['cpu_seconds']:.1f}", "stopped": record.metrics["stopped"]}
 
 
 def summary(rows: Sequence[Row], budget: float) -> dict[tuple[str, float], dict[str, Any]]:
@@ -129,7 +130,7 @@ def loads(options: argparse.Namespace) -> None:
     about = f"# Largest load at which solve had no errors in two of three seeds, N = {N}, K = {K}\n"
     lines = "".join(f"{theta_d:g},{alpha:g}\n" for theta_d, alpha in reached.items())
     command = f"# python -m studies.solvers loads --budget {options.budget:g}\n"
-    SOLVED_LOADS.write_text(f"{about}{command}theta_d,alpha\n{lines}", encoding="utf-8")
+    write_file(SOLVED_LOADS, f"{about}{command}theta_d,alpha\n{lines}")
     dots = (
         {"nonlinearity": "polsky", "theta_d": f"{theta_d:g}", "alpha": f"{alpha:g}", "rule": "solve"}
         for theta_d, alpha in reached.items()

@@ -24,10 +24,9 @@ from dendrocap import (
     random_patterns,
     solve,
 )
-from studies.tables import Row, fill, markdown, stored
+from studies.tables import Row, complete, markdown, stored
 
 TABLE = Path(__file__).with_suffix(".csv")
-KEYS = ("neuron", "alpha", "seed")
 N, K, EPOCHS = 999, 27, 8000  # one attempt
 LOADS, SEEDS = (1.0, 1.2, 1.4, 1.6, 1.8), range(3)
 
@@ -49,15 +48,16 @@ CASES = {
 }
 
 
-def measured(name: str, alpha: float, seed: int, size: tuple[int, int] = (N, K), epochs: int = EPOCHS) -> Row:
+def measured(neuron: str, alpha: float, seed: int, size: tuple[int, int] = (N, K), epochs: int = EPOCHS) -> Row:
     """One attempt."""
-    spec, task = CASES[name]
-    neuron = DendriticNeuron(spec, *size)
+    spec, task = CASES[neuron]
     correlated = (
         {"branch_correlation": task.branch_correlation, "n_branches": size[1]} if task.branch_correlation else {}
     )
     patterns = random_patterns(round(alpha * size[0]), size[0], rng=seed, **correlated)
-    found = solve(neuron, *patterns, solver="surrogate", seed=seed, time_limit=None, max_epochs=epochs)
+    found = solve(
+        DendriticNeuron(spec, *size), *patterns, solver="surrogate", seed=seed, time_limit=None, max_epochs=epochs
+    )
     return {"errors": found.errors, "epochs": found.epochs}
 
 
@@ -81,7 +81,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.part == "compute":
         settings = [(name, alpha, seed) for alpha in LOADS[::-1] for name in options.names for seed in SEEDS]
-        fill(TABLE, settings, KEYS, measured)
+        complete(TABLE, measured, settings)
     else:
         print("\n".join(table(stored(TABLE))))
 

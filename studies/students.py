@@ -19,10 +19,9 @@ import numpy as np
 
 from dendrocap import DendriticNeuron, random_patterns, teacher_student
 from studies.sampled_solutions import NEURONS, Sampler, averages
-from studies.tables import Row, fill, markdown, stored
+from studies.tables import Row, complete, markdown, stored
 
 TABLE = Path(__file__).with_suffix(".csv")
-KEYS = ("student", "alpha", "seed")
 N_BRANCHES, BRANCH_SIZE = 20, 40
 LOADS, SEEDS = (0.5, 1.0, 1.5), range(4)
 UNSEEN, SWEEPS, SNAPSHOTS = 4000, 600, 30
@@ -58,16 +57,16 @@ class Student(Sampler):
 
 
 def measured(
-    name: str, alpha: float, seed: int, size: tuple[int, int] = (N_BRANCHES, BRANCH_SIZE), sweeps: int = SWEEPS
-) -> dict[str, str]:
+    student: str, alpha: float, seed: int, size: tuple[int, int] = (N_BRANCHES, BRANCH_SIZE), sweeps: int = SWEEPS
+) -> Row:
     """Average error over one chain, its first fifth left out."""
-    student = Student(name, alpha, seed, *size)
-    student.settle()
-    student.sweep(sweeps // 5)
+    sampler = Student(student, alpha, seed, *size)
+    sampler.settle()
+    sampler.sweep(sweeps // 5)
     found = []
     for _ in range(SNAPSHOTS):
-        student.sweep(max(sweeps // SNAPSHOTS, 1))
-        found.append(student.error())
+        sampler.sweep(max(sweeps // SNAPSHOTS, 1))
+        found.append(sampler.error())
     return {"error": f"{np.mean(found):.5f}"}
 
 
@@ -89,7 +88,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("part", choices=("compute", "table"))
     if parser.parse_args().part == "compute":
-        fill(TABLE, [(name, alpha, seed) for alpha in LOADS for name in NEURONS for seed in SEEDS], KEYS, measured)
+        complete(TABLE, measured, [(name, alpha, seed) for alpha in LOADS for name in NEURONS for seed in SEEDS])
     else:
         print("\n".join(table(stored(TABLE))))
 

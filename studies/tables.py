@@ -1,17 +1,20 @@
-"""What the studies share: CSV tables that grow row by row, sweeps in a store, Markdown tables, and loads reached."""
+"""What the studies share: CSV tables, sweeps that fill them, Markdown tables, and loads reached."""
 
 from __future__ import annotations
 
 import csv
+import inspect
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from dendrocap.files import new_file
+
 if TYPE_CHECKING:
     from dendrocap.experiments import Progress, Record, Sweep
-
-import numpy as np
 
 ROOT = Path(__file__).parents[1]
 IMAGES = ROOT / "docs" / "images"
@@ -27,32 +30,73 @@ def stored(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def append(path: Path, row: Row) -> None:
-    """One more row; a new table starts with the names of its columns."""
-    new = not path.exists()
-    with path.open("a", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(row), lineterminator="\n")
-        if new:
-            writer.writeheader()
-        writer.writerow(row)
-    print(*row.values(), flush=True)
-
-
 def write(path: Path, rows: Iterable[Row]) -> None:
-    """A whole table in place of the one that is there."""
+    """A whole table in place of the one that is there, in one step."""
     several = list(rows)
-    with path.open("w", newline="", encoding="utf-8") as file:
+    with new_file(path) as unfinished, unfinished.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, list(several[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows(several)
 
 
-def fill(path: Path, settings: Iterable[Sequence[Any]], keys: Sequence[str], compute: Callable[..., Row]) -> None:
-    """Compute the rows that a table lacks; it may be stopped and started again."""
-    for setting in settings:
-        wanted = tuple(value if isinstance(value, str) else f"{value:g}" for value in setting)
-        if not any(tuple(row[key] for key in keys) == wanted for row in stored(path)):
-            append(path, {**dict(zip(keys, wanted, strict=True)), **compute(*setting)})
+def add(path: Path, keys: Sequence[str], rows: Iterable[Row]) -> None:
+    """Add the rows whose values in the columns ``keys`` are new to a table; it is written in one step."""
+    old = stored(path)
+    have = {_place(row, keys) for row in old}
+    if new := [row for row in rows if _place(row, keys) not in have]:
+        write(path, [*old, *new])
+
+
+def complete(
+    path: Path, job: Callable[..., Row], settings: Iterable[Sequence[Any]], workers: int = 1, **fixed: Any
+) -> None:
+    """Run a job at the settings that a table lacks, and add their rows.
+
+    The job's parameters without a default are the first columns of the table; the job returns the other columns. If it
+    returns lists, each of their items gives a row. The settings are the cells of a sweep in a store, so a run that was
+    stopped continues there. At the end the table is written in one step, and the store is deleted: a row that is
+    deleted from the table is computed again, and so is a cell that failed.
+    """
+    keys = [
+        name for name, parameter in inspect.signature(job).parameters.items() if parameter.default is parameter.empty
+    ]
+    have = {_place(row, keys) for row in stored(path)}
+    wanted = [dict(zip(keys, setting, strict=True)) for setting in settings]
+    missing = {at: place for place in wanted if (at := _place(place, keys)) not in have}
+    if missing:
+        sweeps = [_one_cell(job, place | fixed) for place in missing.values()]
+        add(path, keys, [row for record in swept(sweeps, path.stem, workers) for row in _rows(record, keys)])
+        _store(path.stem).unlink()
+
+
+def _place(row: Row, keys: Sequence[str]) -> tuple[str, ...]:
+    """The values of a row in some columns; numbers are compared with six digits, however they are written."""
+    return tuple(_number(row[key]) for key in keys)
+
+
+def _number(value: Any) -> str:
+    try:
+        return f"{float(value):g}"
+    except ValueError:
+        return str(value)
+
+
+def _one_cell(job: Callable[..., Row], parameters: Row) -> Sweep:
+    """A sweep of one cell; the module of the job has its own name even if it is run as a script."""
+    from dendrocap.experiments import Sweep
+
+    name = f"{sys.modules[job.__module__].__spec__.name}:{job.__name__}"  # type: ignore[union-attr]
+    others = {key: value for key, value in parameters.items() if key != "seed"}
+    return Sweep(name, parameters=others, seeds=[parameters.get("seed", 0)])
+
+
+def _rows(record: Record, keys: Sequence[str]) -> Iterator[Row]:
+    parameters = {**record.parameters, "seed": record.seed}
+    places = {key: parameters[key] for key in keys}
+    row = {key: at if isinstance(at, str) else f"{at:g}" for key, at in places.items()} | dict(record.metrics)
+    several = {name: values for name, values in row.items() if isinstance(values, list)}
+    for items in zip(*several.values(), strict=True) if several else [()]:
+        yield row | dict(zip(several, items, strict=True))
 
 
 def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
@@ -83,7 +127,7 @@ def swept(sweeps: Sequence[Sweep], name: str, workers: int = 1) -> Iterator[Reco
     """The finished cells of some sweeps; those that the study's store lacks are run first, and may be stopped."""
     from dendrocap.experiments import Store, run_sweeps
 
-    store = ROOT / "build" / "studies" / f"{name}.db"
+    store = _store(name)
     store.parent.mkdir(parents=True, exist_ok=True)
     run_sweeps(sweeps, store, workers=workers, callback=_show)
     with Store(store) as results:
@@ -93,6 +137,10 @@ def swept(sweeps: Sequence[Sweep], name: str, workers: int = 1) -> Iterator[Reco
                     yield record
                 else:
                     print(f"failed: {dict(record.parameters)}, seed {record.seed}: {record.reason}", file=sys.stderr)
+
+
+def _store(name: str) -> Path:
+    return ROOT / "build" / "studies" / f"{name}.db"
 
 
 def _show(progress: Progress) -> None:

@@ -12,13 +12,14 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 
 import dendrocap as dc
 from dendrocap.learning import cross_entropy
-from studies.tables import IMAGES, Row, append, markdown, stored
+from studies.tables import IMAGES, Row, complete, markdown, stored
 
 TABLE = Path(__file__).with_suffix(".csv")
 FIGURE = IMAGES / "trained_states.png"
@@ -36,13 +37,13 @@ SILENT = 1e-2  # of the mean weight: below it a weight at rest counts as silent
 SHOWN = ("training_error", "loss", "silent_fraction", "norm", "flips")
 
 
-def measured(name: str, alpha: float, gamma_ce: float, seed: int, epochs: int = EPOCHS) -> dict[str, float]:
+def measured(neuron: str, alpha: float, gamma_ce: float, seed: int, epochs: int = EPOCHS) -> Row:
     """The end of one run, and how unequal its branches have become."""
-    spec = NEURONS[name]
-    neuron = dc.LinearNeuron(0.5, N) if name == "linear" else dc.DendriticNeuron(spec, N, K)
+    spec = NEURONS[neuron]
+    cell = dc.LinearNeuron(0.5, N) if neuron == "linear" else dc.DendriticNeuron(spec, N, K)
     patterns = dc.random_patterns(round(alpha * N), N, rng=seed)
     result = dc.train(
-        neuron,
+        cell,
         *patterns,
         algorithm=dc.SGD(2.0 * spec.theta_d, gamma_ce=gamma_ce),
         schedule=dc.ExponentialAnnealing(9.0 / epochs),  # to exp(-9) of the first rate
@@ -51,13 +52,13 @@ def measured(name: str, alpha: float, gamma_ce: float, seed: int, epochs: int = 
         stop_when_solved=False,
         on_failure="return",
     )
-    weights = neuron.flat_weights(result.resumption.weights)  # the last ones, not those with the fewest errors
-    margins = np.where(patterns.labels > 0, 1.0, -1.0) * neuron.somatic_input(weights, patterns.inputs)
+    weights = cell.flat_weights(result.resumption.weights)  # the last ones, not those with the fewest errors
+    margins = np.where(patterns.labels > 0, 1.0, -1.0) * cell.somatic_input(weights, patterns.inputs)
     noise = dc.noise_robustness(
-        neuron, weights, *patterns, flip_probabilities=[FLIPS], noise_amplitudes=[], samples=5, seed=seed
+        cell, weights, *patterns, flip_probabilities=[FLIPS], noise_amplitudes=[], samples=5, seed=seed
     )
     sums = 0.5 * weights.reshape(K, -1).sum(axis=1) / math.sqrt(N / K)
-    return {
+    numbers = {
         "training_error": float(np.mean(margins < 0.0)),
         "loss": float(np.mean(cross_entropy(margins, gamma_ce))),
         "silent_fraction": float(np.mean(weights < SILENT * weights.mean())),
@@ -66,6 +67,7 @@ def measured(name: str, alpha: float, gamma_ce: float, seed: int, epochs: int = 
         "unequal": float(np.std(sums) / math.sqrt(0.25 * np.mean(weights**2))),
         "mean_weight": float(weights.mean()),
     }
+    return {name: f"{value:.5g}" for name, value in numbers.items()}
 
 
 def theory(name: str, alpha: float, gamma_ce: float, mean_weight: float) -> dict[str, float]:
@@ -79,21 +81,6 @@ def theory(name: str, alpha: float, gamma_ce: float, mean_weight: float) -> dict
         "norm": state.Q / state.W_bar**2,
         "flips": dc.noise_error(state, flips=FLIPS),
     }
-
-
-def compute() -> None:
-    """The rows that the table lacks."""
-    keys = ("neuron", "alpha", "gamma_ce", "seed")
-    have = {tuple(row[key] for key in keys) for row in stored(TABLE)}
-    for name in NEURONS:
-        for alpha in LOADS:
-            for gamma_ce in GAMMAS:
-                for seed in SEEDS:
-                    place = (name, f"{alpha:g}", f"{gamma_ce:g}", f"{seed}")
-                    if place not in have:
-                        found = measured(name, alpha, gamma_ce, seed)
-                        numbers = {key: f"{value:.5g}" for key, value in found.items()}
-                        append(TABLE, dict(zip(keys, place, strict=True)) | numbers)
 
 
 def compared(rows: Sequence[Row]) -> list[dict[str, float | str]]:
@@ -159,7 +146,7 @@ def main() -> None:
     parser.add_argument("part", choices=("compute", "table", "figure"))
     part = parser.parse_args().part
     if part == "compute":
-        compute()
+        complete(TABLE, measured, product(NEURONS, LOADS, GAMMAS, SEEDS))
     elif part == "table":
         print("\n".join(table(stored(TABLE))))
     else:

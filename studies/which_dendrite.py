@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from dendrocap import Polsky, SaturatingReLU, Smooth, TaskSpec, best_dendrite
-from studies.tables import Row, fill, markdown, stored
+from studies.tables import Row, complete, markdown, stored
 
 TABLE = Path(__file__).with_suffix(".csv")
 MARGINS = (0.05, 0.1, 0.15, 0.2, 0.5, 1.0)
@@ -79,7 +79,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("part", choices=("compute", "table"))
     if parser.parse_args().part == "compute":
-        fill(TABLE, [(kappa,) for kappa in MARGINS], ("kappa",), computed)
+        complete(TABLE, computed, [(kappa,) for kappa in MARGINS])
     else:
         print("\n".join(table(stored(TABLE))))
 

@@ -16,7 +16,25 @@ __all__ = ["browser", "drawn", "open_page", "real_data", "rng", "small_sets"]
 settings.register_profile("dendrocap", deadline=None)
 settings.load_profile("dendrocap")
 
+SHARED = "tests/reproduction/"
+
 # Hypothesis stores its examples and Numba its compiled code beside the sources by default; both are ignored by git.
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Tests of a file run in one process, so that its fixtures are made once; tests of the reproduction share theirs.
+
+    Not with ``--dist loadgroup``: pytest 9.2 and pytest-xdist 3.8 ignore its groups in silence (pytest-xdist #1386).
+    """
+    from xdist.scheduler import LoadFileScheduling
+
+    class ByFile(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            path = nodeid.partition("::")[0]
+            return SHARED if path.startswith(SHARED) else path
+
+    return ByFile(config, log)
 
 
 @pytest.fixture

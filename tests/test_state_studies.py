@@ -48,6 +48,11 @@ def test_a_student_answers_what_its_teacher_said():
     assert student.error() > 0.0
 
 
+@pytest.mark.parametrize("name", students.NEURONS)
+def test_every_student_is_measured(name):
+    assert 0.0 < float(students.measured(name, 0.2, 0, size=(4, 10), sweeps=60)["error"]) < 0.5
+
+
 def test_trained_linear_neurons_have_the_loss_that_theory_says():
     """Finite size and unfinished runs cost a few per cent; three seeds."""
     rows = [one for one in trained.compared(stored(trained.TABLE)) if one["neuron"] == "linear"]

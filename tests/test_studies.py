@@ -2,6 +2,8 @@
 
 import ast
 import math
+import sys
+from functools import cache
 
 import numpy as np
 import pytest
@@ -29,7 +31,7 @@ from studies import how_many_branches as branches
 from studies import linear_programming as programming
 from studies import solving_extensions as solving
 from studies import tables as shared
-from studies.tables import ROOT, append, fill, loads_reached, stored
+from studies.tables import ROOT, complete, loads_reached, stored, write
 
 DOCS = ROOT / "docs"
 RESULTS = ROOT / "docs" / "results" / "real_neuron.md"
@@ -43,6 +45,7 @@ def numbers(row):
     return {name: float(value) for name, value in row.items() if value != "" and name not in ("validity", "settled")}
 
 
+@cache
 def tables():
     many = branches.found()
     real = stored(real_neuron.TABLE), loads_reached()
@@ -99,6 +102,7 @@ def test_the_tutorial_for_machine_learning_holds_the_images_and_needs_no_image_f
 
 
 def test_a_comparison_of_classifiers_on_a_tiny_setting(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(shared, "ROOT", tmp_path)
     few = {name: classifiers.models(0)[name] for name in ("Dendritic", "positive LogisticRegression", "kNN")}
     monkeypatch.setattr(classifiers, "models", lambda seed: few)
     monkeypatch.setitem(classifiers.DATA, "wine", (1, "wine"))
@@ -147,8 +151,8 @@ def test_the_figure_of_broken_symmetry_has_the_same_dots():
 
 def test_a_new_task_of_message_passing_is_one_of_the_stored_ones(tmp_path, monkeypatch):
     monkeypatch.setattr(shared, "ROOT", tmp_path)
-    (record,) = shared.swept([bethe.sweep(500, 10, 0.2, [3])], "bethe")
-    again, rows = bethe.row(record), stored(bethe.TABLE)
+    complete(tmp_path / "bethe.csv", bethe.measured, [(500, 10, 0.2, 3)])
+    (again,), rows = stored(tmp_path / "bethe.csv"), stored(bethe.TABLE)
     assert list(again) == list(rows[0])
     assert again["settled"] == "yes"
     own = [row for row in rows if (row["n_inputs"], row["alpha"]) == ("500", "0.2")]
@@ -175,8 +179,7 @@ def test_a_row_of_the_capacities_with_broken_symmetry_is_computed_again():
     (row,) = (
         row for row in stored(rsb_capacity.TABLE) if row["theta_d"] == "0.48431254" and row["nonlinearity"] == "relu"
     )
-    again = rsb_capacity.row(ReLU(), float(row["theta_d"]))
-    assert list(again) == list(row)
+    again = rsb_capacity.computed("relu", float(row["theta_d"]))
     for name in row.keys() - {"nonlinearity", "full_error", "levels", "reason"}:
         assert float(again[name]) == pytest.approx(float(row[name]), rel=1e-6, abs=1e-6), name
 
@@ -279,17 +282,71 @@ def test_one_small_solution():
     assert len(solutions.table([shown])) == 3
 
 
-def test_a_table_grows_and_keeps_what_it_has(tmp_path, capsys):
-    path, asked = tmp_path / "table.csv", []
+ASKED = []
 
-    def compute(x, y):
-        asked.append((x, y))
-        return {"sum": x + y}
 
-    append(path, {"x": "1", "y": "2", "sum": "3"})
-    fill(path, [(1, 2.0), (0.5, 2)], ("x", "y"), compute)
-    assert asked == [(0.5, 2)]
-    assert stored(path) == [{"x": "1", "y": "2", "sum": "3"}, {"x": "0.5", "y": "2", "sum": "2.5"}]
+def summed(x: int, y: float, seed: int, more: int = 0):
+    """A job of tables."""
+    ASKED.append((x, y, seed))
+    if x == 13:
+        raise ValueError("no luck")
+    return {"sum": x + y + more, "item": ["a", "b"]} if x == 2 else {"sum": x + y + more, "item": ""}
+
+
+@pytest.fixture
+def growing(tmp_path, monkeypatch):
+    """A table with one row, written by hand, and the folder of its store."""
+    monkeypatch.setattr(shared, "ROOT", tmp_path)
+    ASKED.clear()
+    path = tmp_path / "table.csv"
+    write(path, [{"x": "1", "y": "2.0", "seed": "0", "sum": "by hand", "item": ""}])
+    return path
+
+
+def test_a_table_grows_and_keeps_what_it_has(growing, capsys):
+    complete(growing, summed, [(1, 2.0, 0), (3, 0.5, 0), (3, 0.5, 0), (2, 1.0, 7)], more=10)
+    assert ASKED == [(3, 0.5, 0), (2, 1.0, 7)]
+    assert growing.read_text(encoding="utf-8").splitlines() == [
+        "x,y,seed,sum,item", "1,2.0,0,by hand,", "3,0.5,0,13.5,", "2,1,7,13.0,a", "2,1,7,13.0,b"
+    ]  # fmt: skip
+    complete(growing, summed, [(3, 0.5, 0), (2, 1.0, 7)], more=10)  # nothing is missing any more
+    assert len(ASKED) == 2
+
+
+def test_a_cell_that_fails_leaves_the_table_as_it_is_and_is_tried_again(growing, capsys):
+    before = growing.read_bytes()
+    for _ in range(2):
+        complete(growing, summed, [(13, 0.0, 0)])
+        assert growing.read_bytes() == before
+    assert len(ASKED) == 2
+    assert "no luck" in capsys.readouterr().err
+
+
+def test_a_row_taken_out_of_a_table_is_computed_again(growing, capsys):
+    settings = [(3, 0.5, 0), (4, 0.5, 0)]
+    complete(growing, summed, settings)
+    whole = stored(growing)
+    write(growing, whole[:-1])
+    complete(growing, summed, settings)
+    assert ASKED[2:] == settings[1:]
+    assert stored(growing) == whole
+
+
+def test_a_run_that_was_killed_goes_on_from_its_store(growing, monkeypatch, capsys):
+    with monkeypatch.context() as patch:
+        patch.setattr(shared, "add", lambda *_: sys.exit("killed before the table is written"))
+        with pytest.raises(SystemExit):
+            complete(growing, summed, [(3, 0.5, 0)])
+    complete(growing, summed, [(3, 0.5, 0), (4, 0.5, 0)])
+    assert ASKED == [(3, 0.5, 0), (4, 0.5, 0)]
+    assert [row["x"] for row in stored(growing)] == ["1", "3", "4"]
+
+
+def test_a_table_that_cannot_be_written_is_not_lost(growing):
+    before = growing.read_bytes()
+    with pytest.raises(ValueError, match="other"):
+        write(growing, [{"x": "1"}, {"x": "2", "other": "3"}])
+    assert growing.read_bytes() == before
 
 
 def test_linear_programming_agrees_with_theory():
@@ -334,7 +391,7 @@ def test_every_dendrite_agrees_with_its_check():
 
 def test_a_dendrite_is_computed_again():
     stored_row = next(row for row in stored(any_dendrite.TABLE) if row["g"] == "x^2")
-    assert any_dendrite.row("x^2")["one_step"] == stored_row["one_step"]
+    assert any_dendrite.computed("x^2")["one_step"] == stored_row["one_step"]
 
 
 @pytest.mark.parametrize("name", solving.CASES)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -37,7 +38,9 @@ grid = { theta_d = [0.1, 0.5] }
 def run(*command: str | Path, cwd: Path) -> str:
     """What a command prints; it must end well."""
     print("$", *(str(word) for word in command), flush=True)
-    done = subprocess.run([str(word) for word in command], cwd=cwd, capture_output=True, text=True, encoding="utf-8")
+    own = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}  # it may lead into a clone
+    words = [str(word) for word in command]
+    done = subprocess.run(words, cwd=cwd, env=own, capture_output=True, text=True, encoding="utf-8")
     if done.returncode:
         sys.exit(f"{done.stdout}{done.stderr}ended with {done.returncode}")
     return done.stdout

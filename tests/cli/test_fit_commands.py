@@ -201,7 +201,7 @@ def test_wide_amplitudes_without_tested_pairs_end_with_the_reason(tmp_path, rng)
 
 
 def test_recovery_is_one_command():
-    options = ["--data-sets", 2, "--points", "16", "--bootstrap", 10, "--tested", 500]
+    options = ["--data-sets", 1, "--points", "16", "--bootstrap", 10, "--tested", 500]
     table = run("recovery", *options).stdout
     assert "capacity from 16 points, smooth" in table
     assert max(len(line) for line in table.splitlines()) <= 80

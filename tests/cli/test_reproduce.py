@@ -58,7 +58,7 @@ def test_a_failed_figure_is_exit_code_one_and_a_stop_130(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(figure_runner._Workshop, "_write", broken)
-    result = run("2c", "--out", tmp_path)
+    result = run("1", "--out", tmp_path)
     assert result.exit_code == 1
     assert "No space left on device" in result.stderr
 
@@ -66,26 +66,26 @@ def test_a_failed_figure_is_exit_code_one_and_a_stop_130(tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(figure_runner._Workshop, "_write", stopped)
-    result = run("2c", "2d", "--out", tmp_path)
+    result = run("1", "2d", "--out", tmp_path)
     assert result.exit_code == 130
-    assert "resume with: dendrocap reproduce 2c 2d --preset quick" in result.stderr
+    assert "resume with: dendrocap reproduce 1 2d --preset quick" in result.stderr
 
 
 def test_a_figure_that_cannot_be_measured_is_exit_code_one(tmp_path, monkeypatch):
     def broken(tables):
         raise KeyError("no such column")
 
-    figures = tuple(replace(f, measure=broken) if f.name == "fig2c" else f for f in FIGURES)
+    figures = tuple(replace(f, measure=broken) if f.name == "fig1" else f for f in FIGURES)
     monkeypatch.setattr(figure_runner, "FIGURES", figures)
-    result = run("2c", "--out", tmp_path)
+    result = run("1", "--out", tmp_path)
     assert result.exit_code == 1
-    assert "fig2c failed: its tables cannot be measured: 'no such column'" in result.stderr
+    assert "fig1 failed: its tables cannot be measured: 'no such column'" in result.stderr
 
 
 @pytest.mark.parametrize(("flag", "opened"), [("--open", 1), ("--no-open", 0), (None, 0)])
 def test_the_report_opens_when_a_display_is_attached(tmp_path, monkeypatch, flag, opened):
     shown = []
     monkeypatch.setattr(webbrowser, "open", shown.append)
-    run("2c", "--out", tmp_path, *([flag] if flag else []))
+    run("1", "--out", tmp_path, *([flag] if flag else []))
     assert len(shown) == opened
     assert all(address.startswith("file://") for address in shown)

@@ -42,7 +42,7 @@ def desk():
 
 def test_the_real_desk_computes_best_estimates_and_curves():
     real = Desk()
-    parameters = Parameters(n_inputs=200, n_branches=5, kappa=0.3)
+    parameters = Parameters(n_inputs=60, n_branches=2)  # two branches are not split
     best = real.wait(Best(parameters.cell, parameters.task)).answer
     assert best.alpha_c == dc.capacity(parameters.cell, parameters.task).alpha_c
     assert best.accuracy == "best"

@@ -15,7 +15,7 @@ def fit():
 
 
 def test_bar_histogram_density_and_band_are_those_of_the_fit(fit):
-    report = capacity_report(fit)
+    report = capacity_report(fit, accuracy="fast")
     other = CapacityWeights(0.7, 2.0)
     figure = plot.weight_fit(fit, report, others=[("wider", other)], caption="a caption")
     silent, density, branches, *_ = figure.axes

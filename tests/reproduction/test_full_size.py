@@ -25,8 +25,6 @@ from dendrocap.reproduction.paper_figure import read_table
 from dendrocap.reproduction.publish import publish
 from dendrocap.reproduction.report_page import FULL_COLUMN
 
-pytestmark = pytest.mark.xdist_group("reproduction")  # the folder of all figures is made once
-
 ROOT = Path(__file__).parents[2]
 KEPT = ROOT / "docs" / "results" / "paper"
 PACKAGED = Path(reproduction.__file__).parent / FILE

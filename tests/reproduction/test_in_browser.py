@@ -4,7 +4,7 @@ import pytest
 
 from dendrocap.reproduction import reproduce, write_report
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+pytestmark = pytest.mark.browser
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])

@@ -29,8 +29,6 @@ from dendrocap.reproduction.paper_figure import read_table, write_table
 from dendrocap.reproduction.report_page import best_estimate
 from tests.reproduction.conftest import SIMULATED, TINY
 
-# The folder that most tests look at is made once, by the process that runs them all.
-pytestmark = pytest.mark.xdist_group("reproduction")
 SHAPE = ("x_min", "gamma", "theta_s")
 
 

@@ -12,8 +12,6 @@ from dendrocap.theory.branches.solution import broken_state
 from dendrocap.theory.branches.stability import split_state
 from dendrocap.theory.finite.best_split import _numbers_on, best_split, finite_k_load
 
-pytestmark = pytest.mark.xdist_group("capacity")  # the fixture is computed once
-
 SMALL = dc.NeuronSpec(dc.Polsky(), theta_d=0.5, theta_s=0.5)
 
 

@@ -8,6 +8,7 @@ an atom at zero and half a Gaussian.
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -15,21 +16,51 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dendrocap.display import Displayed
 from dendrocap.numerics.quadrature import legendre_rule
 from dendrocap.numerics.truncated_normal import truncated_normal
 from dendrocap.theory.free_entropy import Entropic
+from dendrocap.theory.weight_distributions import WeightDistribution
 from dendrocap.validation import real_number
 
-__all__ = ["FiniteLoadWeights"]
+__all__ = ["FiniteLoadWeights", "WeightsBelowCapacity", "for_each"]
 
 Floats = NDArray[np.float64]
 
 NODES = 16  # per Gauss-Legendre panel
 
 
+class WeightsBelowCapacity(WeightDistribution):
+    """Weights in a random field, none of them exactly zero; their moments are those of the entropic term."""
+
+    @abstractmethod
+    def _entropic(self) -> Entropic:
+        """The entropic term and its averages."""
+
+    @abstractmethod
+    def _quantile(self, p: float) -> float:
+        """The weight below which a fraction p of all weights lies; NaN if p is no fraction."""
+
+    @property
+    def silent_fraction(self) -> float:
+        """Probability of a weight that is exactly zero; 0 below capacity."""
+        return 0.0
+
+    def ppf(self, p: ArrayLike) -> Any:
+        """The weight below which a fraction p of all weights lies."""
+        return for_each(self._quantile, p)
+
+    def mean(self) -> float:
+        """Mean weight, W_bar at a saddle point."""
+        return self._entropic().mean
+
+    def second_moment(self) -> float:
+        """Mean squared weight, Q."""
+        entropic = self._entropic()
+        return entropic.mean_squared + entropic.variance
+
+
 @dataclass(frozen=True)
-class FiniteLoadWeights(Displayed):
+class FiniteLoadWeights(WeightsBelowCapacity):
     """Weights of a typical solution at a load below capacity.
 
     Parameters
@@ -56,11 +87,6 @@ class FiniteLoadWeights(Displayed):
         real_number("A_hat", self.A_hat, 0.0, low_open=self.q_hat > 0.0)
         real_number("M_hat", self.M_hat, high=0.0 if self.A_hat == 0.0 else math.inf, high_open=True)
 
-    @property
-    def silent_fraction(self) -> float:
-        """Probability of a weight that is exactly zero; 0 below capacity."""
-        return 0.0
-
     def pdf(self, w: ArrayLike) -> Any:
         """Density of the weights."""
         if self.A_hat == 0.0:
@@ -78,28 +104,6 @@ class FiniteLoadWeights(Displayed):
         if self.A_hat == 0.0:
             return _elementwise(lambda at: math.exp(self.M_hat * at), w, 1.0, 0.0)
         return _elementwise(lambda at: self._average(lambda x, at: np.exp(_log_survival(x, at)), at), w, 1.0, 0.0)
-
-    def ppf(self, p: ArrayLike) -> Any:
-        """The weight below which a fraction p of all weights lies."""
-        array = np.asarray(p, dtype=np.float64)
-        return np.array([self._quantile(one) for one in array.ravel().tolist()]).reshape(array.shape)[()]
-
-    def mean(self) -> float:
-        """Mean weight, W_bar at a saddle point."""
-        return self._entropic().mean
-
-    def second_moment(self) -> float:
-        """Mean squared weight, Q."""
-        entropic = self._entropic()
-        return entropic.mean_squared + entropic.variance
-
-    def var(self) -> float:
-        """Variance of the weights."""
-        return self.second_moment() - self.mean() ** 2
-
-    def std(self) -> float:
-        """Standard deviation of the weights."""
-        return math.sqrt(self.var())
 
     def rvs(self, size: int | tuple[int, ...] = 1, random_state: np.random.Generator | int | None = None) -> Floats:
         """Random weights: a random field first, then a weight in that field."""
@@ -170,8 +174,13 @@ def _elementwise(function: Callable[[float], float], w: ArrayLike, below: float,
             return below
         return function(at) if math.isfinite(at) else (above if at == math.inf else math.nan)
 
-    array = np.asarray(w, dtype=np.float64)
-    return np.array([one(at) for at in array.ravel().tolist()]).reshape(array.shape)[()]
+    return for_each(one, w)
+
+
+def for_each(function: Callable[[float], float], values: ArrayLike) -> Any:
+    """A function of one number, for arrays of any shape."""
+    array = np.asarray(values, dtype=np.float64)
+    return np.array([function(one) for one in array.ravel().tolist()]).reshape(array.shape)[()]
 
 
 def _density(x: Floats, w: float) -> Floats:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -13,13 +14,33 @@ from dendrocap.display import Displayed
 from dendrocap.theory.estimates import SYMMETRIC
 from dendrocap.validation import real_number
 
-__all__ = ["CapacityWeights", "Preactivation"]
+__all__ = ["CapacityWeights", "Preactivation", "WeightDistribution"]
 
 Floats = NDArray[np.float64]
 
 
+class WeightDistribution(Displayed, ABC):
+    """What all distributions of weights have in common."""
+
+    @abstractmethod
+    def mean(self) -> float:
+        """Mean weight, including silent ones."""
+
+    @abstractmethod
+    def second_moment(self) -> float:
+        """Mean squared weight, Q."""
+
+    def var(self) -> float:
+        """Variance of the weights, including silent ones."""
+        return self.second_moment() - self.mean() ** 2
+
+    def std(self) -> float:
+        """Standard deviation of the weights, including silent ones."""
+        return float(np.sqrt(self.var()))
+
+
 @dataclass(frozen=True)
-class CapacityWeights(Displayed):
+class CapacityWeights(WeightDistribution):
     """Weights at capacity: an atom at zero and the positive part of a Gaussian [weights-capacity].
 
     The density of positive weights is that of a normal variable with mean ``-B W_star`` and standard deviation
@@ -116,14 +137,6 @@ class CapacityWeights(Displayed):
     def second_moment(self) -> float:
         """Mean squared weight, Q."""
         return self.W_star**2 * self._tail()[2]
-
-    def var(self) -> float:
-        """Variance of the weights, including silent ones."""
-        return self.second_moment() - self.mean() ** 2
-
-    def std(self) -> float:
-        """Standard deviation of the weights, including silent ones."""
-        return float(np.sqrt(self.var()))
 
     def rvs(self, size: int | tuple[int, ...] = 1, random_state: np.random.Generator | int | None = None) -> Floats:
         """Random weights."""

@@ -31,8 +31,8 @@ Integers = NDArray[np.int64]
 CELLS = 4096  # cells of the table of inputs for given outputs
 COMMON_CELLS, COMMON_RANGE = 1024, 8.5  # cells of the tables over the common input, and their range in deviations
 INNER_NODES, INNER_RANGE = 128, 6.0  # nodes and range of averages over the inner input
-BATCHES = 32  # independent repetitions, whose spread is the statistical error
-CANDIDATES = 4096  # outer fields per batch, of which few are sampled inside
+BATCHES = 32  # fewest independent repetitions, whose spread is the statistical error
+CANDIDATES, FIELDS = 4096, 32  # outer fields per batch, and how many of them are sampled inside, at most
 FLOOR = 0.5  # sampling rate of fields without cost, relative to an average one
 MIX = 0.7  # weight of the field's own branches in the variance and gain of the guess
 REFINEMENTS = 1
@@ -149,8 +149,9 @@ def finite_k_energy(
     kappa, f_out, theta_s : float
         Margin, fraction of labels +1 and threshold: sigma (K^-1/2 sum g - sqrt(K) theta_s) >= kappa is required.
     n_outer, n_inner : int
-        Number of outer fields, rounded up to a multiple of 32, and of inner samples of each. The error falls as
-        n_outer^-1/2.
+        Number of outer fields, rounded up to a multiple of the number of batches, and of inner samples of each. There
+        are 32 batches, and more above 1,024 fields, because each has candidates of its own (Notes). The error falls
+        as n_outer^-1/2 there; below, it falls until the candidates limit it.
     seed : int or SeedSequence
         Equal seeds give equal results.
 
@@ -163,7 +164,8 @@ def finite_k_energy(
     -----
     For many candidate outer fields the Gaussian formula is evaluated at their own conditional mean, variance and gain.
     Few of them are chosen, with a probability in proportion to it, and sampled inside; their differences from the
-    Gaussian formula are weighted accordingly, so that the choice causes no bias.
+    Gaussian formula are weighted accordingly, so that the choice causes no bias. The average of the Gaussian formula
+    over the candidates has an error, too. With many branches, where the differences are small, it is the larger part.
 
     Examples
     --------
@@ -178,15 +180,16 @@ def finite_k_energy(
     soma = _Soma(nonlinearity, branches, kappa, f_out, theta_s)
     mu = real_number("mu", mu, 0.0)
     n_inner = whole_number("n_inner", n_inner, 4)
-    per_batch = -(-whole_number("n_outer", n_outer, 2) // BATCHES)
+    batches = max(BATCHES, -(-whole_number("n_outer", n_outer, 2) // FIELDS))
+    per_batch = -(-n_outer // batches)
     if mu > 0.0 and not np.any(branches.inner_sd > 0.0):
         raise refuse("inner_sd", 0.0, "> 0 for some branch if mu > 0")
     rows = []
-    for child in np.random.SeedSequence(seed).spawn(BATCHES) if isinstance(seed, int) else seed.spawn(BATCHES):
+    for child in np.random.SeedSequence(seed).spawn(batches) if isinstance(seed, int) else seed.spawn(batches):
         rng = np.random.default_rng(child)
         rows.append(soma.broken(mu, per_batch, n_inner, rng) if mu > 0.0 else soma.symmetric(per_batch, rng))
     mean, plain, efficiency = np.mean(rows, axis=0)
-    error = float(np.std([row[0] for row in rows], ddof=1)) / math.sqrt(BATCHES)
+    error = float(np.std([row[0] for row in rows], ddof=1)) / math.sqrt(batches)
     return FiniteEnergy(float(mean), error, float(plain - mean), float(efficiency))
 
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dendrocap.display import Displayed
 from dendrocap.numerics.truncated_normal import truncated_normal
 from dendrocap.theory.rsb.cascade import measure
 from dendrocap.theory.rsb.equations import BrokenState, Unknowns
+from dendrocap.theory.weight_distributions import WeightDistribution
 
 __all__ = ["BrokenWeights", "mixture_of", "weights_at"]
 
@@ -19,7 +19,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BrokenWeights(Displayed):
+class BrokenWeights(WeightDistribution):
     """An atom at zero and a mixture of Gaussians cut at zero, one for each field of the last level [rsb-weights].
 
     A weight is silent or, with the probability of its field, drawn from the positive part of a Gaussian. Unlike with
@@ -103,14 +103,6 @@ class BrokenWeights(Displayed):
     def second_moment(self) -> float:
         """Mean squared weight, Q."""
         return float((self.mass * self.active) @ self._moments()[1])
-
-    def var(self) -> float:
-        """Variance of the weights, including silent ones."""
-        return self.second_moment() - self.mean() ** 2
-
-    def std(self) -> float:
-        """Standard deviation of the weights, including silent ones."""
-        return float(np.sqrt(self.var()))
 
     def rvs(self, size: int | tuple[int, ...] = 1, random_state: np.random.Generator | int | None = None) -> Floats:
         """Random weights."""

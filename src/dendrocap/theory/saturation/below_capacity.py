@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dendrocap.display import Displayed
 from dendrocap.model.priors import Prior
 from dendrocap.numerics.quadrature import legendre_rule
+from dendrocap.theory.finite_load_weights import WeightsBelowCapacity, for_each
 from dendrocap.theory.free_entropy import Entropic
 from dendrocap.theory.roots import monotone_root
 from dendrocap.validation import real_number
@@ -59,7 +59,7 @@ def without_patterns(prior: Prior, W_bar: float) -> tuple[float, Entropic]:
 
 
 @dataclass(frozen=True)
-class BoundedWeights(Displayed):
+class BoundedWeights(WeightsBelowCapacity):
     """Weights of a typical solution below capacity that are at most ``w_max`` [sp-prior].
 
     Parameters
@@ -90,11 +90,6 @@ class BoundedWeights(Displayed):
         real_number("w_max", self.w_max, 0.0, low_open=True)
 
     @property
-    def silent_fraction(self) -> float:
-        """Probability of a weight that is exactly zero: none below capacity."""
-        return 0.0
-
-    @property
     def saturated_fraction(self) -> float:
         """Probability of a weight that is exactly ``w_max``: none below capacity."""
         return 0.0
@@ -119,28 +114,6 @@ class BoundedWeights(Displayed):
             return self._average(lambda h: self._log_part(self._a - h, 1.0 - share), share)
 
         return self._elementwise(above, w, 1.0, 0.0)
-
-    def ppf(self, p: ArrayLike) -> Any:
-        """Weight below which a fraction p of all lies."""
-        array = np.asarray(p, dtype=np.float64)
-        return np.array([self._quantile(one) for one in array.ravel().tolist()]).reshape(array.shape)[()]
-
-    def mean(self) -> float:
-        """Mean weight, W_bar at a saddle point."""
-        return self._entropic().mean
-
-    def second_moment(self) -> float:
-        """Mean squared weight, Q."""
-        entropic = self._entropic()
-        return entropic.mean_squared + entropic.variance
-
-    def var(self) -> float:
-        """Variance of the weights."""
-        return self.second_moment() - self.mean() ** 2
-
-    def std(self) -> float:
-        """Standard deviation of the weights."""
-        return math.sqrt(self.var())
 
     def rvs(self, size: int | tuple[int, ...] = 1, random_state: np.random.Generator | int | None = None) -> Floats:
         """Random weights: a random field first, then a weight in that field."""
@@ -191,8 +164,7 @@ class BoundedWeights(Displayed):
                 return math.nan if math.isnan(at) else below
             return above if at > self.w_max else function(at / self.w_max)
 
-        array = np.asarray(w, dtype=np.float64)
-        return np.array([one(at) for at in array.ravel().tolist()]).reshape(array.shape)[()]
+        return for_each(one, w)
 
     def _entropic(self) -> Entropic:
         if self.q_hat == 0.0:
