@@ -50,6 +50,8 @@ def test_quantiles_invert_the_cdf(alpha):
     p = np.array([1e-12, 1e-3, 0.3, 0.5, 0.9])
     assert_allclose(weights.cdf(weights.ppf(p)), p, rtol=1e-10)
     assert_allclose(weights.sf(weights.ppf(1.0 - 1e-9)), 1e-9, rtol=1e-6)
+    tiny = np.array([1e-300, 1e-17, 1e-12])  # there the density is that at zero
+    assert_allclose(weights.ppf(tiny) * weights.pdf(0.0), tiny, rtol=1e-10)
     assert weights.ppf(0.0) == 0.0
     assert weights.ppf(1.0) == math.inf
     assert np.isnan(weights.ppf([-0.1, 1.1, math.nan])).all()

@@ -27,6 +27,7 @@ __all__ = ["FiniteLoadWeights", "WeightsBelowCapacity", "for_each"]
 Floats = NDArray[np.float64]
 
 NODES = 16  # per Gauss-Legendre panel
+SMALL = 0.1  # weights, in units of a thermal spread, below which the probability is an integral of the density
 
 
 class WeightsBelowCapacity(WeightDistribution):
@@ -97,7 +98,14 @@ class FiniteLoadWeights(WeightsBelowCapacity):
         """Probability of a weight of at most w."""
         if self.A_hat == 0.0:
             return _elementwise(lambda at: -math.expm1(self.M_hat * at), w, 0.0, 1.0)
-        return _elementwise(lambda at: self._average(lambda x, at: -np.expm1(_log_survival(x, at)), at), w, 0.0, 1.0)
+        return _elementwise(self._mass_below, w, 0.0, 1.0)
+
+    def _mass_below(self, w: float) -> float:
+        """Probability of a weight of at most w; the mass below a small weight is integrated, to keep its digits."""
+        if w * math.sqrt(self.A_hat) > SMALL:
+            return self._average(lambda x, at: -np.expm1(_log_survival(x, at)), w)
+        nodes, weights = legendre_rule(NODES)
+        return float(0.5 * w * weights @ self.pdf(0.5 * w * (1.0 + nodes)))
 
     def sf(self, w: ArrayLike) -> Any:
         """Probability of a weight above w."""
