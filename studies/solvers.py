@@ -31,7 +31,7 @@ from dendrocap.experiments import Record, learning_jobs
 from dendrocap.files import write_file
 from dendrocap.learning import patterns_at_load
 from dendrocap.learning.solvers import SOLVERS
-from studies.tables import IMAGES, ROOT, Row, add, markdown, stored, swept, write
+from studies.tables import IMAGES, ROOT, Row, add, loads_reached, markdown, stored, swept, write
 
 TABLE = Path(__file__).with_suffix(".csv")
 WEIGHTS = TABLE.with_name("solver_weights.csv")
@@ -125,8 +125,7 @@ def cell(row: dict[str, Any] | None) -> str:
 
 def loads(options: argparse.Namespace) -> None:
     """Write what `solve` reached, for Fig. 3 of the reproduction and for the figure of broken symmetry."""
-    found = summary(stored(TABLE), options.budget)
-    reached = {theta_d: row["alpha"] for (solver, theta_d), row in sorted(found.items()) if solver == "surrogate"}
+    reached = loads_reached(options.budget)
     about = f"# Largest load at which solve had no errors in two of three seeds, N = {N}, K = {K}\n"
     lines = "".join(f"{theta_d:g},{alpha:g}\n" for theta_d, alpha in reached.items())
     command = f"# python -m studies.solvers loads --budget {options.budget:g}\n"

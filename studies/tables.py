@@ -148,8 +148,16 @@ def _show(progress: Progress) -> None:
 
 
 def loads_reached(budget: float = 120.0) -> dict[float, float]:
-    """Largest load that `solve` reached at each theta_d, N = 999, K = 27, two of three seeds, within a budget."""
-    from studies import solvers  # which writes its table with what stands above
+    """Largest load reached at each theta_d by the best solver, N = 999, K = 27, two of three seeds, within a budget."""
+    return {theta_d: load for theta_d, (load, _) in best_solvers(budget).items()}
 
-    found = solvers.summary(stored(solvers.TABLE), budget)
-    return {theta_d: row["alpha"] for (solver, theta_d), row in sorted(found.items()) if solver == "surrogate"}
+
+def best_solvers(budget: float = 120.0) -> dict[float, tuple[float, str]]:
+    """For each theta_d the largest load of `loads_reached`, and the solver that reached it."""
+    from studies import solver_loads, solvers  # which write their tables with what stands above
+
+    later = [row for row in stored(solver_loads.RUNS) if (row["n_inputs"], row["kappa"]) == ("999", "0")]
+    found: dict[float, tuple[float, str]] = {}
+    for (solver, theta_d), row in solvers.summary([*stored(solvers.TABLE), *later], budget).items():
+        found[theta_d] = max(found.get(theta_d, (0.0, solver)), (row["alpha"], solver))
+    return dict(sorted(found.items()))

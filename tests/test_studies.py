@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from dendrocap import NeuronSpec, ReLU, critical_capacity
+from dendrocap import DendriticNeuron, NeuronSpec, Polsky, ReLU, critical_capacity
+from dendrocap.experiments import outlook
+from dendrocap.learning import suitable_solver
 from dendrocap.theory.finite import best_split
 from studies import (
     any_dendrite,
@@ -31,7 +33,7 @@ from studies import how_many_branches as branches
 from studies import linear_programming as programming
 from studies import solving_extensions as solving
 from studies import tables as shared
-from studies.tables import ROOT, complete, loads_reached, stored, write
+from studies.tables import ROOT, best_solvers, complete, loads_reached, stored, write
 
 DOCS = ROOT / "docs"
 RESULTS = ROOT / "docs" / "results" / "real_neuron.md"
@@ -141,7 +143,14 @@ def test_best_estimates_lie_between_learning_and_the_bounds_they_must_keep():
 
 
 def test_loads_reached_are_those_of_the_solvers_page():
-    assert loads_reached() == {0.01: 1.25, 0.05: 1.35, 0.1: 1.55, 0.3: 1.85, 0.5: 1.95, 1.0: 2.1}
+    assert loads_reached() == {0.01: 1.3, 0.05: 1.5, 0.1: 1.6, 0.3: 1.85, 0.5: 1.95, 1.0: 2.1}
+
+
+@pytest.mark.parametrize(("theta_d", "found"), best_solvers().items())
+def test_solve_uses_the_solver_that_reached_most(theta_d, found):
+    load, solver = found
+    neuron = DendriticNeuron(NeuronSpec(Polsky(), theta_d, theta_s=0.5), n_inputs=999, n_branches=27)
+    assert suitable_solver(neuron, round(999 * load)).name == solver
 
 
 def test_the_figure_of_broken_symmetry_has_the_same_dots():
@@ -425,3 +434,11 @@ def test_the_best_dendrite_is_computed_again():
     again = which_dendrite.computed(0.5, rises=1, steps=1)
     for name in ("heights", "theta_s", "alpha_c", "polsky", "measured", "symmetric", "kappa_c"):
         assert_allclose(float(again[name]), float(known[name]), rtol=2e-5)
+
+
+def test_the_chance_of_a_search_is_that_of_the_stored_searches():
+    """`solving_outlook` judges by the shares of the best estimate that were reached, to two digits."""
+    best = {float(row["theta_d"]): float(row["best"]) for row in stored(real_neuron.TABLE)}
+    shares = [load / best[theta_d] for theta_d, load in loads_reached().items()]
+    assert len(shares) == 6
+    assert (round(np.mean(shares), 2), round(np.std(shares, ddof=1), 2)) == (outlook.REACHED, outlook.SPREAD)
