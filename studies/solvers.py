@@ -31,7 +31,7 @@ from dendrocap.experiments import Record, learning_jobs
 from dendrocap.files import write_file
 from dendrocap.learning import patterns_at_load
 from dendrocap.learning.solvers import SOLVERS
-from studies.tables import IMAGES, ROOT, Row, add, loads_reached, markdown, stored, swept, write
+from studies.tables import IMAGES, ROOT, Row, add, later_runs, loads_reached, markdown, stored, swept, write
 
 TABLE = Path(__file__).with_suffix(".csv")
 WEIGHTS = TABLE.with_name("solver_weights.csv")
@@ -140,11 +140,12 @@ def loads(options: argparse.Namespace) -> None:
 def figure(options: argparse.Namespace) -> None:
     """The two figures of docs/solvers.md."""
     from dendrocap import plot
+    from studies.capacity_of_a_real_neuron import TABLE as REAL_NEURON
 
-    found = summary(stored(TABLE), options.budget)
+    found = summary([*stored(TABLE), *later_runs()], options.budget)
     reached = [{"solver": solver, "theta_d": theta_d, **row} for (solver, theta_d), row in found.items()]
     theory = [row for row in stored(TABLE.with_name("rsb_capacity.csv")) if row["nonlinearity"] == "polsky"]
-    plot.save(plot.solvers(reached, theory), IMAGES / "solvers.png")
+    plot.save(plot.solvers(reached, theory, stored(REAL_NEURON)), IMAGES / "solvers.png")
     plot.save(plot.solver_weights(stored(WEIGHTS)), IMAGES / "solver_weights.png")
 
 

@@ -1,6 +1,8 @@
 """The figure of loads reached, from tables as they are stored."""
 
 from dendrocap import plot
+from dendrocap.figures.capacity_plots import SOLVER_LOOKS
+from dendrocap.learning.solvers import SOLVERS
 
 THEORY = [
     {"theta_d": "0.1", "alpha_rs": "1.57", "alpha_full": "1.35", "alpha_at": "0.76"},
@@ -22,6 +24,19 @@ def test_one_line_per_solver(tmp_path):
     assert len(lines) == 5
     plot.save(figure, tmp_path / "solvers.png")
     assert (tmp_path / "solvers.png").stat().st_size > 0
+
+
+def test_the_best_estimate_is_a_band():
+    best = [{"theta_d": "0.1", "best": "1.9", "error": "0.1"}, {"theta_d": "1", "best": "2.6", "error": "0.2"}]
+    (band,) = plot.solvers([], THEORY, best).axes[0].collections
+    corners = {(round(x, 9), round(y, 9)) for x, y in band.get_paths()[0].vertices}
+    assert corners == {(0.1, 1.8), (0.1, 2.0), (1.0, 2.4), (1.0, 2.8)}
+    assert band.get_label() == "best estimate, this neuron"
+
+
+def test_every_solver_has_a_look_of_its_own():
+    assert set(SOLVER_LOOKS) == set(SOLVERS)
+    assert len({marker for _, _, marker in SOLVER_LOOKS.values()}) == len(SOLVERS)
 
 
 def test_one_histogram_per_solver():

@@ -24,7 +24,9 @@ def solve(
     patterns: PatternOptions = PatternOptions(alpha=1.0),
     solver: Annotated[
         str,
-        typer.Option(help="auto, sgd, surrogate, sharpening, least-action, replicated, message-passing or polished."),
+        typer.Option(
+            help="auto, sgd, surrogate, sharpening, least-action, replicated, message-passing, polished or selected."
+        ),
     ] = "auto",
     kappa: Annotated[float, typer.Option(help="Margin asked for.", min=0.0)] = 0.0,
     anyway: Annotated[bool, typer.Option("--anyway", help="Search above the capacity, too.")] = False,

@@ -45,6 +45,8 @@ SOLVER_LOOKS = {
     "least-action": ("least action", "#E69F00", "v"),
     "message-passing": ("message passing", "#CC79A7", "D"),
     "sgd": ("plain SGD", "#56B4E9", "x"),
+    "polished": ("polished annealing", "#000000", "*"),
+    "selected": ("selected annealing", "#882255", "P"),
 }
 
 
@@ -267,7 +269,7 @@ def breaking(rows: Rows, learned: Rows = (), *, figure: Figure | None = None) ->
     return figure
 
 
-def solvers(reached: Rows, theory: Rows, *, ax: Axes | None = None) -> Figure:
+def solvers(reached: Rows, theory: Rows, best: Rows = (), *, ax: Axes | None = None) -> Figure:
     """Loads reached against the dendritic threshold, one line per solver, with the theoretical capacities.
 
     Parameters
@@ -277,6 +279,8 @@ def solvers(reached: Rows, theory: Rows, *, ax: Axes | None = None) -> Figure:
         nothing was solved.
     theory : sequence of mappings
         Rows with ``theta_d``, ``alpha_rs``, ``alpha_full`` and ``alpha_at`` for one non-linearity; numbers can be text.
+    best : sequence of mappings
+        Rows with ``theta_d``, ``best`` and ``error``: the best estimate of the capacity of the neuron that learned.
     ax : Axes, optional
         Axes to draw into; by default a new figure.
 
@@ -293,6 +297,10 @@ def solvers(reached: Rows, theory: Rows, *, ax: Axes | None = None) -> Figure:
     with drawing_axes(1.6, 3.2, ax) as (figure, axes):
         for column in ("alpha_rs", "alpha_full", "alpha_at"):
             _line(axes, theory, column, color="0.35", lw=1.2, **LOAD_LINES[column])
+        if best:
+            place, load, error = ([float(row[name]) for row in best] for name in ("theta_d", "best", "error"))
+            low, high = ([at + side * e for at, e in zip(load, error, strict=True)] for side in (-1.0, 1.0))
+            axes.fill_between(place, low, high, color="0.8", lw=0.0, label="best estimate, this neuron")
         for solver, (label, color, marker) in SOLVER_LOOKS.items():
             dots = sorted((float(row["theta_d"]), float(row["alpha"])) for row in reached if row["solver"] == solver)
             if dots:
