@@ -251,10 +251,10 @@ def response_sums(push: Floats, stiffness: Floats, weight: Floats) -> tuple[floa
 
 
 @compiled
-def _taught_nodes(rate: float, bend: float, width: float, rule: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+def _taught_nodes(rate: float, bend: float, width: float, rule: tuple[Floats, Floats]) -> tuple[Floats, Floats, Floats]:
     """Nodes y and weights of an average over y = e / rate + z, e exponential and z normal, both of unit size.
 
-    The averaged functions bend at one point, on the scale ``width``.
+    The averaged functions bend at one point, on the scale ``width``. Also returns the mean of e given y.
     """
     low, middle = -RANGE, rate + RANGE
     high = max(RANGE, middle + DEEP / rate) if rate < DEEP else RANGE
@@ -277,18 +277,20 @@ def _taught_nodes(rate: float, bend: float, width: float, rule: tuple[Floats, Fl
             waiting += 2
     nodes, weights = rule
     n = nodes.size
-    y, weight = np.empty(done * n), np.empty(done * n)
+    y, weight, given = np.empty(done * n), np.empty(done * n), np.empty(done * n)
     for i in range(done):
         half = 0.5 * (ends[i] - starts[i])
         for j in range(n):
             at = 0.5 * (starts[i] + ends[i]) + half * nodes[j]
-            # rate exp(rate (rate / 2 - y)) H(rate - y), in a form that cannot overflow
+            # rate exp(rate (rate / 2 - y)) H(rate - y), in a form that cannot overflow; e / rate is a normal number
+            # centred at y - rate and kept positive
+            _, R, mean, _ = mills(rate - at)
             if at < rate:
-                given = rate * density(at) / mills(rate - at)[1]
+                likely = rate * density(at) / R
             else:
-                given = rate * math.exp(rate * (0.5 * rate - at)) * mass_beyond(rate - at)
-            y[i * n + j], weight[i * n + j] = at, half * weights[j] * given
-    return y, weight
+                likely = rate * math.exp(rate * (0.5 * rate - at)) * mass_beyond(rate - at)
+            y[i * n + j], weight[i * n + j], given[i * n + j] = at, half * weights[j] * likely, rate * mean
+    return y, weight, given
 
 
 @compiled
@@ -298,16 +300,15 @@ def taught_averages(eta: float, xi: float, rate: float, rule: tuple[Floats, Floa
     Returns those of ln of its normaliser, of its mean, squared mean, variance, and of e times its mean.
     """
     root = math.sqrt(xi)
-    y, weight = _taught_nodes(rate, -eta / root, 1.0 / root, rule)
+    y, weight, teacher = _taught_nodes(rate, -eta / root, 1.0 / root, rule)
     result = np.zeros(5)
     for i in range(y.size):
         log_norm, mean, variance = kept_positive(eta + root * y[i])
-        teacher = rate * kept_positive(y[i] - rate)[1]  # the mean of e given y
         result[0] += weight[i] * log_norm
         result[1] += weight[i] * mean
         result[2] += weight[i] * mean * mean
         result[3] += weight[i] * variance
-        result[4] += weight[i] * mean * teacher
+        result[4] += weight[i] * mean * teacher[i]
     return result
 
 
@@ -316,10 +317,19 @@ def taught_centre(mean: float, xi: float, rate: float, guess: float, rule: tuple
     """The eta at which the average mean of `taught_averages` has the required value; NaN if not found."""
     low, high = -np.inf, mean
     eta = min(guess, mean)
-    last = np.inf
+    last, root = np.inf, math.sqrt(xi)
+    centre = eta
+    y, weight, _ = _taught_nodes(rate, -eta / root, 1.0 / root, rule)
     for _ in range(200):
-        averages = taught_averages(eta, xi, rate, rule)
-        low, high, change, found = towards_mean(mean, averages[1], averages[3], eta, low, high, last)
+        if abs(eta - centre) > 0.2:  # the bend is elsewhere, by a part of its width
+            centre = eta
+            y, weight, _ = _taught_nodes(rate, -eta / root, 1.0 / root, rule)
+        average = variance = 0.0
+        for i in range(y.size):
+            _, _, first, second = mills(-eta - root * y[i])
+            average += weight[i] * first
+            variance += weight[i] * second
+        low, high, change, found = towards_mean(mean, average, variance, eta, low, high, last)
         eta += change
         if found:
             return eta
