@@ -6,8 +6,10 @@ Usage: python -m benchmarks.theory
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
+from itertools import product
 
 import numpy as np
 
@@ -15,6 +17,7 @@ from benchmarks.plain_capacity import plain_capacity, polsky, polsky_slope
 from benchmarks.plain_saddle_point import plain_saddle_point
 from dendrocap import (
     Bounded,
+    Inhibition,
     Linear,
     NeuronSpec,
     Nonlinearity,
@@ -102,6 +105,57 @@ def states() -> None:
         print(f"{name:<36}{float(np.percentile([timed(run) for _ in range(20)], 10)) * 1e3:>10.3f} ms")
 
 
+GRID = {
+    **{g.name: NeuronSpec(g, 0.5, 0.5) for g in (Linear(), ReLU(), SaturatingReLU())},
+    **{f"polsky {theta_d:g}": NeuronSpec(Polsky(), theta_d, 0.5) for theta_d in (0.05, 0.2, 0.5, 1.0)},
+    "relu 0.1": NeuronSpec(ReLU(), 0.1, 0.5),
+    "polsky, theta_s = 0.3": NeuronSpec(Polsky(), 0.5, 0.3),
+}
+NOISES: tuple[dict[str, float], ...] = ({"flips": 0.01}, {"flips": 0.1}, {"synaptic": 0.2}, {"synaptic": 1.0})
+
+
+def grid_of_calls() -> Iterator[tuple[str, Callable[[], object]]]:
+    """Calls of the extensions over a grid of neurons, loads and their own parameters."""
+    for neuron, alpha in product(GRID.values(), (0.1, 0.5, 0.8)):
+        states = {"typical": saddle_point(neuron, alpha=alpha), "widest": maximal_margin(neuron, alpha=alpha)}
+        for noise in NOISES:
+            for name, state in states.items():
+                yield f"noise_error, {name}", partial(noise_error, state, **noise)
+            yield "least_noise_error", partial(least_noise_error, neuron, alpha=alpha, **noise)
+    for neuron, alpha, gamma_ce, f_out in product(GRID.values(), (0.1, 1.0, 5.0), (0.3, 3.0, 10.0), (0.5, 0.3, 0.1)):
+        task = TaskSpec(f_out=f_out)
+        yield f"learned_state, f_out = {f_out:g}", partial(learned_state, neuron, task, alpha=alpha, gamma_ce=gamma_ce)
+    for neuron, teacher, alpha in product(GRID.values(), GRID.values(), (0.1, 0.5, 1.5)):
+        kind = "teacher_student, matched" if neuron == teacher else "teacher_student, another form"
+        yield kind, partial(teacher_student, neuron, alpha=alpha, teacher=teacher)
+    for neuron in GRID.values():
+        correlated = [(neuron, TaskSpec(branch_correlation=c0)) for c0 in (0.5, 5.0)]
+        drives = [drive for drive in (0.1, 0.25, 0.5) if drive <= neuron.theta_d]
+        inhibited = [(replace(neuron, inhibition=Inhibition(share=0.2, drive=drive)), TaskSpec()) for drive in drives]
+        for kind, cases in (("correlated", correlated), ("inhibitory", inhibited)):
+            for one, task in cases:
+                yield f"critical_capacity, {kind}", partial(critical_capacity, one, task)
+                for part in (0.1, 0.5, 0.9):
+                    alpha = part * critical_capacity(one, task).alpha_c
+                    yield f"saddle_point, {kind}", partial(saddle_point, one, task, alpha=alpha)
+
+
+def extensions() -> None:
+    """CPU times of each call over the grid, the smallest of three: median, 95 % and largest."""
+    times: dict[str, list[float]] = {}
+    for name, run in grid_of_calls():
+        run()
+        spent = []
+        for _ in range(3):
+            start = time.process_time()
+            run()
+            spent.append(time.process_time() - start)
+        times.setdefault(name, []).append(1e3 * min(spent))
+    print(f"{'CPU time over a grid':<36}{'calls':>7}{'median':>10}{'95 %':>10}{'largest':>10}  ms")
+    for name, spent in times.items():
+        print(f"{name:<36}{len(spent):>7}{np.median(spent):>10.2f}{np.percentile(spent, 95):>10.2f}{max(spent):>10.2f}")
+
+
 def priors_and_channels() -> None:
     """Other priors and channels beside the plain neuron, in turns: times and their ratios."""
     for g in (Linear(), Polsky()):
@@ -143,6 +197,7 @@ def main() -> None:
     print(f"{'capacity curve, 200 points':<36}{float(np.percentile(times, 10)) * 1e3:>10.1f} ms")
 
     states()
+    extensions()
     priors_and_channels()
 
 

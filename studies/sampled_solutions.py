@@ -1,12 +1,12 @@
 """Solutions drawn at random at fixed branch sums, against the theory of noise and of teachers.
 
-Usage: python -m studies.sampled_solutions {compute,table}
+Usage: python -m studies.sampled_solutions {compute,mixing,table}
 
-A Markov chain walks through the weights that make no error: it moves weight from one synapse of a branch to another,
-and takes no step that makes a pattern wrong, so that in the end all solutions are equally likely. Its first solution
-comes from annealing, or is the teacher. ``compute`` fills sampled_solutions.csv, one row per neuron, size and seed, in
-up to a minute each; ``table`` prints the tables of docs/theory/noise.md and docs/theory/generalisation.md, and
-``sizes`` what the linear neuron becomes for infinitely many synapses.
+A Markov chain walks through the weights that make no error. It moves weight from one synapse of a branch to another, to
+a place drawn evenly from all on that line without an error, so that in the end all solutions are equally likely.
+``compute`` fills sampled_solutions.csv (random labels) and sampled_students.csv (labels of a teacher), one row per
+neuron, size and task, half an hour in all; ``mixing`` measures how fast chains forget; ``table`` prints the tables of
+docs/theory/noise.md and docs/theory/generalisation.md. The plane in 1 / n and 1 / K was chosen before the sampling.
 """
 
 from __future__ import annotations
@@ -27,36 +27,46 @@ from dendrocap.model._compiled import value
 from dendrocap.theory import moments
 from dendrocap.theory.mixed_kernel import BranchInput
 from dendrocap.theory.states.noise import Noise
-from studies.tables import Row, complete, markdown, stored, straight_line
+from studies import short_branches
+from studies.tables import Row, complete, markdown, stored
 
-TABLE = Path(__file__).with_suffix(".csv")
+TABLES = {labels: Path(__file__).with_name(f"sampled_{name}.csv") for labels, name in
+          (("random", "solutions"), ("teacher", "students"))}  # fmt: skip
 NEURONS = {"linear": NeuronSpec(Linear(), 0.5, 0.5), "polsky": NeuronSpec(Polsky(), 0.5, 0.5)}
 FLIPS, SYNAPTIC = (0.01, 0.05, 0.1), (0.2, 0.5)
-LOAD = 0.5
-# neuron, branches, synapses per branch, tasks
-SIZES = (
-    ("linear", 1, 200, 100),  # one prescribed sum only
-    ("linear", 10, 20, 34),
-    ("linear", 10, 40, 32),
-    ("linear", 20, 40, 20),
-    ("polsky", 16, 40, 4),
-)
-TAUGHT = (("linear", 10, 40, 4), ("polsky", 20, 40, 4))
-# Sweeps left out at first, and those that count. Weights that begin with the norm of exponential ones take some 1000
-# sweeps to widen; a chain that starts at its teacher is in equilibrium at once.
-SWEEPS = {"linear": (2000, 2000), "polsky": (160, 800)}
-SNAPSHOTS = 40
-MEASURED = (*(f"flips_{level:g}" for level in FLIPS), *(f"synaptic_{level:g}" for level in SYNAPTIC), "Q", "error")
+NOISES = (*(f"flips_{level:g}" for level in FLIPS), *(f"synaptic_{level:g}" for level in SYNAPTIC), "Q")
+# Random labels with Polsky's branches at a load at which a chain forgets its start within a few hundred sweeps.
+LOADS = {("random", "linear"): 0.5, ("random", "polsky"): 0.3, ("teacher", "linear"): 0.5, ("teacher", "polsky"): 0.5}
+# neuron, branches, synapses per branch, tasks; one branch has one prescribed sum only
+SIZES = {
+    "random": (
+        ("linear", 1, 200, 100), ("linear", 10, 20, 100), ("linear", 5, 40, 100), ("linear", 20, 20, 10),
+        ("polsky", 10, 20, 100), ("polsky", 5, 40, 100), ("polsky", 10, 40, 48),
+        ("polsky", 20, 40, 8), ("polsky", 10, 80, 10),
+    ),
+    "teacher": (
+        ("linear", 10, 20, 32), ("linear", 5, 40, 32), ("linear", 10, 40, 24), ("polsky", 10, 20, 40),
+        ("polsky", 5, 40, 40), ("polsky", 10, 40, 24), ("polsky", 20, 40, 6), ("polsky", 10, 80, 6),
+    ),
+}  # fmt: skip
+# Sweeps left out at first, and those that count. Chains of a linear neuron with random labels forget their start more
+# slowly the more synapses there are; a chain that starts at its teacher is in equilibrium at once.
+SWEEPS = {("random", "polsky"): (600, 600), ("teacher", "linear"): (500, 1500), ("teacher", "polsky"): (1000, 1000)}
+SWEEPS_OF_LINEAR = {200: (1500, 1000), 400: (5000, 1500)}
+SNAPSHOTS = 30
+MIXING = Path(__file__).with_name("sampled_mixing.csv")
+MIXED = (("random", "linear", 10, 20), ("random", "polsky", 10, 20), ("random", "polsky", 10, 40))
+MARGINS = {"linear": 0.2, "polsky": 0.15}  # at which a chain starts from the other end
 
 Floats = NDArray[np.float64]
 
 
 @njit(cache=True)
 def walk(
-    weights: Any, inputs: Any, signs: Any, code: int, numbers: Any, means: Any, step: float, beta: float, moves: int,
-    rng: Any,
+    weights: Any, inputs: Any, signs: Any, code: int, numbers: Any, means: Any, margin: float, step: float, beta: float,
+    moves: int, rng: Any,
 ) -> tuple[int, float]:  # fmt: skip
-    """Move weight within branches, at inverse temperature beta of what wrong patterns lack; infinite: no step back.
+    """Move weight within branches, at inverse temperature beta of what patterns lack to the margin: a first solution.
 
     Weights have the shape (K, n), inputs (P, K, n). Branch inputs are centred by f_in = 1/2; ``means`` holds their mean
     and theta_s. Returns the steps taken and the lack at the end.
@@ -74,7 +84,7 @@ def walk(
             soma[p] += value(code, numbers, branch_input[p, k]) / math.sqrt(branches)
     lack = 0.0
     for p in range(patterns):
-        lack += max(-signs[p] * soma[p], 0.0)
+        lack += max(margin - signs[p] * soma[p], 0.0)
     accepted = 0
     change = np.empty(patterns)
     for _ in range(moves):
@@ -82,7 +92,7 @@ def walk(
         d = step * (2.0 * rng.random() - 1.0)
         if i == j or weights[k, i] + d < 0.0 or weights[k, j] - d < 0.0:
             continue
-        rise, fine = 0.0, True
+        rise = 0.0
         for p in range(patterns):
             change[p] = 0.0
             if inputs[p, k, i] == inputs[p, k, j]:
@@ -90,11 +100,8 @@ def walk(
             old = branch_input[p, k]
             new = old + d * (inputs[p, k, i] - inputs[p, k, j]) / math.sqrt(size)
             change[p] = (value(code, numbers, new) - value(code, numbers, old)) / math.sqrt(branches)
-            rise += max(-signs[p] * (soma[p] + change[p]), 0.0) - max(-signs[p] * soma[p], 0.0)
-            if math.isinf(beta) and lack == 0.0 and rise > 0.0:
-                fine = False
-                break
-        if not fine or (rise > 0.0 and rng.random() >= math.exp(-beta * rise)):
+            rise += max(margin - signs[p] * (soma[p] + change[p]), 0.0) - max(margin - signs[p] * soma[p], 0.0)
+        if rise > 0.0 and rng.random() >= math.exp(-beta * rise):
             continue
         accepted += 1
         lack = max(lack + rise, 0.0)
@@ -107,6 +114,74 @@ def walk(
         if lack < 1e-12:
             lack = 0.0
     return accepted, lack
+
+
+@njit(cache=True)
+def slide_curved(
+    weights: Any, inputs: Any, signs: Any, code: int, numbers: Any, means: Any, moves: int, rng: Any
+) -> None:
+    """Draw solutions of a Polsky neuron: weight moves between two synapses of a branch to anywhere between the walls.
+
+    Given the other branches, the output of one branch may be anything above what a pattern needs, or below. Its curve
+    rises, so its input may be anything above or below a wall too, and the allowed places on the line are one interval.
+    One of them is drawn evenly, so that no step is refused and all solutions are equally likely in the end. Inputs have
+    the shape (K, n, P).
+    """
+    m, theta_s = means
+    x_min, gamma = numbers[0], numbers[1]
+    steepest = max(1.0, 0.5 * gamma * (1.0 - x_min))
+    branches, size, patterns = inputs.shape
+    root = math.sqrt(size)
+    branch_input, output = np.empty((branches, patterns)), np.empty((branches, patterns))
+    room = np.full(patterns, -branches * theta_s)  # by how much the outputs of all branches are on the right side
+    for k in range(branches):
+        for p in range(patterns):
+            total = 0.0
+            for i in range(size):
+                total += weights[k, i] * (inputs[k, i, p] - 0.5)
+            branch_input[k, p] = total / root + m
+            output[k, p] = value(code, numbers, branch_input[k, p])
+            room[p] += output[k, p]
+    room *= signs
+    moved, turn, close = np.empty(patterns + 1, np.int32), np.empty(patterns + 1), np.empty(patterns + 1, np.int32)
+    for _ in range(moves):
+        k, i, j = rng.integers(0, branches), rng.integers(0, size), rng.integers(0, size)
+        if i == j:
+            continue
+        # how far the input of the branch may fall and rise, in patterns that have synapse i and not j
+        low, high = -weights[k, i] / root, weights[k, j] / root
+        one, other, own, out = inputs[k, i], inputs[k, j], branch_input[k], output[k]
+        n_moved = 0
+        for p in range(patterns):  # without a branch in the code, which no processor could guess
+            moved[n_moved] = p
+            n_moved += one[p] != other[p]
+        n_close, reach = 0, steepest * max(-low, high)
+        for c in range(n_moved):
+            turn[c] = one[moved[c]] - other[moved[c]]
+            close[n_close] = c
+            n_close += room[moved[c]] < reach
+        for c in range(n_close):
+            p = moved[close[c]]
+            falls = turn[close[c]] * signs[p] > 0.0  # negative steps are the dangerous ones
+            left = -low if falls else high
+            needed = out[p] - signs[p] * room[p]
+            if room[p] >= left * steepest or needed >= 1.0 or needed < 0.0 or (needed == 0.0 and signs[p] > 0.0):
+                continue
+            wall = needed if needed <= x_min else x_min + 2.0 / gamma * math.atanh((needed - x_min) / (1.0 - x_min))
+            free = abs(wall - own[p]) if room[p] > 0.0 else 0.0
+            if free < left and falls:
+                low = -free
+            elif free < left:
+                high = free
+        d = low + (high - low) * rng.random()
+        weights[k, i] = max(weights[k, i] + d * root, 0.0)
+        weights[k, j] = max(weights[k, j] - d * root, 0.0)
+        for c in range(n_moved):
+            p = moved[c]
+            own[p] += d * turn[c]
+            new = value(code, numbers, own[p])
+            room[p] += signs[p] * (new - out[p])
+            out[p] = new
 
 
 @njit(cache=True, fastmath={"nnan", "nsz", "reassoc"})
@@ -139,54 +214,63 @@ def slide(weights: Any, signed: Any, margin: Any, moves: int, rng: Any) -> None:
 class Sampler:
     """Solutions of one task: random labels, or those of a teacher drawn at random."""
 
-    def __init__(self, neuron: NeuronSpec, n_branches: int, branch_size: int, seed: int, *, taught: bool) -> None:
+    def __init__(self, neuron: NeuronSpec, load: float, shape: tuple[int, int], seed: int, *, taught: bool) -> None:
         self.neuron, self.rng = neuron, np.random.default_rng(seed)
-        self.shape = (n_branches, branch_size)
-        n_patterns = round(LOAD * n_branches * branch_size)
+        self.shape, self.W_bar = shape, neuron.theta_d / 0.5
+        n_patterns = round(load * shape[0] * shape[1])
         # The mean input is that of the theory, which has it as a correction to the mean weight.
-        state = saddle_point(neuron, alpha=LOAD) if not taught else saddle_point(neuron, alpha=0.0)
-        self.m, self.W_bar = state.preactivation.mu, neuron.theta_d / 0.5
+        self.m = saddle_point(neuron, alpha=0.0 if taught else load).preactivation.mu
         self.inputs = (self.rng.random((n_patterns, *self.shape)) < 0.5).astype(np.float64)
-        self.weights = self.rng.exponential(size=self.shape)
-        self.weights *= self.W_bar / self.weights.mean(axis=1, keepdims=True)
-        self.teacher = self.weights.copy()
+        self.teacher = self.drawn()
+        self.weights = self.teacher.copy()
         random = np.where(self.rng.random(n_patterns) < 0.5, 1.0, -1.0)
-        self.signs = np.sign(self.soma(self.weights, self.inputs)) if taught else random
-        self.step = 0.7 * self.W_bar
+        self.signs = np.sign(self.soma(self.teacher, self.inputs)) if taught else random
 
     @cached_property
-    def signed(self) -> NDArray[np.int8]:
-        """Inputs times labels, with patterns last."""
-        return np.ascontiguousarray(np.moveaxis(self.inputs * self.signs[:, None, None], 0, -1)).astype(np.int8)
+    def columns(self) -> Any:
+        """The inputs in the shape (K, n, P), a byte each."""
+        return np.ascontiguousarray(np.moveaxis(self.inputs, 0, -1)).astype(np.int8)
+
+    def drawn(self) -> Floats:
+        """Weights drawn evenly from all with the given branch sums."""
+        weights = self.rng.exponential(size=self.shape)
+        return np.asarray(weights * (self.W_bar / weights.mean(axis=1, keepdims=True)))
 
     def soma(self, weights: Floats, inputs: Floats) -> Floats:
-        """Somatic inputs of patterns; inputs may be shaken products of weights and inputs already."""
+        """Somatic inputs of patterns."""
         branch = np.einsum("pki,ki->pk", inputs - 0.5, weights) / math.sqrt(self.shape[1]) + self.m
         g = self.neuron.nonlinearity
         return np.asarray((g(branch) - self.neuron.theta_s).sum(axis=1) / math.sqrt(self.shape[0]))
 
-    def sweep(self, sweeps: int, beta: float = math.inf) -> float:
-        """So many attempts per synapse; what wrong patterns lack afterwards."""
+    def sweep(self, sweeps: int) -> None:
+        """So many moves per synapse among the solutions."""
         moves, g = sweeps * self.weights.size, self.neuron.nonlinearity
-        if isinstance(g, Linear) and math.isinf(beta):
+        if isinstance(g, Linear):
+            signed = self.columns * self.signs.astype(np.int8)
             margin = self.signs * self.soma(self.weights, self.inputs) * math.sqrt(self.weights.size)
-            slide(self.weights, self.signed, margin, moves, self.rng)
-            return 0.0
-        means = (self.m, self.neuron.theta_s)
-        accepted, lack = walk(
-            self.weights, self.inputs, self.signs, *g.kernel(), means, self.step, beta, moves, self.rng
-        )
-        # About a fifth of the steps should be taken.
-        self.step = min(self.step * math.exp(accepted / moves - 0.2), 2.0 * self.W_bar)
-        return float(lack)
+            slide(self.weights, signed, margin, moves, self.rng)
+        else:
+            means = (self.m, self.neuron.theta_s)
+            slide_curved(self.weights, self.columns, self.signs, *g.kernel(), means, moves, self.rng)
 
-    def settle(self, rounds: int = 300) -> None:
-        """Anneal until no pattern is wrong; solutions of a linear neuron are one convex body, which needs no heat."""
-        hottest = 1000.0 if isinstance(self.neuron.nonlinearity, Linear) else 3.0
-        for beta in np.geomspace(hottest, 3000.0, rounds):
-            if self.sweep(10, beta) == 0.0:
+    def settle(self, margin: float = 0.0, rounds: int = 100) -> None:
+        """Anneal until every pattern has the margin, or half of it and so on if this takes too long.
+
+        Solutions of a linear neuron are one convex body, which needs no heat.
+        """
+        g, means, step = self.neuron.nonlinearity, (self.m, self.neuron.theta_s), 0.7 * self.W_bar
+        moves = 10 * self.weights.size
+        for beta in np.geomspace(1000.0 if isinstance(g, Linear) else 30.0, 3000.0, rounds):
+            accepted, lack = walk(
+                self.weights, self.inputs, self.signs, *g.kernel(), means, margin, step, beta, moves, self.rng
+            )
+            if lack == 0.0:
                 return
-        raise RuntimeError(f"no solution was found in {rounds} rounds")
+            # About a fifth of the steps should be taken.
+            step = min(step * math.exp(accepted / moves - 0.2), 2.0 * self.W_bar)
+        if rounds > 2000:
+            raise RuntimeError(f"no solution was found in {rounds} rounds")
+        self.settle(0.5 * margin, 2 * rounds)
 
     def errors(self) -> dict[str, float]:
         """Errors of the present weights under noise, their norm, and errors on patterns of the teacher never seen."""
@@ -218,35 +302,104 @@ class Sampler:
         return np.asarray((g(branch) - mean).sum(axis=1) / math.sqrt(self.shape[0]))
 
 
-def measured(
-    name: str, n_branches: int, branch_size: int, seed: int, *, taught: bool, sweeps: tuple[int, int] | None = None
-) -> dict[str, float]:
-    """Averages over one chain, its first sweeps left out."""
-    before, counted = sweeps or SWEEPS[name]
-    sampler = Sampler(NEURONS[name], n_branches, branch_size, seed, taught=taught)
-    sampler.settle()
+def chain(sampler: Sampler, sweeps: tuple[int, int]) -> dict[str, float]:
+    """Averages over one chain from its present weights on, its first sweeps left out."""
+    before, counted = sweeps
     sampler.sweep(before)
     found = []
     for _ in range(SNAPSHOTS):
         sampler.sweep(max(counted // SNAPSHOTS, 1))
         found.append(sampler.errors())
-    return {name: float(np.mean([one[name] for one in found])) for name in MEASURED}
+    return {name: float(np.mean([one[name] for one in found])) for name in found[0]}
 
 
-def chain(labels: str, neuron: str, K: int, n: int, seed: int) -> Row:
-    """One row of the table."""
-    found = measured(neuron, K, n, seed, taught=labels == "teacher")
+def sweeps_of(labels: str, name: str, n_inputs: int) -> tuple[int, int]:
+    """Sweeps left out, and sweeps that count."""
+    return SWEEPS_OF_LINEAR[n_inputs] if (labels, name) == ("random", "linear") else SWEEPS[labels, name]
+
+
+def measured(
+    labels: str, name: str, n_branches: int, branch_size: int, seed: int, sweeps: tuple[int, int] | None = None
+) -> dict[str, float]:
+    """Averages over the chains of one task, and how far two chains from different ends are apart.
+
+    Random labels are taken twice, once with all of them reversed. What a set of labels has by chance in common with the
+    activity of its patterns changes sign then, and most of the difference between tasks is gone. The first chain starts
+    at a solution that is just one, the second at one with a margin. A teacher is a solution drawn evenly already.
+    """
+    sampler = Sampler(NEURONS[name], LOADS[labels, name], (n_branches, branch_size), seed, taught=labels == "teacher")
+    sweeps = sweeps or sweeps_of(labels, name, n_branches * branch_size)
+    if labels == "teacher":
+        found = chain(sampler, sweeps)
+        return {key: found[key] for key in ("error", "Q")}
+    sampler.settle()
+    one = chain(sampler, sweeps)
+    sampler.signs, sampler.weights = -sampler.signs, sampler.drawn()
+    sampler.settle(MARGINS[name])
+    other = chain(sampler, sweeps)
+    apart = {f"{key} apart": one[key] - other[key] for key in ("flips_0.1", "Q")}
+    return {key: 0.5 * (one[key] + other[key]) for key in NOISES} | apart
+
+
+def compute() -> None:
+    """The rows that the tables lack."""
+    for labels, path in reversed(TABLES.items()):
+        sizes = ((name, K, n, seed) for name, K, n, tasks in SIZES[labels] for seed in range(tasks))
+        complete(path, row, sizes, labels=labels)
+
+
+def row(neuron: str, K: int, n: int, seed: int, labels: str = "random") -> Row:
+    """One row of a table."""
+    return _rounded(measured(labels, neuron, K, n, seed))
+
+
+def _rounded(found: dict[str, float]) -> dict[str, str]:
     return {key: f"{value:.5g}" for key, value in found.items()}
 
 
+def mixing(labels: str, name: str, n_branches: int, branch_size: int) -> dict[str, float]:
+    """Autocorrelation times of a long chain, in sweeps: of the norm, and of the error for flips that stay the same."""
+    sampler = Sampler(NEURONS[name], LOADS[labels, name], (n_branches, branch_size), 0, taught=labels == "teacher")
+    if labels == "random":
+        sampler.settle()
+    sampler.sweep(sweeps_of(labels, name, n_branches * branch_size)[0])
+    flipped = np.abs(sampler.inputs - (sampler.rng.random(sampler.inputs.shape) < 0.1))
+    norm, error = [], []
+    for _ in range(600):
+        sampler.sweep(10)
+        norm.append(float(np.mean(sampler.weights**2)))
+        error.append(sampler._wrong(sampler.soma(sampler.weights, flipped)))
+    return {"norm": 10.0 * correlation_time(norm), "error": 10.0 * correlation_time(error)}
+
+
+def mixing_row(labels: str, neuron: str, K: int, n: int) -> Row:
+    """One row of the table of autocorrelation times."""
+    return _rounded(mixing(labels, neuron, K, n))
+
+
+def correlation_time(values: Sequence[float]) -> float:
+    """One plus twice the sum of the autocorrelations, up to five times of it (Sokal's window)."""
+    away = np.asarray(values) - np.mean(values)
+    spectrum = np.fft.rfft(away, 2 * len(away))
+    correlation = np.fft.irfft(spectrum * spectrum.conj())[: len(away)]
+    correlation /= correlation[0]
+    time = 1.0
+    for lag in range(1, len(away)):
+        time += 2.0 * correlation[lag]
+        if lag > 5.0 * time:
+            break
+    return float(time)
+
+
 def averages(rows: Sequence[Row], name: str) -> tuple[float, float]:
-    """Mean over seeds and its standard error."""
+    """Mean over tasks and its standard error."""
     values = [float(row[name]) for row in rows]
     return float(np.mean(values)), float(np.std(values, ddof=1)) / math.sqrt(len(values))
 
 
-def theory(labels: str, name: str, load: float = LOAD) -> dict[str, float]:
+def theory(labels: str, name: str) -> dict[str, float]:
     """What infinitely many long branches have."""
+    load = LOADS[labels, name]
     if labels == "teacher":
         found = teacher_student(NEURONS[name], alpha=load)
         return {"error": found.gibbs_error, "Q": found.Q}
@@ -255,56 +408,94 @@ def theory(labels: str, name: str, load: float = LOAD) -> dict[str, float]:
     return flips | {f"synaptic_{level:g}": noise_error(state, synaptic=level) for level in SYNAPTIC} | {"Q": state.Q}
 
 
-def table(rows: Sequence[Row], labels: str) -> list[str]:
-    """The table of the page: sampled neurons, and theory below each kind."""
-    shown = MEASURED[:-1] if labels == "random" else ("error", "Q")
+def by_size(rows: Sequence[Row], name: str) -> dict[tuple[int, int], list[Row]]:
+    """The tasks of a neuron by branches and synapses per branch."""
+    found: dict[tuple[int, int], list[Row]] = {}
+    for row in rows:
+        if row["neuron"] == name:
+            found.setdefault((int(row["K"]), int(row["n"])), []).append(row)
+    return dict(sorted(found.items()))
+
+
+def extrapolated(rows: Sequence[Row], name: str, key: str) -> tuple[float, float, float]:
+    """Infinitely many long branches, with the standard error and chi^2: a plane in 1 / n and 1 / K, all sizes."""
+    sized = {size: own for size, own in by_size(rows, name).items() if size[0] > 1}
+    values, errors = np.transpose([averages(own, key) for own in sized.values()])
+    columns = np.array([(1.0, 1.0 / n, 1.0 / K) for K, n in sized]) / errors[:, None]
+    covariance = np.linalg.inv(columns.T @ columns)
+    fitted = covariance @ columns.T @ (values / errors)
+    return float(fitted[0]), math.sqrt(covariance[0, 0]), float(np.sum((columns @ fitted - values / errors) ** 2))
+
+
+def table(rows: Sequence[Row], labels: str, name: str) -> list[str]:
+    """The table of a page: sampled neurons by size, the plane through them, and theory."""
+    shown = NOISES if labels == "random" else ("error", "Q")
+    lines = []
+    for (K, n), own in by_size(rows, name).items():
+        cells = (averages(own, key) for key in shown)
+        lines.append((f"{K}, {n}", str(len(own)), *(f"{value:.4f} ± {error:.4f}" for value, error in cells)))
+    expected = theory(labels, name)
+    if name == "polsky":
+        limits = {key: extrapolated(rows, name, key) for key in shown}
+        lines.append(("plane", "", *(f"{value:.4f} ± {error:.4f}" for value, error, _ in limits.values())))
+    lines.append(("theory", "", *(f"{expected[key]:.4f}" for key in shown)))
+    if name == "polsky":
+        apart = (f"{(limits[key][0] - expected[key]) / limits[key][1]:+.1f}" for key in shown)
+        lines.append(("standard errors apart", "", *apart))
+        free = len(by_size(rows, name)) - 3
+        lines.append((f"χ² of the plane, {free} free", "", *(f"{limits[key][2]:.1f}" for key in shown)))
+    return markdown(("K, n", "tasks", *(key.replace("_", " ") for key in shown)), lines)
+
+
+def short(rows: Sequence[Row]) -> list[str]:
+    """The linear neuron beside the theory of short branches."""
+    lines = []
+    keys = ("flips_0.1", *NOISES[3:])
+    for n, expected in short_branches.table().items():
+        for (K, size), own in by_size(rows, "linear").items():
+            if size == n:
+                cells = (averages(own, key) for key in keys)
+                lines.append((f"{K}, {n}", *(f"{value:.4f} ± {error:.4f}" for value, error in cells)))
+        lines.append((f"many, {n}: theory", *(f"{expected[key]:.4f}" for key in keys)))
+    return markdown(("K, n", *(key.replace("_", " ") for key in keys)), lines)
+
+
+def ends(rows: Sequence[Row]) -> list[str]:
+    """How far chains from different ends are apart, over all tasks of a size."""
     lines = []
     for name in NEURONS:
-        own = [row for row in rows if row["labels"] == labels and row["neuron"] == name]
-        for K, n in sorted({(int(row["K"]), int(row["n"])) for row in own}):
-            sized = [row for row in own if (row["K"], row["n"]) == (str(K), str(n))]
-            cells = (averages(sized, key) for key in shown)
-            lines.append((name, f"{K}, {n}", *(f"{value:.4f} ± {error:.4f}" for value, error in cells)))
-        expected = theory(labels, name)
-        lines.append((name, "theory", *(f"{expected[key]:.4f}" for key in shown)))
-    return markdown(("neuron", "K, n", *(key.replace("_", " ") for key in shown)), lines)
+        for (K, n), own in by_size(rows, name).items():
+            cells = (averages(own, f"{key} apart") for key in ("flips_0.1", "Q"))
+            lines.append((name, f"{K}, {n}", *(f"{value:+.4f} ± {error:.4f}" for value, error in cells)))
+    return markdown(("neuron", "K, n", "flips 0.1", "Q"), lines)
 
 
-def extrapolated(rows: Sequence[Row], key: str) -> tuple[float, float]:
-    """The linear neuron with many branches for infinitely many synapses: a straight line in 1 / N, with its error."""
-    sized = {(K, n): _sized(rows, "linear", K, n) for name, K, n, _ in SIZES if name == "linear" and K > 1}
-    values, errors = zip(*(averages(own, key) for own in sized.values()), strict=True)
-    return straight_line([1.0 / (K * n) for K, n in sized], values, errors)
-
-
-def _sized(rows: Sequence[Row], name: str, n_branches: int, branch_size: int) -> list[Row]:
-    place = ("random", name, str(n_branches), str(branch_size))
-    return [row for row in rows if tuple(row[key] for key in ("labels", "neuron", "K", "n")) == place]
-
-
-def sizes(rows: Sequence[Row]) -> list[str]:
-    """The linear neuron for infinitely many synapses, beside the theory."""
-    expected, lines = theory("random", "linear"), []
-    for key in MEASURED[:-1]:
-        value, error = extrapolated(rows, key)
-        apart = (value - expected[key]) / error
-        lines.append((key.replace("_", " "), f"{value:.4f} ± {error:.4f}", f"{expected[key]:.4f}", f"{apart:+.1f}"))
-    return markdown(("linear neuron", "infinitely many synapses", "theory", "standard errors apart"), lines)
+def chains(rows: Sequence[Row]) -> list[str]:
+    """Autocorrelation times and independent samples per chain."""
+    lines = []
+    for row in rows:
+        counted = sweeps_of(row["labels"], row["neuron"], int(row["K"]) * int(row["n"]))[1]
+        times = [float(row[key]) for key in ("norm", "error")]
+        cells = (f"{time:.0f}" for time in times)
+        independent = (f"{counted / time:.0f}" for time in times)
+        lines.append((row["labels"], row["neuron"], f"{row['K']}, {row['n']}", *cells, *independent))
+    return markdown(("labels", "neuron", "K, n", "sweeps, Q", "sweeps, error", "samples per chain, Q", "error"), lines)
 
 
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=("compute", "table", "sizes"))
+    parser.add_argument("part", choices=("compute", "mixing", "table"))
     part = parser.parse_args().part
     if part == "compute":
-        sizes_of = {"random": SIZES, "teacher": TAUGHT}
-        asked = [(labels, *size, seed) for labels, sizes in sizes_of.items() for *size, n in sizes for seed in range(n)]
-        complete(TABLE, chain, asked)
-    elif part == "sizes":
-        print("\n".join(sizes(stored(TABLE))))
+        compute()
+    elif part == "mixing":
+        complete(MIXING, mixing_row, MIXED)
     else:
-        print("\n".join([*table(stored(TABLE), "random"), "", *table(stored(TABLE), "teacher")]))
+        found = {labels: stored(path) for labels, path in TABLES.items()}
+        tables = [table(found[labels], labels, name) for labels in found for name in NEURONS]
+        tables += [short(found["random"]), ends(found["random"]), chains(stored(MIXING))]
+        print("\n\n".join("\n".join(one) for one in tables))
 
 
 if __name__ == "__main__":

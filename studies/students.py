@@ -49,7 +49,6 @@ class Student(Sampler):
         # A linear branch needs the mean theta_s; that of the teacher's branches is what their sums make it.
         drift = math.sqrt(branch_size) * (0.5 * self.W_bar - self.neuron.theta_d)
         self.m = drift if name == "polsky" else self.neuron.theta_s
-        self.step = 0.7 * self.W_bar
 
     def error(self) -> float:
         """Wrong answers to patterns not seen."""

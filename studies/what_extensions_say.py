@@ -65,13 +65,12 @@ def inhibition(figure: Figure) -> None:
 
 
 def noise(figure: Figure) -> None:
-    """Solutions drawn at random, 800 or 640 synapses on branches of 40."""
-    for place, neuron, n_branches in ((0, "linear", 20), (2, "polsky", 16)):
-        found = rows("sampled_solutions", labels="random", neuron=neuron, K=float(n_branches), n=40.0)
-        for flips in ("0.01", "0.05", "0.1"):
-            errors = [float(row[f"flips_{flips}"]) for row in found]
-            label = "drawn at random" if flips == "0.01" else None
-            figure.axes[place].errorbar(float(flips), *mean(errors), **MARK, color="#0072B2", label=label)
+    """Solutions of the linear neuron drawn at random, 400 synapses on branches of 20; others have another load."""
+    found = rows("sampled_solutions", neuron="linear", K=20.0, n=20.0)
+    for flips in ("0.01", "0.05", "0.1"):
+        errors = [float(row[f"flips_{flips}"]) for row in found]
+        label = "drawn at random" if flips == "0.01" else None
+        figure.axes[0].errorbar(float(flips), *mean(errors), **MARK, color="#0072B2", label=label)
     figure.axes[0].legend(fontsize=6.5, title="replica symmetric", title_fontsize=6.5)
 
 

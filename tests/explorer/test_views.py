@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from bokeh.models import Line
 from hypothesis import given, settings
 
 import dendrocap as dc
@@ -11,6 +12,7 @@ from dendrocap.display import with_error
 from dendrocap.explorer.parameters import Parameters
 from dendrocap.explorer.plots import CapacityPlot
 from dendrocap.explorer.presets import PRESETS, preset
+from dendrocap.explorer.theme import DARK, LIGHT
 from dendrocap.explorer.views import NOTHING, along, along_question, difference, key_numbers, view
 from dendrocap.fitting import fit_weights
 from tests.explorer.desks import pretended
@@ -225,6 +227,24 @@ def test_logarithmic_axes_have_plain_ticks_and_hold_all_that_is_drawn(axis, own)
     drawn = shown.curve.paper[np.isfinite(shown.curve.paper)]
     assert plot.figure.y_range.start < drawn.min()
     assert drawn.max() < plot.figure.y_range.end
+
+
+@pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
+def test_lines_of_a_capacity_plot_follow_the_code_of_all_figures(theme):
+    """Solid replica symmetric, dashed broken symmetry; dash-dot means instability, which is not drawn here."""
+    plot = CapacityPlot("theta_d")
+    plot.set_theme(theme)
+    plot.show(view(Parameters(n_inputs=999, n_branches=27)))
+    lines = {one.data_source.id: one.glyph for one in plot.figure.renderers if isinstance(one.glyph, Line)}
+    named = {name: lines[getattr(plot, name).id] for name in ("paper", "broken", "linear", "other")}
+    dashes = {name: tuple(line.line_dash) for name, line in named.items()}
+    assert dashes["paper"] == ()
+    assert dashes["broken"] == tuple(Line(line_dash="dashed").line_dash)
+    assert len(set(dashes.values())) == len(dashes)
+    assert tuple(Line(line_dash="dotdash").line_dash) not in dashes.values()
+    assert tuple(Line(line_dash="dashdot").line_dash) not in dashes.values()
+    # The neuron without dendrites differs in colour too.
+    assert named["linear"].line_color not in {named[name].line_color for name in ("paper", "broken", "other")}
 
 
 def test_a_share_of_inhibition_below_a_thousandth_is_none():

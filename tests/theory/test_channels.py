@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
@@ -29,7 +30,9 @@ from dendrocap import (
     critical_capacity,
     saddle_point,
 )
+from dendrocap.numerics.quadrature import legendre_rule
 from dendrocap.theory._kernels import given_up_at, tempered_averages
+from dendrocap.theory.channels import _clean_error
 from dendrocap.theory.free_entropy import Energetic, OrderParameters, free_entropy, free_entropy_gradient
 from dendrocap.theory.kernels import TreeKernel
 from tests.naive.finite_load import DZ, Z
@@ -126,16 +129,57 @@ def test_the_free_entropy_falls_by_the_energetic_term(channel):
 
 
 @pytest.mark.parametrize("sigma", [0.02, 0.2, 1.0])
-def test_the_error_with_output_noise_against_the_naive_average(sigma):
-    """Two noises on the same weights: the first answer was right, the second one is wrong."""
+def test_errors_with_output_noise_against_the_naive_average(sigma):
+    """The first answer, with noise, was right; without noise it is wrong, or with another noise."""
     task = TaskSpec(kappa=0.1)
     point = saddle_point(neuron(), task, alpha=0.6, channel=Probit(sigma))
     kernel = TreeKernel(neuron(), task).at(point.Q, point.dq)
     x = np.linspace(-30.0, 30.0, 6001)  # far out, where hardly any answer is right, these are all that counts
     weight = np.exp(-0.5 * x * x)
     right = ndtr((-0.1 - math.sqrt(kernel.D0) * Z[::20, None] + math.sqrt(kernel.D1) * x) / sigma)
-    error = 1.0 - (right**2 @ weight) / (right @ weight)
-    assert_allclose(point.training_error, 20.0 * DZ[::20] @ error, rtol=1e-8)
+    again = 1.0 - (right**2 @ weight) / (right @ weight)
+    assert_allclose(point.noisy_error, 20.0 * DZ[::20] @ again, rtol=1e-8)
+    # Without noise the answer is wrong below the threshold: by t deviations, on panels that begin there.
+    nodes, weights = legendre_rule(40)
+    ends = np.array([0.0, 0.05, 0.2, 0.8, 2.0, 5.0, 10.0, 20.0, 40.0])
+    half = 0.5 * np.diff(ends)[:, None]
+    t, part = (ends[:-1, None] + half * (1.0 + nodes)).ravel(), (half * weights).ravel()
+    edge = (0.1 + math.sqrt(kernel.D0) * Z[::20, None]) / math.sqrt(kernel.D1)
+    missed = ndtr(-t * math.sqrt(kernel.D1) / sigma) * np.exp(-0.5 * (edge - t) ** 2) @ part
+    clean = missed / (right @ weight * (x[1] - x[0]))
+    assert_allclose(point.training_error, 20.0 * DZ[::20] @ clean, rtol=1e-8)
+
+
+@pytest.mark.parametrize("share", [0.02, 0.5, 0.97])
+def test_a_clean_answer_is_wrong_as_often_as_a_wedge_has_mass(share):
+    """Given its noise, near and far from the threshold: by quadrature over the input and its noise."""
+    a = np.array([-3.0, -0.5, 0.0, 1.0, 6.0, 19.9, 20.1, 26.0])
+    noise, sd = math.sqrt(1.0 - share), math.sqrt(share)
+    expected = []
+    for one in a:
+        # in units of the density at a, with y = a + t the input and its noise, of which the input has the mean share y
+        def given(t, one=one):
+            return math.exp(-t * one - 0.5 * t * t)
+
+        def wrong(t, one=one):
+            return given(t) * ndtr((one - share * (one + t)) / (sd * noise))
+
+        top = 40.0 / max(one, 1.0) + max(-one, 0.0)
+        expected.append(quad(wrong, 0.0, top, epsrel=1e-11)[0] / quad(given, 0.0, top, epsrel=1e-11)[0])
+    # Where hardly any is wrong, two probabilities near one are subtracted.
+    assert_allclose(_clean_error(a, share), expected, rtol=1e-8, atol=1e-16)
+
+
+def test_little_noise_above_capacity_leaves_half_of_the_patterns_wrong():
+    """It weights squared violations: a pattern whose field is below the threshold stays there, by however little."""
+    errors = [saddle_point(neuron(Linear()), alpha=2.0, channel=Probit(sigma)) for sigma in (0.3, 0.1, 0.03, 0.01)]
+    assert np.all(np.diff([point.training_error for point in errors]) > 0.0)
+    assert_allclose(errors[-1].training_error, 0.5, atol=0.02)
+    # A second noise may also save a wrong pattern, or spoil a right one.
+    for point in errors:
+        assert 0.0 < abs(point.noisy_error - point.training_error) < 0.1
+    at_a_temperature = saddle_point(neuron(Linear()), alpha=2.0, channel=Temperature(0.2))
+    assert at_a_temperature.noisy_error == at_a_temperature.training_error
 
 
 # Limits ---------------------------------------------------------------------------------------------------------------

@@ -51,6 +51,20 @@ def test_averages_over_responses_equal_those_over_fields(gamma_ce, tau):
 
 
 @pytest.mark.parametrize("loss", [CrossEntropy(0.5), CrossEntropy(20.0), NormalIntegral()], ids=repr)
+@pytest.mark.parametrize("log_tau", [-3.0, 1.0, 6.0])
+def test_compiled_responses_equal_the_loss(loss, log_tau):
+    """The nodes of the compiled average have the push and the stiffness of the loss, and so have its sums."""
+    found = responses(loss, log_tau, 0.2, 1.7)
+    push = loss.push(found.margin, log_tau)
+    assert_allclose(found.push, push, rtol=1e-13)
+    assert_allclose(found.stiffness, loss.stiffness(found.margin, push), rtol=1e-13, atol=1e-300)
+    assert_allclose(found.weight.sum(), 1.0, rtol=1e-12)
+    kept = 1.0 / (1.0 + found.stiffness)
+    given = (push, push**2, kept * push, kept * push**2, kept * found.stiffness, kept * found.stiffness * push)
+    assert_allclose(found.averages(), [found.weight @ one for one in given], rtol=1e-12)
+
+
+@pytest.mark.parametrize("loss", [CrossEntropy(0.5), CrossEntropy(20.0), NormalIntegral()], ids=repr)
 @pytest.mark.parametrize("log_tau", [-1.0, 1.5, 3.0, 10.0])
 def test_effort_grows_with_tau_as_its_derivative_says(loss, log_tau):
     """For noise also where patterns jump: the jump moves, and those there are saved."""
@@ -62,7 +76,7 @@ def test_effort_grows_with_tau_as_its_derivative_says(loss, log_tau):
         assert_allclose(square, patterns.weight @ patterns.push**2, rtol=1e-13)
 
 
-@pytest.mark.parametrize("tau", [4.2, 10.0, 1e3, 1e8, 1e40, 1e200])
+@pytest.mark.parametrize("tau", [4.2, 4.5, 7.0, 10.0, 20.0, 1e3, 1e4, 1e8, 1e40, 1e200])
 def test_where_a_pattern_is_given_up_both_ways_cost_the_same(tau):
     given_up, saved = equal_costs(tau)
     loss, log_tau = NormalIntegral(), math.log(tau)

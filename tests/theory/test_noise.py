@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose
 
 import dendrocap as dc
 from dendrocap.errors import InvalidParameter, NoSolution
+from dendrocap.theory import mixed_kernel
 from dendrocap.theory.kernels import BranchKernel, TreeKernel
 from dendrocap.theory.labels import label_averages
 from dendrocap.theory.mixed_kernel import BranchInput, mixed_pair
@@ -51,6 +52,18 @@ def test_mixed_kernel_gives_its_own_derivatives(g):
         (0.5 * pair.curvature, covariance(variance=0.25 + h), covariance(variance=0.25 - h)),
     ):
         assert_allclose(found, (high - low) / (2.0 * h), rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("g", [*CURVES, dc.Step(), dc.Custom(np.tanh)], ids=repr)
+@pytest.mark.parametrize("correlation", [-0.8, -0.3, 0.0, 0.1, 0.55, 0.8])
+def test_the_series_of_the_mixed_kernel_equals_the_average_over_the_common_part(g, correlation, monkeypatch):
+    """Weakly correlated inputs use a series; here both ways are taken for the same pair."""
+    at, other = BranchInput(0.3, 0.5), BranchInput(0.1, 0.07)
+    pair = (BranchKernel(g, 0.5), at, BranchKernel(dc.Polsky(), 0.5), other)
+    near = correlation or 1e-9  # the common part needs some correlation
+    series = mixed_pair(*pair, near * at.sd * other.sd)
+    monkeypatch.setattr(mixed_kernel, "WEAK", -1.0)
+    assert_allclose(series, mixed_pair(*pair, near * at.sd * other.sd), rtol=1e-10, atol=1e-11)
 
 
 def test_mixed_kernel_of_equal_inputs_is_the_kernel_of_two_replicas():

@@ -29,6 +29,8 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 BINS = 40  # bins of a histogram of weights
+# Of the neuron without dendrites. Dashes and dots in turn mean instability in all figures of the package.
+LONG_DASHES = [16, 4]
 
 FONT = "DejaVu Sans, Verdana, sans-serif"
 AXIS_TITLES = {
@@ -189,8 +191,8 @@ class CapacityPlot(Plot):
             "x", "alpha_c", source=self.paper, line_width=1.3, legend_label="replica symmetric (paper)"
         ).glyph
         ghost = plot.line("x", "alpha_c", source=self.other, line_dash="dotted", line_width=1.5)
-        dotted = plot.line(
-            "x", "alpha_c", source=self.linear, line_dash="dotdash", line_width=1.3, legend_label=LABELS["linear"]
+        without = plot.line(
+            "x", "alpha_c", source=self.linear, line_dash=LONG_DASHES, line_width=1.3, legend_label=LABELS["linear"]
         )
         for source in (self.point, self.best):
             bars = Whisker(base="x", lower="low", upper="high", source=source, line_width=2)
@@ -209,8 +211,8 @@ class CapacityPlot(Plot):
         if axis != "theta_s":
             plot.xaxis.ticker = self.x_ticks
             plot.xaxis.formatter = NumeralTickFormatter(format="0.[0000]" if axis == "theta_d" else "0,0")
-        self.coloured(dotted.glyph, line_color="linear")
-        self.coloured(ghost.glyph, line_color="text")
+        self.coloured(without.glyph, line_color="linear")
+        self.coloured(ghost.glyph, line_color="faint")
         self.coloured(self.marker, line_color="text")
         self.coloured(dots.glyph, line_color="text")
         self.set_theme(LIGHT)

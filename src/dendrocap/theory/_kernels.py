@@ -26,7 +26,9 @@ __all__ = [
     "entropic_centre",
     "evaluate",
     "field_nodes",
+    "hermite_coefficients",
     "rest_nodes",
+    "series_nodes",
     "tempered_averages",
     "towards_mean",
 ]
@@ -44,6 +46,7 @@ COMMON_PANEL = 2.3  # the same for the common part of two branches
 SMOOTH = 12.0  # an inner average without a kink or two knots within this many deviations counts as smooth
 HERMITE = 11  # Hermite coefficients kept there; the next would add less than 1e-14
 MOST_PANELS, MOST_FIELD_NODES = 4096, 1e5
+SERIES_RANGE, SERIES_PHASE = 12.5, 6.5  # of Hermite coefficients: exp(-x^2 / 4) is 1e-17 there; radians per panel
 FAR_APART = 3.0  # two bends of a function of Mills' ratio beyond this distance have nodes of their own
 FINER = 0.7  # step of functions with two bends: the parting must vanish at the other bend, and is steeper than they are
 
@@ -116,14 +119,16 @@ def towards_mean(
 
 
 @compiled
-def entropic_centre(mean: float, xi: float, step: float) -> float:
+def entropic_centre(mean: float, xi: float, step: float, guess: float = np.nan) -> float:
     """The eta at which the average mean of `entropic_averages` has the required value; NaN if not found.
 
     The mean is increasing and convex in eta. Newton's method on its logarithm is used inside a bracket, with bisection
-    if a step leaves the bracket or is not at most half the previous one.
+    if a step leaves the bracket or is not at most half the previous one. It starts at the guess if there is one.
     """
     low, high = -np.inf, mean
     eta = mean if mean > 1.0 else -1.0 / mean
+    if not math.isnan(guess):
+        eta = min(guess, mean)
     last = np.inf
     for _ in range(300):
         _, now, _, variance, _ = entropic_averages(eta, xi, step)
@@ -442,4 +447,39 @@ def conditional_moments(
             second /= rest * rest
             covariance /= 2.0 * rest
         result[0, i], result[1, i], result[2, i], result[3, i], result[4, i] = mean, first, second, variance, covariance
+    return result
+
+
+@compiled
+def series_nodes(
+    mean: float, sd: float, order: int, knots: Floats, rule_x: Floats, rule_w: Floats
+) -> tuple[Floats, Floats]:
+    """Nodes x and weights for the Hermite coefficients of g(mean + sd x) up to an order.
+
+    Between the turning points +-2 sqrt(order) a normalised polynomial times the density falls like exp(-x^2 / 4), and
+    has a wave number of sqrt(order) at most.
+    """
+    widest = min(PANEL, SERIES_PHASE / math.sqrt(order))
+    edges = np.empty(2 * knots.size + math.ceil(2.0 * SERIES_RANGE / widest) + 3)
+    count = panels(knots, mean, sd, -SERIES_RANGE, SERIES_RANGE, widest, edges)
+    n = rule_x.size
+    x, weight = np.empty(count * n), np.empty(count * n)
+    for i in range(count):
+        _fill(edges[i], edges[i + 1], rule_x, rule_w, x, weight, i * n)
+    return x, weight
+
+
+@compiled
+def hermite_coefficients(x: Floats, weighted: Floats, order: int) -> Floats:
+    """Sums of weighted values times He_k(x) / sqrt(k!), k = 0 to ``order``."""
+    result = np.empty(order + 1)
+    before, now, ahead = np.zeros(x.size), weighted.copy(), np.empty(x.size)
+    for k in range(order + 1):
+        total = 0.0
+        one, two = 1.0 / math.sqrt(k + 1.0), math.sqrt(k / (k + 1.0))
+        for j in range(x.size):
+            total += now[j]
+            ahead[j] = one * x[j] * now[j] - two * before[j]
+        result[k] = total
+        before, now, ahead = now, ahead, before
     return result

@@ -26,6 +26,7 @@ __all__ = [
     "Temperature",
     "check_channel",
     "is_hard",
+    "noisy_error",
     "training_error",
 ]
 
@@ -79,8 +80,8 @@ class Probit:
     >>> from dendrocap import NeuronSpec, ReLU, saddle_point
     >>> neuron = NeuronSpec(ReLU(), theta_d=0.5, theta_s=0.5)
     >>> noisy = saddle_point(neuron, alpha=2.0, channel=Probit(sigma=0.1))  # the capacity is 1.34
-    >>> round(noisy.training_error, 4)
-    0.3619
+    >>> round(noisy.training_error, 4), round(noisy.noisy_error, 4)
+    (0.3641, 0.3619)
     """
 
     sigma: float
@@ -151,10 +152,21 @@ def check_channel(channel: Channel, task: TaskSpec) -> None:
 
 
 def training_error(channel: Channel, D0: float, D1: float, task: TaskSpec, mean_shift: float, step: float) -> float:
-    """Probability that a pattern is wrong, margin and noise included, in weights drawn from the measure [train-error].
+    """Probability that a pattern misses its margin in weights drawn from the measure, without noise [train-error].
 
     D0 and D1 are the covariance at the soma of two sets of weights and what the variance has beyond it.
     """
+    return _error(channel, D0, D1, task, mean_shift, step, again=False)
+
+
+def noisy_error(channel: Channel, D0: float, D1: float, task: TaskSpec, mean_shift: float, step: float) -> float:
+    """Probability that one more answer to a pattern, with noise of its own, is wrong [noisy-answer]."""
+    return _error(channel, D0, D1, task, mean_shift, step, again=True)
+
+
+def _error(
+    channel: Channel, D0: float, D1: float, task: TaskSpec, mean_shift: float, step: float, *, again: bool
+) -> float:
     if is_hard(channel):
         return 0.0
     from dendrocap.theory._kernels import field_nodes, tempered_averages
@@ -166,11 +178,27 @@ def training_error(channel: Channel, D0: float, D1: float, task: TaskSpec, mean_
         if channel.temperature > 0.0:
             return float(tempered_averages(steepness, shift, 1.0 / channel.temperature, step)[5])
         a, weight = field_nodes(-shift / steepness, 1.0 / steepness, step)
-        return float(weight @ _noisy_error(a, D1 / (D1 + channel.noise**2)))
+        of_field = _noisy_error if again else _clean_error
+        return float(weight @ of_field(a, D1 / (D1 + channel.noise**2)))
 
     up = of_label((task.kappa - mean_shift) / sd)
     down = up if mean_shift == 0.0 else of_label((task.kappa + mean_shift) / sd)
     return task.f_out * up + (1.0 - task.f_out) * down
+
+
+def _clean_error(a: Floats, share: float) -> Floats:
+    """Probability that the input itself is below its threshold if it exceeds it together with its noise.
+
+    With noise it has unit variance, of which the input has this share; the threshold lies a deviations above the mean.
+    """
+    from scipy.special import ndtr, owens_t
+
+    slope, near = math.sqrt((1.0 - share) / share), a < FAR
+    error = np.empty_like(a)
+    below = 0.5 * (ndtr(-a[near]) - ndtr(-a[near] / math.sqrt(share))) + owens_t(a[near], slope)
+    error[near] = below / ndtr(-a[near])
+    error[~near] = _far_error(a[~near], slope, 1.0 / slope)
+    return error
 
 
 def _noisy_error(a: Floats, correlation: float) -> Floats:
@@ -185,12 +213,21 @@ def _noisy_error(a: Floats, correlation: float) -> Floats:
     near = a < FAR
     error = np.empty_like(a)
     error[near] = 2.0 * owens_t(a[near], slope) / ndtr(-a[near])
-    # Far out both probabilities underflow. By how much the first exceeds its threshold is then of the order 1 / a.
+    error[~near] = _far_error(a[~near], slope, correlation / math.sqrt(1.0 - correlation**2))
+    return error
+
+
+def _far_error(a: Floats, slope: float, fall: float) -> Floats:
+    """E of Phi(slope a - fall t), where a normal number exceeds a by t: far out all probabilities underflow.
+
+    Then t is of the order 1 / a.
+    """
+    from scipy.special import ndtr
+
     nodes, weights = legendre_rule(12)
     middle, half = 0.5 * (EXCESS[1:] + EXCESS[:-1])[:, None], 0.5 * np.diff(EXCESS)[:, None]
     x, part = (middle + half * nodes).ravel(), (half * weights).ravel()
-    t = x / a[~near, None]
+    t = x / a[:, None]
     density = part * np.exp(-x - 0.5 * t * t)
-    second_wrong = ndtr(slope * a[~near, None] - correlation / math.sqrt(1.0 - correlation**2) * t)
-    error[~near] = np.sum(density * second_wrong, axis=1) / np.sum(density, axis=1)
-    return error
+    wrong = ndtr(slope * a[:, None] - fall * t)
+    return np.asarray(np.sum(density * wrong, axis=1) / np.sum(density, axis=1))

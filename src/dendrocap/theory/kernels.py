@@ -120,6 +120,7 @@ class BranchKernel:
         # A user-defined g without a derivative is used through its values alone.
         self._has_slope = not isinstance(nonlinearity, Custom) or nonlinearity.derivative_function is not None
         self._last: tuple[float, Response] | None = None  # V and its response
+        self._series: tuple[tuple[float, float, int], Floats] | None = None  # the last Hermite coefficients
 
     def response(self, V: float) -> Response:
         """Mean pre-activation, output variance and their derivatives at pre-activations of variance V."""
@@ -205,6 +206,16 @@ class BranchKernel:
             dD1_dm=2.0 * float(np.sum(weighted)),
             d2D0_dc2=float(weight @ curvature**2),
         )
+
+    def series(self, mean: float, sd: float, order: int) -> Floats:
+        """Coefficients of g(mean + sd x) in normalised Hermite polynomials, up to an order."""
+        from dendrocap.theory._kernels import hermite_coefficients, series_nodes
+
+        if self._series is None or self._series[0] != (mean, sd, order):
+            x, weight = series_nodes(mean, sd, order, self.knots, *self._rule)
+            values = np.asarray(self.nonlinearity(mean + sd * x), dtype=np.float64)
+            self._series = (mean, sd, order), hermite_coefficients(x, weight * values, order)
+        return self._series[1]
 
     def given_common(self, common: Floats, rest: float) -> Floats:
         """Averages over the part that two inputs do not share, N(0, rest^2), one column per value of the common part.

@@ -13,7 +13,7 @@ from dendrocap.model.priors import is_usual
 from dendrocap.theory.branches.finite_load import population_saddle_point
 from dendrocap.theory.branches.population import needs_populations
 from dendrocap.theory.branches.typical_solution import PopulationSaddlePoint
-from dendrocap.theory.channels import HARD_MARGIN, Channel, check_channel, is_hard, training_error
+from dendrocap.theory.channels import HARD_MARGIN, Channel, check_channel, is_hard, noisy_error, training_error
 from dendrocap.theory.constraint_curve import needs_constraint_curve
 from dendrocap.theory.finite_load_weights import FiniteLoadWeights
 from dendrocap.theory.free_entropy import FIELD_STEP, OrderParameters
@@ -51,7 +51,9 @@ class SaddlePoint(Displayed):
     stability : float
         The replicon, ``1 - alpha gamma_S gamma_E``: negative where replica symmetry is broken.
     training_error : float
-        Probability that a pattern is wrong; none is through the paper's channel.
+        Probability that a pattern misses its margin, without noise; none does through the paper's channel.
+    noisy_error : float
+        Probability that an answer to a pattern with the noise of the channel is wrong; without noise the same.
     residual : float
         Largest relative mismatch of the equations solved, by a finer rule than they were solved with.
     error : float
@@ -103,9 +105,13 @@ class SaddlePoint(Displayed):
     other_solutions: tuple[SaddlePoint, ...] = ()
     channel: Channel = HARD_MARGIN
     training_error: float = 0.0
+    noisy_error: float = 0.0
 
     def _shown(self) -> tuple[str, ...]:
-        return self._displayed if is_hard(self.channel) else (*self._displayed, "training_error", "channel")
+        if is_hard(self.channel):
+            return self._displayed
+        errors = ("training_error", "noisy_error") if self.channel.noise > 0.0 else ("training_error",)
+        return (*self._displayed, *errors, "channel")
 
     @property
     def common_variance(self) -> float:
@@ -328,6 +334,7 @@ def described(
         task=task,
         channel=channel,
         training_error=training_error(channel, kernel.D0, kernel.D1, task, point.mean_shift, FIELD_STEP),
+        noisy_error=noisy_error(channel, kernel.D0, kernel.D1, task, point.mean_shift, FIELD_STEP),
     )
 
 

@@ -136,6 +136,7 @@ class Equations:
         self._kernel = TreeKernel(neuron, task, nodes)
         self._step = FIELD_STEP * NODES / nodes
         self._shift = 0.0  # of the last call, in units of sqrt(D0)
+        self._centres: dict[int, float] = {}  # of the weights of each type in the last call
 
     def patterns(self, Q: float, dq: float) -> tuple[PairKernel, Energetic, float]:
         """Kernel, averages over patterns, and mean shift for given weights."""
@@ -159,11 +160,11 @@ class Equations:
         root, xi = math.exp(0.5 * log_A), math.exp(log_xi)
         A_hat = (root / self.W_bar) ** 2
         if len(self.types) > 1:
-            M_hat, entropic = all_types(self.types, root, xi, self.W_bar, self._step)
+            M_hat, entropic = all_types(self.types, root, xi, self.W_bar, self._step, self._centres)
         elif self.offset > 0.0:
             M_hat, entropic = self._weights_with_prior(A_hat, xi * A_hat)
         else:
-            eta = entropic_centre(root, xi, self._step)
+            eta = self._centres[0] = entropic_centre(root, xi, self._step, self._centres.get(0, math.nan))
             M_hat = eta * root / self.W_bar
             entropic = Entropic.at(A_hat, xi * A_hat, M_hat, self._step)
         if not (math.isfinite(entropic.mean_squared) and entropic.variance > 0.0):

@@ -134,17 +134,23 @@ class AtLoad(NamedTuple):
     entropic: Entropic
 
 
-def at_load(types: Sequence[SynapseType], root: float, xi: float, step: float) -> tuple[AtLoad | None, ...]:
-    """Each type in fields with A_hat = root^2 and q_hat = xi root^2; None for a dead one [inhibition-load]."""
+def at_load(
+    types: Sequence[SynapseType], root: float, xi: float, step: float, centres: dict[int, float] | None = None
+) -> tuple[AtLoad | None, ...]:
+    """Each type in fields with A_hat = root^2 and q_hat = xi root^2; None for a dead one [inhibition-load].
+
+    ``centres`` holds the centres of the weights at a neighbouring point, by type, and is brought up to date.
+    """
     from dendrocap.theory._kernels import entropic_centre
 
     found: list[AtLoad | None] = []
-    for one in types:
+    centres = {} if centres is None else centres
+    for number, one in enumerate(types):
         if one.strength == 0.0:
             found.append(None)
             continue
         own, unit = root * one.strength, one.strength
-        eta = entropic_centre(own, xi, step)
+        eta = centres[number] = entropic_centre(own, xi, step, centres.get(number, math.nan))
         at = Entropic.at(own**2, xi * own**2, eta * own, step)  # at mean 1
         if unit != 1.0:
             at = Entropic(
@@ -159,10 +165,11 @@ def at_load(types: Sequence[SynapseType], root: float, xi: float, step: float) -
 
 
 def all_types(
-    types: Sequence[SynapseType], root: float, xi: float, W_bar: float, step: float
+    types: Sequence[SynapseType], root: float, xi: float, W_bar: float, step: float, centres: dict[int, float]
 ) -> tuple[float, Entropic]:
     """M_hat of the first type, and averages over all live synapses in units of excitatory weights of mean W_bar."""
-    found = [(one.share, at) for one, at in zip(types, at_load(types, root, xi, step), strict=True) if at is not None]
+    each = at_load(types, root, xi, step, centres)
+    found = [(one.share, at) for one, at in zip(types, each, strict=True) if at is not None]
 
     def average(name: str) -> float:
         return math.fsum(share * getattr(at.entropic, name) for share, at in found)

@@ -7,10 +7,20 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from dendrocap.numerics._compiled import compiled, density, kept_positive, mass_beyond, mills
+from dendrocap.numerics._compiled import PEAK, compiled, density, kept_positive, mass_beyond, mills
 from dendrocap.theory._kernels import field_nodes, towards_mean
 
-__all__ = ["equal_costs", "taught_averages", "taught_centre", "taught_energy", "typical_error"]
+__all__ = [
+    "CROSS_ENTROPY",
+    "NORMAL_INTEGRAL",
+    "equal_costs",
+    "response_nodes",
+    "response_sums",
+    "taught_averages",
+    "taught_centre",
+    "taught_energy",
+    "typical_error",
+]
 
 Floats = NDArray[np.float64]
 
@@ -19,6 +29,10 @@ PANEL = 3.0  # longest Gauss-Legendre panel, in deviations
 STEP_EDGES = (-8.0, -4.0, -1.5, 1.5, 4.0, 8.0)  # around the step of a Gaussian integral, in its deviations
 DEEP = 42.0  # exponent beyond which an exponential tail is negligible
 MOST_PANELS = 512
+MOST_EXPONENT = 700.0
+SMALL = 1e-9  # steps of Newton's method below this end when they no longer shrink: the rest is rounding
+CROSS_ENTROPY, NORMAL_INTEGRAL = 0, 1  # the losses of proximal.py
+FIELD_PANEL, ROUGH = 1.5, 60  # longest panel in deviations of the field, and places from which panels are found
 
 
 @compiled
@@ -94,6 +108,7 @@ def equal_costs(tau: float) -> tuple[float, float]:
     low = max(low, -1.0 - math.sqrt(2.0 * tau))  # from further away the way alone costs more than the pattern
     farthest = math.sqrt(2.0 * math.log(tau)) + 1.0  # where the push is below one half
     t, given_up, saved = 0.5 * (low + high), low_turn, 0.5 * (high_turn + farthest)
+    last = np.inf
     for _ in range(60):
         given_up = _response(t - 1.0, low_turn, t, t, tau, False)
         saved = _response(high_turn, farthest, saved, t, tau, True)
@@ -106,9 +121,10 @@ def equal_costs(tau: float) -> tuple[float, float]:
             low = t
         # the cost of a response falls with t at the rate push / tau
         ahead = t + tau * excess / (saved - given_up)
-        if abs(ahead - t) <= 1e-15 * (1.0 + abs(t)):
+        change = abs(ahead - t)
+        if change <= 1e-15 * (1.0 + abs(t)) or change >= last < SMALL:
             break
-        t = ahead if low < ahead < high else 0.5 * (low + high)
+        t, last = ahead if low < ahead < high else 0.5 * (low + high), change
     return given_up, saved
 
 
@@ -130,6 +146,7 @@ def _response(low: float, high: float, x: float, t: float, tau: float, strong: b
 
     Where the push is ``strong`` it falls by orders of magnitude along the branch, and logarithms are compared.
     """
+    last = np.inf
     for _ in range(100):
         push = tau * density(x)
         miss, slope = x - push - t, 1.0 + x * push
@@ -140,19 +157,104 @@ def _response(low: float, high: float, x: float, t: float, tau: float, strong: b
         else:
             high = x
         ahead = x - miss / slope if slope > 0.0 else low
-        if not low < ahead < high:
-            ahead = 0.5 * (low + high)
-        if abs(ahead - x) <= 1e-15 * (1.0 + abs(x)):
-            return ahead
-        x = ahead
+        change = abs(ahead - x)
+        # Before the bracket is asked: at the root its end is here, and halving it would lead away again.
+        if slope > 0.0 and (change <= 1e-15 * (1.0 + abs(x)) or change >= last < SMALL):
+            return x
+        x, last = ahead if low < ahead < high else 0.5 * (low + high), change
     return x
 
 
 @compiled
-def _taught_nodes(rate: float, bend: float, width: float, rule: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+def _push(loss: int, width: float, log_tau: float, x: float) -> float:
+    """-tau times the slope of the loss at the margin x."""
+    if loss == NORMAL_INTEGRAL:
+        return PEAK * math.exp(log_tau - 0.5 * x * x)
+    y = x / width
+    if y > 0.0:
+        return math.exp(min(log_tau - y, MOST_EXPONENT)) / (1.0 + math.exp(-y))
+    return math.exp(min(log_tau, MOST_EXPONENT)) / (1.0 + math.exp(y))
+
+
+@compiled
+def _stiffness(loss: int, width: float, x: float, push: float) -> float:
+    """tau times the curvature of the loss at the margin x, from its push."""
+    if loss == NORMAL_INTEGRAL:
+        return x * push
+    below = math.exp(-abs(x) / width)
+    return push / width * (1.0 if x > 0.0 else below) / (1.0 + below)
+
+
+@compiled
+def response_nodes(
+    loss: int,
+    width: float,
+    log_tau: float,
+    field: tuple[float, float],
+    ends: tuple[float, float],
+    bends: Floats,
+    rule: tuple[Floats, Floats],
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Margins x, pushes, stiffnesses and weights of an average over normal fields t = x - push(x) [proximal].
+
+    ``field`` holds mean and standard deviation of t, ``ends`` the interval of x, on which t rises with x. Panels end at
+    the ``bends`` and, roughly, at multiples of the standard deviation: these keep a panel from spanning too much of the
+    Gaussian.
+    """
+    mean, sd = field
+    low, high = ends
+    inside = bends[(bends > low) & (bends < high)]
+    rough = np.sort(np.concatenate((np.linspace(low, high, ROUGH), inside)))
+    fields = np.empty(rough.size)
+    for i in range(rough.size):
+        fields[i] = rough[i] - _push(loss, width, log_tau, rough[i])
+    deviations = np.arange(-RANGE, RANGE + FIELD_PANEL, FIELD_PANEL)
+    steps = np.interp(mean + sd * deviations, fields, rough)
+    edges = np.sort(np.concatenate((np.array([low, high]), steps, inside)))
+    nodes, weights = rule
+    n = nodes.size
+    most = (edges.size - 1) * n
+    x, pushes, stiffnesses, weight = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
+    count = 0
+    end = edges[0] - _push(loss, width, log_tau, edges[0])
+    for panel in range(edges.size - 1):
+        start, half = end, 0.5 * (edges[panel + 1] - edges[panel])
+        if half == 0.0:
+            continue
+        end = edges[panel + 1] - _push(loss, width, log_tau, edges[panel + 1])
+        if end < mean - RANGE * sd or start > mean + RANGE * sd:
+            continue
+        for j in range(n):
+            at = edges[panel] + half * (1.0 + nodes[j])
+            push = _push(loss, width, log_tau, at)
+            stiffness = _stiffness(loss, width, at, push)
+            given = (1.0 + stiffness) * density((at - push - mean) / sd) / sd
+            x[count], pushes[count], stiffnesses[count] = at, push, stiffness
+            weight[count] = half * weights[j] * given
+            count += 1
+    return x[:count], pushes[:count], stiffnesses[:count], weight[:count]
+
+
+@compiled
+def response_sums(push: Floats, stiffness: Floats, weight: Floats) -> tuple[float, float, float, float, float, float]:
+    """Averages of p, p^2, r p, r p^2, r s and r s p, where p is the push, s the stiffness, and r = 1 / (1 + s)."""
+    first = second = given = given_second = bent = bent_push = 0.0
+    for i in range(push.size):
+        pushed, kept = weight[i] * push[i], 1.0 / (1.0 + stiffness[i])
+        first += pushed
+        second += pushed * push[i]
+        given += pushed * kept
+        given_second += pushed * push[i] * kept
+        bent += weight[i] * kept * stiffness[i]
+        bent_push += pushed * kept * stiffness[i]
+    return first, second, given, given_second, bent, bent_push
+
+
+@compiled
+def _taught_nodes(rate: float, bend: float, width: float, rule: tuple[Floats, Floats]) -> tuple[Floats, Floats, Floats]:
     """Nodes y and weights of an average over y = e / rate + z, e exponential and z normal, both of unit size.
 
-    The averaged functions bend at one point, on the scale ``width``.
+    The averaged functions bend at one point, on the scale ``width``. Also returns the mean of e given y.
     """
     low, middle = -RANGE, rate + RANGE
     high = max(RANGE, middle + DEEP / rate) if rate < DEEP else RANGE
@@ -175,18 +277,20 @@ def _taught_nodes(rate: float, bend: float, width: float, rule: tuple[Floats, Fl
             waiting += 2
     nodes, weights = rule
     n = nodes.size
-    y, weight = np.empty(done * n), np.empty(done * n)
+    y, weight, given = np.empty(done * n), np.empty(done * n), np.empty(done * n)
     for i in range(done):
         half = 0.5 * (ends[i] - starts[i])
         for j in range(n):
             at = 0.5 * (starts[i] + ends[i]) + half * nodes[j]
-            # rate exp(rate (rate / 2 - y)) H(rate - y), in a form that cannot overflow
+            # rate exp(rate (rate / 2 - y)) H(rate - y), in a form that cannot overflow; e / rate is a normal number
+            # centred at y - rate and kept positive
+            _, R, mean, _ = mills(rate - at)
             if at < rate:
-                given = rate * density(at) / mills(rate - at)[1]
+                likely = rate * density(at) / R
             else:
-                given = rate * math.exp(rate * (0.5 * rate - at)) * mass_beyond(rate - at)
-            y[i * n + j], weight[i * n + j] = at, half * weights[j] * given
-    return y, weight
+                likely = rate * math.exp(rate * (0.5 * rate - at)) * mass_beyond(rate - at)
+            y[i * n + j], weight[i * n + j], given[i * n + j] = at, half * weights[j] * likely, rate * mean
+    return y, weight, given
 
 
 @compiled
@@ -196,16 +300,15 @@ def taught_averages(eta: float, xi: float, rate: float, rule: tuple[Floats, Floa
     Returns those of ln of its normaliser, of its mean, squared mean, variance, and of e times its mean.
     """
     root = math.sqrt(xi)
-    y, weight = _taught_nodes(rate, -eta / root, 1.0 / root, rule)
+    y, weight, teacher = _taught_nodes(rate, -eta / root, 1.0 / root, rule)
     result = np.zeros(5)
     for i in range(y.size):
         log_norm, mean, variance = kept_positive(eta + root * y[i])
-        teacher = rate * kept_positive(y[i] - rate)[1]  # the mean of e given y
         result[0] += weight[i] * log_norm
         result[1] += weight[i] * mean
         result[2] += weight[i] * mean * mean
         result[3] += weight[i] * variance
-        result[4] += weight[i] * mean * teacher
+        result[4] += weight[i] * mean * teacher[i]
     return result
 
 
@@ -214,10 +317,19 @@ def taught_centre(mean: float, xi: float, rate: float, guess: float, rule: tuple
     """The eta at which the average mean of `taught_averages` has the required value; NaN if not found."""
     low, high = -np.inf, mean
     eta = min(guess, mean)
-    last = np.inf
+    last, root = np.inf, math.sqrt(xi)
+    centre = eta
+    y, weight, _ = _taught_nodes(rate, -eta / root, 1.0 / root, rule)
     for _ in range(200):
-        averages = taught_averages(eta, xi, rate, rule)
-        low, high, change, found = towards_mean(mean, averages[1], averages[3], eta, low, high, last)
+        if abs(eta - centre) > 0.2:  # the bend is elsewhere, by a part of its width
+            centre = eta
+            y, weight, _ = _taught_nodes(rate, -eta / root, 1.0 / root, rule)
+        average = variance = 0.0
+        for i in range(y.size):
+            _, _, first, second = mills(-eta - root * y[i])
+            average += weight[i] * first
+            variance += weight[i] * second
+        low, high, change, found = towards_mean(mean, average, variance, eta, low, high, last)
         eta += change
         if found:
             return eta

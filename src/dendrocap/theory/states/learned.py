@@ -288,7 +288,7 @@ class _Problem:
         self._relative = (log_tau - math.log(sd), shift / sd)
         bend = loss = 0.0
         for share, _, each in self.patterns(log_tau, shift, sd):
-            bend += share * float(each.weight @ (each.stiffness / (1.0 + each.stiffness)))
+            bend += share * each.averages().bend
             loss += share * float(each.weight @ self.loss.value(each.margin))
         # [learned-A] is twice the derivative of [learned-loss] along Q; here it is multiplied by chi.
         parts = (self.alpha * tree.dGamma0 / tree.Gamma1 * bend, -C * tree.dGamma1 / tree.Gamma1, -i0)
@@ -319,14 +319,14 @@ class _Problem:
         for _ in range(MOST_STEPS):
             square = balance = square_tau = square_shift = balance_tau = balance_shift = 0.0
             for share, sign, each in self.patterns(log_tau, shift, sd):
-                push, kept = share * each.weight * each.push, 1.0 / (1.0 + each.stiffness)
-                square += float(push @ each.push)
-                balance += sign * float(push.sum())
+                found = each.averages()
+                square += share * found.square
+                balance += sign * share * found.push
                 # At a given field the push changes by push / (1 + stiffness) with ln tau; with the field it gives way.
-                square_tau += 2.0 * float((push * kept) @ each.push)
-                balance_tau += sign * float(push @ kept)
-                square_shift -= sign * 2.0 * float((push * kept) @ each.stiffness)
-                balance_shift -= share * float((each.weight * kept) @ each.stiffness)
+                square_tau += share * 2.0 * found.given_square
+                balance_tau += sign * share * found.given
+                square_shift -= sign * share * 2.0 * found.bend_push
+                balance_shift -= share * found.bend
             excess = square * math.log(square / target) if square > 0.0 else math.nan
             determinant = square_tau * balance_shift - square_shift * balance_tau
             if not (math.isfinite(excess) and determinant < 0.0):
@@ -346,9 +346,9 @@ class _Problem:
         def excess(log_tau: float) -> tuple[float, float]:
             square = growth = 0.0
             for share, _, each in self.patterns(log_tau, shift_at(log_tau), sd):
-                given = each.weight * each.push**2
-                square += share * float(np.sum(given))
-                growth += share * 2.0 * float(np.sum(given / (1.0 + each.stiffness)))
+                found = each.averages()
+                square += share * found.square
+                growth += share * 2.0 * found.given_square
             return math.log(square / target), growth / square
 
         return monotone_root(excess, guess, 0.5).at
@@ -359,8 +359,9 @@ class _Problem:
         def imbalance(shift: float) -> tuple[float, float]:
             value = slope = 0.0
             for share, sign, each in self.patterns(log_tau, shift, sd):
-                value += sign * share * float(each.weight @ each.push)
-                slope -= share * float(each.weight @ (each.stiffness / (1.0 + each.stiffness)))
+                found = each.averages()
+                value += sign * share * found.push
+                slope -= share * found.bend
             return value, slope
 
         return monotone_root(imbalance, guess, sd).at

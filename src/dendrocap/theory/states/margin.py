@@ -268,6 +268,8 @@ def least_noise_error(
             raise refuse(f"task.{name}", value, f"{allowed:g}: the least error has been derived for this alone")
     start = symmetric_capacity(neuron, task)
     problem = _LeastError(neuron, task, alpha, noise, start)
+    if problem.error(start.B) == 0.0:
+        return 0.0  # no other weights make fewer errors
     # The weights of the largest relative margin are a good start; stronger noise needs sparser or denser ones.
     outcome = minimize_scalar(
         problem.error, bounds=(start.B - 2.0, start.B + 2.0), method="bounded", options={"xatol": 1e-4}

@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 
 from dendrocap.numerics.quadrature import legendre_rule
 
-__all__ = ["CrossEntropy", "Loss", "NormalIntegral", "Responses", "effort", "responses"]
+__all__ = ["Averages", "CrossEntropy", "Loss", "NormalIntegral", "Responses", "effort", "responses"]
 
 Floats = NDArray[np.float64]
 
 NODES = 12  # per Gauss-Legendre panel
 MOST = 700.0  # of an exponent
-REACH, PANEL = 9.0, 1.5  # of t, in its standard deviations
+REACH = 9.0  # of t, in its standard deviations
 # Ends of panels around a bend, in units of its width: each panel is no longer than its distance to the bend.
 _HALF = 0.75 * 2.0 ** np.arange(9)
 AROUND_A_BEND = np.concatenate([-_HALF[::-1], [0.0], _HALF])
@@ -53,6 +53,10 @@ class Loss(Protocol):
 
     def jump(self, log_tau: float) -> tuple[float, float] | None:
         """The interval that x skips because both its ends are better; None if the response is continuous."""
+
+    @property
+    def code(self) -> tuple[int, float]:
+        """What selects the loss in compiled loops: its number, and the scale on which it bends."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +94,13 @@ class CrossEntropy:
 
     def jump(self, log_tau: float) -> None:
         """None: it is convex."""
+
+    @property
+    def code(self) -> tuple[int, float]:
+        """Number and width."""
+        from dendrocap.theory.states._kernels import CROSS_ENTROPY
+
+        return CROSS_ENTROPY, self.width
 
     def _plateau(self, log_tau: float) -> float:
         return self.width * float(np.logaddexp(0.0, log_tau - math.log(self.width)))
@@ -129,6 +140,13 @@ class NormalIntegral:
         low, high = equal_costs(math.exp(log_tau))
         return (low, high) if high > low else None
 
+    @property
+    def code(self) -> tuple[int, float]:
+        """Number and width."""
+        from dendrocap.theory.states._kernels import NORMAL_INTEGRAL
+
+        return NORMAL_INTEGRAL, 1.0
+
 
 class Responses(NamedTuple):
     """Nodes and weights of an average over patterns: final margin x, push x - t, stiffness tau loss''(x)."""
@@ -143,24 +161,34 @@ class Responses(NamedTuple):
         """t, the field of the pattern without the push."""
         return self.margin - self.push
 
+    def averages(self) -> Averages:
+        """What the equations need of them."""
+        from dendrocap.theory.states._kernels import response_sums
+
+        return Averages(*response_sums(self.push, self.stiffness, self.weight))
+
+
+class Averages(NamedTuple):
+    """Averages over patterns of the push p and of r = 1 / (1 + stiffness), the share of its growth that remains."""
+
+    push: float
+    square: float  # p^2
+    given: float  # r p, the derivative of p in ln tau at a given field
+    given_square: float  # r p^2
+    bend: float  # r times the stiffness, minus the derivative of p in the field
+    bend_push: float  # the same times p
+
 
 def responses(loss: Loss, log_tau: float, mean: float, sd: float, cuts: Floats | None = None) -> Responses:
     """Patterns with normal fields t of given mean and standard deviation; ``cuts`` are additional panel ends in x."""
-    jump = loss.jump(log_tau)
-    far = REACH * sd
-    ends = (mean - far, max(mean + far, 0.0) + loss.farthest(log_tau))
-    bends = [loss.bends(log_tau)] if cuts is None else [loss.bends(log_tau), cuts]
-    pieces = [ends] if jump is None else [(ends[0], max(jump[0], ends[0])), (min(jump[1], ends[1]), ends[1])]
-    found = [_piece(loss, log_tau, mean, sd, low, high, bends) for low, high in pieces if low < high]
-    return found[0] if len(found) == 1 else Responses(*(np.concatenate(part) for part in zip(*found, strict=True)))
+    return _responses(loss, log_tau, mean, sd, loss.jump(log_tau), cuts)
 
 
 def effort(loss: Loss, log_tau: float, mean: float, sd: float) -> tuple[float, float]:
     """E push^2 over patterns with normal fields, and its derivative in ln tau."""
-    patterns = responses(loss, log_tau, mean, sd)
-    given = patterns.weight * patterns.push**2
-    square, growth = float(given.sum()), 2.0 * float((given / (1.0 + patterns.stiffness)).sum())
     jump = loss.jump(log_tau)
+    averages = _responses(loss, log_tau, mean, sd, jump).averages()
+    square, growth = averages.square, 2.0 * averages.given_square
     if jump is not None and jump[0] > mean - REACH * sd:
         # The field at which patterns are given up falls by the mean of both pushes, and those there are saved.
         given_up, saved = (float(loss.push(np.array(x), log_tau)) for x in jump)
@@ -170,35 +198,20 @@ def effort(loss: Loss, log_tau: float, mean: float, sd: float) -> tuple[float, f
     return square, growth
 
 
-def _piece(
-    loss: Loss, log_tau: float, mean: float, sd: float, low: float, high: float, bends: list[Floats]
+def _responses(
+    loss: Loss, log_tau: float, mean: float, sd: float, jump: tuple[float, float] | None, cuts: Floats | None = None
 ) -> Responses:
-    """Those between two places, where the response is continuous."""
-    rough = _ascending(np.linspace(low, high, 60), *bends)
-    rough = rough[(rough >= low) & (rough <= high)]
-    fields = rough - loss.push(rough, log_tau)
-    # Edges need not be exact: they keep a panel from spanning too much of the Gaussian.
-    deviations = mean + sd * np.arange(-REACH, REACH + PANEL, PANEL)
-    steps = np.interp(deviations, fields, rough)
-    edges = _ascending(steps, *bends, np.array([low, high]))
-    edges = edges[(edges >= low) & (edges <= high)]
-    reached = edges - loss.push(edges, log_tau)
-    first, last = np.searchsorted(reached, (mean - REACH * sd, mean + REACH * sd))
-    edges = edges[max(first - 1, 0) : last + 1]
-    nodes, weights = legendre_rule(NODES)
-    middle, half = 0.5 * (edges[1:] + edges[:-1]), 0.5 * np.diff(edges)
-    x = (middle[:, None] + half[:, None] * nodes).ravel()
-    push = loss.push(x, log_tau)
-    stiffness, deviation = loss.stiffness(x, push), (x - push - mean) / sd
-    density = np.exp(-0.5 * deviation * deviation) / (math.sqrt(2.0 * math.pi) * sd)
-    return Responses(x, push, stiffness, (half[:, None] * weights).ravel() * (1.0 + stiffness) * density)
+    """Those on either side of a jump, if there is one."""
+    from dendrocap.theory.states._kernels import response_nodes
 
-
-def _ascending(*places: Floats) -> Floats:
-    """All places in order, each once; numpy's own ``unique`` takes as long as the average itself."""
-    found = np.concatenate(places)
-    found.sort()
-    kept = np.empty(found.size, dtype=np.bool_)
-    kept[0] = True
-    np.not_equal(found[1:], found[:-1], out=kept[1:])
-    return np.asarray(found[kept])
+    far = REACH * sd
+    ends = (mean - far, max(mean + far, 0.0) + loss.farthest(log_tau))
+    bends = loss.bends(log_tau) if cuts is None else np.concatenate([loss.bends(log_tau), cuts])
+    pieces = [ends] if jump is None else [(ends[0], max(jump[0], ends[0])), (min(jump[1], ends[1]), ends[1])]
+    rule = legendre_rule(NODES)
+    found = [
+        Responses(*response_nodes(*loss.code, log_tau, (mean, sd), piece, bends, rule))
+        for piece in pieces
+        if piece[0] < piece[1]
+    ]
+    return found[0] if len(found) == 1 else Responses(*(np.concatenate(part) for part in zip(*found, strict=True)))
