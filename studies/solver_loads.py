@@ -138,7 +138,8 @@ def figure(options):
 
 def size(options):
     """A neuron with 10,000 synapses on 100 branches."""
-    run("surrogate", (10_000, 100), 0.5, 1.9, 0, 600.0)
+    for load in (1.9, 2.0):
+        run("surrogate", (10_000, 100), 0.5, load, 0, 600.0)
 
 
 def table(options):
@@ -146,6 +147,8 @@ def table(options):
     best = {float(row["theta_d"]): float(row["best"]) for row in stored(HERE / "capacity_of_a_real_neuron.csv")}
     groups = {}
     for row in stored(RUNS):
+        if row["n_inputs"] != "999":
+            continue
         at = tuple(float(row[name]) for name in ("kappa", "theta_d", "alpha"))
         groups.setdefault((*at, row["solver"]), []).append(row)
     rows = []

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import statistics
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -60,17 +61,18 @@ def table() -> list[str]:
     for (solver, n_branches, load), runs in groups().items():
         solved, low, high = share(runs)
         seconds = sorted(float(row["cpu_seconds"]) for row in runs)
-        left = ", ".join(row["errors"] for row in runs if row["errors"] != "0")
+        left = sorted(int(row["errors"]) for row in runs if row["errors"] != "0")
         rows.append(
             (
                 f"{37 * n_branches}, {n_branches}", f"{load:g}", f"`{solver}`",
                 f"{round(solved * len(runs))} of {len(runs)}", f"{low:.2f} to {high:.2f}",
-                f"{seconds[len(seconds) // 2]:.1f}", left,
+                f"{seconds[len(seconds) // 2]:.1f}",
+                f"{statistics.median(left):g}" if left else "",
             )
         )  # fmt: skip
     rows.sort(key=lambda row: (int(row[0].split(",")[1]), float(row[1]), row[2]))
     return markdown(
-        ("N, K", "load", "solver", "solved", "interval", "CPU seconds, median", "errors of the others"), rows
+        ("N, K", "load", "solver", "solved", "interval", "CPU seconds, median", "errors of the others, median"), rows
     )
 
 
@@ -98,10 +100,10 @@ def figure() -> None:
             best = capacity(neuron)
             axes.axvspan(best.alpha_c - best.error, best.alpha_c + best.error, color="0.85", label="best estimate")
             axes.set(
-                xlabel="load", title=f"N = {37 * n_branches}, K = {n_branches}", ylim=(-0.05, 1.05), xlim=(1.1, 2.6)
+                xlabel="load", title=f"N = {37 * n_branches}, K = {n_branches}", ylim=(-0.05, 1.05), xlim=(1.1, 2.85)
             )
         panels[0].set_ylabel("share of tasks solved")
-        panels[0].legend(loc="lower left", fontsize="x-small")
+        panels[1].legend(loc="center left", fontsize="x-small")
         save(drawn, IMAGES / "solver_success.png")
 
 
