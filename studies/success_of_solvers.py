@@ -103,7 +103,7 @@ def figure() -> None:
                 xlabel="load", title=f"N = {37 * n_branches}, K = {n_branches}", ylim=(-0.05, 1.05), xlim=(1.1, 2.85)
             )
         panels[0].set_ylabel("share of tasks solved")
-        panels[1].legend(loc="center left", fontsize="x-small")
+        panels[2].legend(loc="center left", fontsize="x-small")
         save(drawn, IMAGES / "solver_success.png")
 
 

@@ -9,11 +9,12 @@ from numpy.testing import assert_allclose
 
 import dendrocap as dc
 from dendrocap.errors import InvalidParameter, NoSolution
-from dendrocap.theory import mixed_kernel
+from dendrocap.theory import mixed_kernel, moments
 from dendrocap.theory.kernels import BranchKernel, TreeKernel
 from dendrocap.theory.labels import label_averages
 from dendrocap.theory.mixed_kernel import BranchInput, mixed_pair
 from dendrocap.theory.response import tree_response
+from dendrocap.theory.states.broken_noise import Clusters, NoisyBranches, clusters_of, error_of
 from dendrocap.theory.states.margin import _LeastError
 from dendrocap.theory.states.noise import Noise, NoisySoma
 from tests.naive import states as naive
@@ -315,6 +316,11 @@ def test_what_is_refused_says_why():
         dc.noise_error(dc.critical_capacity(RELU, rsb=1), flips=0.1)
     with pytest.raises(InvalidParameter, match="several populations"):
         dc.noise_error(dc.saddle_point(RELU, alpha=0.3, branch_size=37), flips=0.1)
+    with pytest.raises(InvalidParameter, match=r"solution\.rsb = 2 .*one step"):
+        dc.noise_error(dc.critical_capacity(POLSKY[0.5], rsb=2, branch_size=37), flips=0.1)
+    correlated = dc.critical_capacity(POLSKY[0.5], dc.TaskSpec(branch_correlation=1.0), rsb=1, branch_size=37)
+    with pytest.raises(InvalidParameter, match="without inhibition and correlated inputs"):
+        dc.noise_error(correlated, flips=0.1)
     tree = dc.NeuronSpec(levels=(dc.Level(dc.ReLU(), 0.5), dc.Level(dc.ReLU(), 0.5)), theta_s=0.5)
     with pytest.raises(InvalidParameter, match="deeper trees"):
         dc.noise_error(dc.critical_capacity(tree), flips=0.1)
@@ -398,3 +404,95 @@ def test_the_largest_relative_margin_of_unequal_labels_is_that_of_the_load(f_out
     state = dc.maximal_margin(POLSKY[0.5], task, alpha=0.5, criterion="relative")
     without, with_margin = (label_averages(f_out, k).second for k in (0.0, state.relative_margin))
     assert_allclose(dc.critical_capacity(POLSKY[0.5], task).alpha_c * without / with_margin, 0.5, rtol=1e-9)
+
+
+# --- one step of symmetry breaking
+
+
+def split(theta_d=0.5, off=0.2, share=0.52, task=TASK):
+    """The capacity of two populations, mostly off and mostly on."""
+    pair = ((share, off), (1.0 - share, (0.5 - share * off) / (1.0 - share)))
+    kinds = tuple(dc.Branches(dc.Polsky(), theta_d, x, mean_output=output) for x, output in pair)
+    return dc.critical_capacity(dc.NeuronSpec(populations=kinds, theta_s=0.5), task, rsb=1, branch_size=37)
+
+
+@pytest.mark.parametrize("task", [TASK, dc.TaskSpec(kappa=0.1), dc.TaskSpec(f_out=0.3)], ids=repr)
+def test_patterns_of_clusters_have_the_energy_of_the_solution(task):
+    solution = dc.critical_capacity(POLSKY[0.3], task, rsb=1, branch_size=37)
+    clusters, state = clusters_of(solution), solution.found.state
+    energy = sum(
+        share * clusters.patterns(task.kappa - sign * clusters.shift)[-1].sum() / clusters.mu
+        for share, sign in ((task.f_out, 1.0), (1.0 - task.f_out, -1.0))
+    )
+    assert_allclose(energy, state.energy, rtol=1e-9)
+
+
+@pytest.mark.parametrize("noise", [Noise(flips=0.05), Noise(synaptic=0.2)], ids=repr)
+@pytest.mark.parametrize("part", [0.3, 0.9])
+@pytest.mark.parametrize("theta_d", [0.05, 0.5])
+def test_clusters_of_equal_weight_are_replica_symmetric(theta_d, part, noise):
+    """Without a weight of clusters it does not matter which part of the input they share."""
+    solution = dc.critical_capacity(POLSKY[theta_d])
+    clean = BranchInput(solution.preactivation.mu, solution.preactivation.sigma)
+    kernel = BranchKernel(dc.Polsky(), 0.5)
+    shared = mixed_pair(kernel, clean, kernel, clean, part * clean.sd**2).covariance
+    gain = moments(dc.Polsky(), 0.0, clean.sd, clean.mean).gain
+    soma = NoisySoma(POLSKY[theta_d], TASK, noise, solution.Q, clean)
+    branches = [NoisyBranches(1.0, clean, soma, part * clean.sd**2, 0.25)]
+    clusters = Clusters(shared, solution.Gamma0 - shared, 0.25 * gain, 0.0, 0.0)
+    expected = dc.noise_error(solution, flips=noise.flips, synaptic=noise.synaptic)
+    assert_allclose(error_of(TASK, branches, clusters), expected, rtol=1e-10)
+
+
+def test_two_halves_of_one_population_are_that_population():
+    whole = dc.critical_capacity(POLSKY[0.3], rsb=1, branch_size=37)
+    halves = dc.NeuronSpec(populations=[dc.Branches(dc.Polsky(), 0.3, 0.5) for _ in range(2)], theta_s=0.5)
+    parts = dc.critical_capacity(halves, rsb=1, branch_size=37)
+    for noise in ({"flips": 0.05}, {"synaptic": 0.2}):
+        assert_allclose(dc.noise_error(whole, **noise), dc.noise_error(parts, **noise), rtol=1e-7)
+
+
+def test_weak_noise_with_broken_symmetry_costs_patterns_at_the_threshold_and_no_others():
+    """More than half of them: at a kink of g the noise takes away the push more easily than it gives one."""
+    solution = split()
+    assert dc.noise_error(solution) == 0.0
+    errors = [dc.noise_error(solution, flips=flips) for flips in (1e-9, 0.01, 0.05, 0.2, 0.5)]
+    assert errors == sorted(errors)
+    pushed = solution.found.state.active_patterns
+    assert 0.5 * pushed < errors[0] < 0.65 * pushed
+    assert_allclose(errors[-1], 0.5, rtol=1e-9)
+
+
+def test_somatic_inputs_of_two_populations_by_simulation(rng):
+    """Gaussian branch inputs, each pushed as its slope asks until the soma is at its threshold; then noise."""
+    solution, flips, K, samples = split(), 0.05, 4000, 4000
+    state = solution.found.state
+    on = np.arange(K) >= round(K * solution.populations[0].fraction)
+    m, sd, q, gap = (
+        np.where(on, *(get(one, side) for one, side in zip(solution.populations[::-1], state.sides[::-1], strict=True)))
+        for get in (
+            lambda one, side: one.preactivation_mean,
+            lambda one, side: one.preactivation_sd,
+            lambda one, side: 0.25 * side.q[0],
+            lambda one, side: side.gap,
+        )
+    )
+    g, wrong = dc.Polsky(), []
+    for _ in range(samples // 40):
+        shared = np.sqrt(q) * rng.standard_normal(K)
+        inputs = m + shared + np.sqrt(sd**2 - q) * rng.standard_normal((40, K))
+        noisy = (
+            m
+            + (1.0 - 2.0 * flips) * (inputs - m)
+            + sd * math.sqrt(1.0 - (1.0 - 2.0 * flips) ** 2) * (rng.standard_normal((40, K)))
+        )
+        slopes, root = g.derivative(inputs), math.sqrt(K)
+        push = np.maximum(-(g(inputs) - 0.5).sum(axis=1) / root, 0.0)
+        response = 0.25 * gap * slopes
+        step = push[:, None] * response / root / np.mean(response * slopes, axis=1)[:, None]
+        soma = (g(noisy + (1.0 - 2.0 * flips) * step) - 0.5).sum(axis=1) / root
+        tilt = np.exp(-0.5 * state.mu[-1] * push**2 / state.Gamma1)
+        wrong.append(float(tilt @ (soma < 0.0) / tilt.sum()))
+    error = np.std(wrong, ddof=1) / math.sqrt(len(wrong))
+    # Forty clusters per shared part stand for infinitely many: the ratio of two means is biased by about their scatter.
+    assert abs(np.mean(wrong) - dc.noise_error(solution, flips=flips)) < 3.0 * error + 0.01

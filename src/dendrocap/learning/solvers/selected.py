@@ -28,8 +28,8 @@ class SelectedAnnealing(PolishedAnnealing):
     is polished. Copies are independent in between, so that threads can share them; the result is the same with any
     number of ``workers``.
 
-    It leaves the fewest errors where nothing solves the patterns. For none at all, one slow annealing of the same length
-    in total succeeds more often (docs/solvers.md).
+    It leaves few errors where nothing solves the patterns. For none at all, one slow annealing of the same total length
+    succeeds more often (docs/solvers.md).
 
     Parameters
     ----------

@@ -10,12 +10,14 @@ from __future__ import annotations
 import math
 
 from dendrocap.numerics.quadrature import legendre_rule
+from dendrocap.theory.branches.solution import PopulationCapacity
 from dendrocap.theory.channels import is_hard
 from dendrocap.theory.gaussian import moments
 from dendrocap.theory.kernels import TreeKernel
 from dendrocap.theory.mixed_kernel import BranchInput
 from dendrocap.theory.replica_symmetric import CapacitySolution
 from dendrocap.theory.saddle_point import SaddlePoint
+from dendrocap.theory.states.broken_noise import broken_noise_error
 from dendrocap.theory.states.margin import MaximalMargin
 from dendrocap.theory.states.noise import NODES, Noise, NoisySoma, PointState, noisy_soma
 from dendrocap.validation import refuse
@@ -27,7 +29,7 @@ CLOSE = 1e-5
 
 
 def noise_error(
-    solution: SaddlePoint | CapacitySolution | PointState,
+    solution: SaddlePoint | CapacitySolution | PopulationCapacity | PointState,
     *,
     flips: float = 0.0,
     synaptic: float = 0.0,
@@ -38,9 +40,10 @@ def noise_error(
 
     Parameters
     ----------
-    solution : SaddlePoint, CapacitySolution, MaximalMargin or LearnedState
+    solution : SaddlePoint, CapacitySolution, MaximalMargin, LearnedState or PopulationCapacity
         Typical solutions at a load, the solution at capacity, that with the largest margin, or a learned state; all
-        with equal branches and replica symmetric.
+        with equal branches and replica symmetric. A `PopulationCapacity`, which has several populations or short
+        branches, must have one step of symmetry breaking (``rsb=1``).
     flips : float
         Each input is flipped with this probability, as in `noise_robustness`.
     synaptic : float
@@ -53,12 +56,13 @@ def noise_error(
     ------
     InvalidParameter
         For flips at ``f_in`` other than 1/2 without sizes, and for states whose noise has not been derived: several
-        populations of branches, broken symmetry, deep trees, inhibition.
+        populations of branches below capacity or with other than one step of breaking, deep trees, inhibition.
 
     Notes
     -----
-    [noise-typical] for a `SaddlePoint`, [noise-point] for all others. At capacity half of the patterns are exactly
-    at the threshold: without noise the error is 0, with arbitrarily small noise it is a quarter.
+    [noise-typical] for a `SaddlePoint`, [noise-broken] with one step of breaking, [noise-point] for all others. At
+    capacity many patterns are exactly at the threshold, half of all in replica symmetry: without noise the error is 0,
+    with arbitrarily weak noise it is half their share, and more if g has kinks.
 
     Examples
     --------
@@ -68,14 +72,18 @@ def noise_error(
     0.236618
     """
     noise = Noise(flips, synaptic, n_branches, branch_size)
+    if isinstance(solution, PopulationCapacity):
+        noise.check(solution.neuron, solution.task)
+        return broken_noise_error(solution, noise)
     if isinstance(solution, CapacitySolution):
         solution = MaximalMargin.at_capacity(solution)
     if not isinstance(solution, SaddlePoint) and not hasattr(solution, "somatic_inputs"):
         raise refuse(
             "solution",
             solution,
-            "a SaddlePoint, a CapacitySolution, a MaximalMargin or a LearnedState: noise has not been derived for "
-            "several populations, for broken symmetry and for single neurons of given size",
+            "a SaddlePoint, a CapacitySolution, a MaximalMargin, a LearnedState or a PopulationCapacity: noise has not "
+            "been derived for several populations below capacity and for single neurons of given size; with broken "
+            "symmetry it is for critical_capacity(neuron, rsb=1, branch_size=n)",
         )
     noise.check(solution.neuron, solution.task)
     if isinstance(solution, SaddlePoint) and not is_hard(solution.channel):
