@@ -77,7 +77,7 @@ def _normal(bends: Floats) -> tuple[Floats, Floats]:
 
 def broken_noise_error(solution: PopulationCapacity, noise: Noise) -> float:
     """Fraction of the learned patterns that are wrong under noise, at the capacity with one step [noise-broken]."""
-    neuron, task = solution.neuron, solution.task
+    task = solution.task
     if solution.rsb != 1 or solution.found is None:
         raise refuse("solution.rsb", solution.rsb, "1: noise is derived for one step of symmetry breaking")
     if task.branch_correlation or any(len(one.synapses) > 1 for one in solution.populations):
@@ -86,15 +86,21 @@ def broken_noise_error(solution: PopulationCapacity, noise: Noise) -> float:
         raise refuse("branch_size", noise.branch_size, "left out where branches differ in length")
     if not noise:
         return 0.0
-    state, branches = solution.found.state, []
-    for kind, one, side in zip(neuron.kinds, solution.populations, state.sides, strict=True):
-        own_task = task if kind.f_in is None else replace(task, f_in=kind.f_in)
-        v = own_task.f_in * (1.0 - own_task.f_in)
+    return error_of(task, branches_of(solution, noise), clusters_of(solution))
+
+
+def branches_of(solution: PopulationCapacity, noise: Noise) -> list[NoisyBranches]:
+    """The populations of a solution with one step of breaking, under noise."""
+    assert solution.found is not None  # broken_noise_error has seen to it
+    neuron, found = solution.neuron, []
+    for kind, one, side in zip(neuron.kinds, solution.populations, solution.found.state.sides, strict=True):
+        task = solution.task if kind.f_in is None else replace(solution.task, f_in=kind.f_in)
+        v = task.f_in * (1.0 - task.f_in)
         alone = NeuronSpec(kind.nonlinearity, kind.theta_d, neuron.theta_s)
         clean = BranchInput(one.preactivation_mean, one.preactivation_sd)
-        soma = NoisySoma(alone, own_task, noise, one.Q, clean)
-        branches.append(NoisyBranches(one.fraction, clean, soma, v * float(side.q[0]), v * side.gap))
-    return error_of(task, branches, clusters_of(solution))
+        soma = NoisySoma(alone, task, noise, one.Q, clean)
+        found.append(NoisyBranches(one.fraction, clean, soma, v * float(side.q[0]), v * side.gap))
+    return found
 
 
 def clusters_of(solution: PopulationCapacity) -> Clusters:
