@@ -1,6 +1,7 @@
 """Populations of branches and short branches at capacity: potentials, limits, reference tables."""
 
 import math
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -141,6 +142,33 @@ def test_unequal_populations_against_reference_values():
     found = critical_capacity(NeuronSpec(populations=relu, theta_s=0.5))
     assert_allclose(found.alpha_c, 1.30518845, rtol=5e-9)
     assert_allclose([p.silent_fraction for p in found.populations], [0.685862, 0.547302], atol=6e-7)
+    assert_allclose([p.weights.W_star for p in found.populations], [2.46634, 7.30285], atol=6e-6)
+
+
+def basal_apical(output):
+    """Basal branches with this mean output, apical ones with what the soma lacks."""
+    kinds = [replace(BASAL, mean_output=output), replace(APICAL, mean_output=1.0 - output)]
+    return critical_capacity(NeuronSpec(populations=kinds, theta_s=0.5))
+
+
+@pytest.mark.parametrize(("output", "alpha"), [(0.9, 3.14031), (0.1, 3.02348), (0.99, 4.82184)])
+def test_unequal_outputs_of_saturating_branches_run_away(output, alpha):
+    assert_allclose(basal_apical(output).alpha_c, alpha, atol=6e-6)
+
+
+def test_stationary_outputs_of_saturating_branches_are_the_worst():
+    found = basal_apical(0.480605)
+    assert_allclose(found.alpha_c, 2.41768251, rtol=3e-9)
+    assert_allclose([p.silent_fraction for p in found.populations], [0.748912, 0.741919], atol=6e-7)
+    rise = [basal_apical(0.480605 + step).alpha_c - found.alpha_c for step in (-0.01, 0.01)]
+    assert_allclose(rise[0], rise[1], rtol=2e-2)  # no slope is left
+    assert min(rise) > 0.0
+
+
+@pytest.mark.parametrize(("output", "alpha"), [(0.2, 5.4701), (0.05, 6.9319), (0.001, 11.44)])
+def test_halves_of_one_neuron_run_away_too(output, alpha):
+    found = critical_capacity(halves(Polsky(), output, 1.0 - output)).alpha_c
+    assert_allclose(found, alpha, atol=6e-3 if output == 0.001 else 6e-5)
 
 
 @pytest.mark.parametrize("n", [math.inf, 40.0])
@@ -163,6 +191,7 @@ def test_the_best_outputs_of_unbounded_branches():
     assert_allclose(found.alpha_c, 1.70787946, rtol=5e-9)
     assert_allclose([p.mean_output for p in found.populations], [0.917718, 0.082282], atol=2e-5)
     assert_allclose([p.silent_fraction for p in found.populations], [0.366069, 0.629765], atol=2e-5)
+    assert_allclose([p.weights.W_star for p in found.populations], [0.84285, 9.80339], rtol=1e-5)
 
 
 def test_one_best_output_is_what_the_soma_leaves():
@@ -218,11 +247,20 @@ def test_the_biological_point_with_broken_symmetry(theta_s, n, K, k, alpha, p0, 
     assert_allclose([1.0 - side.active, side.W_bar, side.norm.output], [p0, W_bar, output], atol=6e-5)
 
 
-@pytest.mark.parametrize("k", [1, 2])
-@pytest.mark.parametrize("t", [0.2, 0.01])
+MIRRORED = {
+    0.5: (2.11597, 1.570421, 1.559842),
+    0.2: (2.37513, 1.715828, 1.702923),
+    0.05: (3.15530, 2.106824, 2.086860),
+    0.01: (4.28998, 2.570851, 2.542145),
+}
+
+
+@pytest.mark.parametrize("k", [0, 1, 2])
+@pytest.mark.parametrize("t", MIRRORED)
 def test_halves_with_mirrored_outputs_have_the_capacity_of_either(k, t):
     """Saturating ReLU is its own mirror image: a half at 1 - t has the kernel of a half at t."""
     uniform = critical_capacity(NeuronSpec(SaturatingReLU(), 0.5, t), rsb=k)
+    assert_allclose(uniform.alpha_c, MIRRORED[t][k], atol=6e-6 if k == 0 else 6e-7)
     assert_allclose(critical_capacity(halves(SaturatingReLU(), t, 1.0 - t), rsb=k).alpha_c, uniform.alpha_c, rtol=1e-9)
 
 

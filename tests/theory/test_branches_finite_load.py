@@ -48,7 +48,17 @@ def test_populations_against_reference_values():
     assert_allclose([found.free_entropy, found.energetic_term], [0.14373681, -1.15309976], atol=6e-9)
     assert_allclose([one.Q for one in found.populations], [0.62069485, 2.4984815], rtol=3e-8)
     assert_allclose([one.q / one.Q for one in found.populations], [0.68721603, 0.68652831], rtol=3e-8)
-    assert_allclose(saddle_point(BASAL_APICAL, alpha=2.0).free_entropy, -3.72693902, atol=6e-9)
+    close = saddle_point(BASAL_APICAL, alpha=2.0)
+    assert_allclose(close.free_entropy, -3.72693902, atol=6e-9)
+    assert_allclose([one.q / one.Q for one in close.populations], [0.981448, 0.980961], atol=6e-7)
+
+
+@pytest.mark.parametrize(("output", "free_entropy"), [(0.5, 0.528797), (0.2, 0.550470)])
+def test_there_are_more_solutions_with_unequal_halves(output, free_entropy):
+    """Already at a tenth of the capacity: branches do not part at the capacity alone."""
+    kinds = [Branches(Polsky(), 0.5, 0.5, mean_output=one) for one in (output, 1.0 - output)]
+    found = saddle_point(NeuronSpec(populations=kinds, theta_s=0.5), alpha=0.5)
+    assert_allclose(found.free_entropy, free_entropy, atol=6e-7)
 
 
 def test_short_branches_against_a_reference_value():

@@ -69,13 +69,16 @@ def test_the_linear_neuron_on_short_branches():
 @pytest.mark.parametrize(
     ("neuron", "c0", "symmetric", "one_step"),
     [
+        (NeuronSpec(ReLU(), 0.5, 0.5), 0.0, 1.34306452, 1.2689662),
         (NeuronSpec(ReLU(), 0.5, 0.5), 1.0, 1.12623187, 1.0527296),
         (NeuronSpec(ReLU(), 0.5, 0.5), 5.0, 0.78170003, 0.7187792),
+        (NeuronSpec(SaturatingReLU(), 0.5, 0.5), 0.0, 2.11596720, 1.5704207),
         (NeuronSpec(SaturatingReLU(), 0.5, 0.5), 1.0, 1.96848825, 1.3693300),
         (NeuronSpec(SaturatingReLU(), 0.5, 0.5), 5.0, 1.68066159, 1.0331645),
         (POLSKY, 0.0, 4.95131518, 2.1365736),
         (POLSKY, 1.0, 4.67457858, 1.8700497),
         (POLSKY, 5.0, 4.08231971, 1.4218041),
+        (NeuronSpec(Polsky(), 0.05, 0.5), 0.0, 1.29971425, None),
         (NeuronSpec(Polsky(), 0.05, 0.5), 1.0, 1.07284315, None),
         (NeuronSpec(Polsky(), 0.05, 0.5), 5.0, 0.74049456, None),
     ],

@@ -42,6 +42,13 @@ def test_bayes_errors():
     assert_allclose(dc.teacher_student(POLSKY, alpha=0.5).bayes_error, 0.25421121, atol=6e-9)
 
 
+@pytest.mark.parametrize(("alpha", "error"), [(1.5, 0.261389), (2.0, 0.228906)])
+def test_a_dendritic_student_beyond_the_crossing_load(alpha, error):
+    """Below the linear one of `test_linear_student_of_a_dendritic_teacher`."""
+    assert_allclose(dc.teacher_student(POLSKY, alpha=alpha).gibbs_error, error, atol=6e-7)
+    assert error < ON_POLSKY[alpha]
+
+
 @pytest.mark.parametrize("field", [1e-4, 0.1, 3.0, 1e3, 1e6])
 def test_the_teacher_is_one_more_student(field):
     """Nishimori: whatever q_hat, mean weight and norm of the student are the teacher's, and R = q."""
@@ -52,12 +59,19 @@ def test_the_teacher_is_one_more_student(field):
     assert_allclose(product / root, squared / field, rtol=1e-12)
 
 
-def test_many_patterns_per_synapse():
+AT_LOAD_20 = {LINEAR: 0.02871080, RELU: 0.02909433, SATURATING: 0.02953175, POLSKY: 0.03110123}
+
+
+@pytest.mark.parametrize("neuron", AT_LOAD_20, ids=lambda one: one.nonlinearity.name)
+def test_many_patterns_per_synapse(neuron):
     """Where errors are 3 %, the average over weights has a long tail: against a twin that follows it to the end."""
-    assert_allclose(dc.teacher_student(POLSKY, alpha=20.0).gibbs_error, 0.03110123, atol=6e-9)
-    found = dc.teacher_student(LINEAR, alpha=20.0)
-    assert_allclose(found.gibbs_error, 0.02871080, atol=6e-9)
-    load, q = naive.matched_load(found.q_hat, 1.0, lambda q: 0.25 * q, lambda q: 0.25)
+    found = dc.teacher_student(neuron, alpha=20.0)
+    assert_allclose(found.gibbs_error, AT_LOAD_20[neuron], atol=6e-9)
+
+    def kernel(q):
+        return TreeKernel(neuron, TASK).at(2.0, max(2.0 - q, 1e-12))
+
+    load, q = naive.matched_load(found.q_hat, 1.0, lambda q: kernel(q).D0, lambda q: kernel(q).dD1_ddq)
     assert_allclose([load, q], [20.0, found.q], rtol=2e-6)
 
 

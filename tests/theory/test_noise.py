@@ -6,6 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.integrate import quad
+from scipy.optimize import brentq
+from scipy.stats import norm as normal
 
 import dendrocap as dc
 from dendrocap.errors import InvalidParameter, NoSolution
@@ -124,6 +127,15 @@ LARGEST_KAPPA = {
     "polsky 0.05": (0.006754, 0.150480, 0.248768),
     "polsky 0.5": (0.099749, 0.321468, 0.388032),
 }
+# To four digits.
+LARGEST_RELATIVE = {
+    "linear": (0.0072, 0.1260, 0.2140),
+    "relu": (0.0025, 0.1168, 0.2190),
+    "polsky 0.05": (0.0034, 0.1277, 0.2283),
+    "polsky 0.1": (0.0041, 0.1473, 0.2499),
+    "polsky 0.5": (0.0806, 0.3063, 0.3783),
+}
+TYPICAL_POINT_1, LARGEST_KAPPA_POINT_1 = (0.1394, 0.2495, 0.3093), (0.0114, 0.1831, 0.2794)
 
 
 def errors(state, **noise):
@@ -155,6 +167,30 @@ def test_largest_margin(name):
     # it is the capacity with this margin, and no other norm has a larger one
     again = dc.critical_capacity(NEURONS[name], dc.TaskSpec(kappa=state.kappa))
     assert_allclose(again.alpha_c, 0.5, rtol=1e-9)
+
+
+def test_a_mild_threshold_between_the_others():
+    typical, largest = dc.saddle_point(POLSKY[0.1], alpha=0.5), dc.maximal_margin(POLSKY[0.1], alpha=0.5)
+    assert_allclose(errors(typical, flips=FLIPS), TYPICAL_POINT_1, atol=6e-5)
+    assert_allclose(errors(largest, flips=FLIPS), LARGEST_KAPPA_POINT_1, atol=6e-5)
+
+
+@pytest.mark.parametrize("name", LARGEST_RELATIVE)
+def test_largest_relative_margin(name):
+    state = dc.maximal_margin(NEURONS[name], alpha=0.5, criterion="relative")
+    assert_allclose(errors(state, flips=FLIPS), LARGEST_RELATIVE[name], atol=6e-5)
+
+
+def test_largest_relative_margin_of_the_linear_neuron_in_closed_form():
+    """E (k - t)_+^2 = 1 at load 1/2; patterns below k are pushed there, the others stay."""
+    k = brentq(lambda k: (1.0 + k * k) * normal.cdf(k) + k * normal.pdf(k) - 1.0, 0.0, 1.0, xtol=1e-15)
+    state = dc.maximal_margin(LINEAR, alpha=0.5, criterion="relative")
+    assert_allclose(state.relative_margin, k, rtol=1e-9)
+    for flips in FLIPS:
+        r = 1.0 - 2.0 * flips
+        t = r / math.sqrt(1.0 - r * r)
+        free = quad(lambda z, t=t: normal.pdf(z) * normal.cdf(-t * z), k, 10.0, epsabs=1e-13)[0]
+        assert_allclose(dc.noise_error(state, flips=flips), normal.cdf(k) * normal.cdf(-t * k) + free, rtol=1e-9)
 
 
 @pytest.mark.parametrize("name", NEURONS)
