@@ -505,8 +505,11 @@ def test_inhibition_is_taken(name):
 def test_inhibition_is_refused_by_name(name):
     with pytest.raises(InvalidParameter, match=r"inhibition = Inhibition\(share=0.2, drive=0.25\) is not allowed"):
         REFUSED[name](inhibited())
-    with pytest.raises(InvalidParameter, match="population"):
+    with pytest.raises(InvalidParameter, match=r"population|inhibition = Inhibition\(share=0.2, drive=0.2\)"):
         REFUSED[name](MIXED)
+    without = replace(MIXED, populations=[replace(kind, inhibition=None) for kind in MIXED.populations])
+    with pytest.raises(InvalidParameter, match="population"):
+        REFUSED[name](without)
 
 
 def test_no_function_is_left_out():

@@ -355,8 +355,15 @@ def test_what_is_refused_says_why():
     with pytest.raises(InvalidParameter, match=r"solution\.rsb = 2 .*one step"):
         dc.noise_error(dc.critical_capacity(POLSKY[0.5], rsb=2, branch_size=37), flips=0.1)
     correlated = dc.critical_capacity(POLSKY[0.5], dc.TaskSpec(branch_correlation=1.0), rsb=1, branch_size=37)
-    with pytest.raises(InvalidParameter, match="without inhibition and correlated inputs"):
+    with pytest.raises(InvalidParameter, match=r"task\.branch_correlation = 1\.0 .* correlated inputs"):
         dc.noise_error(correlated, flips=0.1)
+    kinds = (dc.Branches(dc.ReLU(), 0.5, 0.5, inhibition=dc.Inhibition(0.2, 0.1)), dc.Branches(dc.ReLU(), 0.5, 0.5))
+    two = dc.NeuronSpec(populations=kinds, theta_s=0.5)
+    one = dc.NeuronSpec(dc.ReLU(), 0.5, 0.5, inhibition=dc.Inhibition(0.2, 0.1))
+    for neuron in (one, two):
+        for inhibited in (dc.critical_capacity(neuron), dc.saddle_point(neuron, alpha=0.3)):
+            with pytest.raises(InvalidParameter, match=r"inhibition = Inhibition\(share=0\.2, drive=0\.1\) is not"):
+                dc.noise_error(inhibited, flips=0.1)
     tree = dc.NeuronSpec(levels=(dc.Level(dc.ReLU(), 0.5), dc.Level(dc.ReLU(), 0.5)), theta_s=0.5)
     with pytest.raises(InvalidParameter, match="deeper trees"):
         dc.noise_error(dc.critical_capacity(tree), flips=0.1)

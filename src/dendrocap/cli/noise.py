@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
@@ -93,5 +94,6 @@ def noise(
 
 def _missing(solved: list[Any]) -> list[str]:
     """The reasons for empty entries, each once."""
-    reasons = dict.fromkeys(part for one in solved for part in one.reason.split("; ") if part)
+    next_state = rf"; (?=(?:{'|'.join(STATES)}): )"  # a reason may itself have a semicolon
+    reasons = dict.fromkeys(part for one in solved for part in re.split(next_state, one.reason) if part)
     return [f"nan, {reason}" for reason in list(reasons)[:4]]

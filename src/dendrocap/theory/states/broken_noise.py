@@ -78,10 +78,18 @@ def _normal(bends: Floats) -> tuple[Floats, Floats]:
 def broken_noise_error(solution: PopulationCapacity, noise: Noise) -> float:
     """Fraction of the learned patterns that are wrong under noise, at the capacity with one step [noise-broken]."""
     task = solution.task
+    if task.branch_correlation:
+        raise refuse(
+            "task.branch_correlation",
+            task.branch_correlation,
+            "0 where branches are short or differ: noise on correlated inputs is derived for long, equal branches",
+        )
     if solution.rsb != 1 or solution.found is None:
-        raise refuse("solution.rsb", solution.rsb, "1: noise is derived for one step of symmetry breaking")
-    if task.branch_correlation or any(len(one.synapses) > 1 for one in solution.populations):
-        raise refuse("solution", solution, "without inhibition and correlated inputs: noise is not derived for them")
+        raise refuse(
+            "solution.rsb",
+            solution.rsb,
+            "1 where branches are short or differ: noise is derived for one step of symmetry breaking there",
+        )
     if noise.branch_size is not None and any(one.length != 1.0 for one in solution.populations):
         raise refuse("branch_size", noise.branch_size, "left out where branches differ in length")
     if not noise:

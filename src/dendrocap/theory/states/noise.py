@@ -106,6 +106,9 @@ class Noise:
 
     def check(self, neuron: NeuronSpec, task: TaskSpec) -> None:
         """Raise for cases that have not been derived."""
+        for kind in neuron.populations or (neuron,):
+            if kind.inhibition is not None and kind.inhibition.share > 0.0:
+                raise refuse("inhibition", kind.inhibition, "None: noise has not been derived for inhibitory synapses")
         if neuron.n_levels > 1:
             raise refuse("neuron.n_levels", neuron.n_levels, "1: noise in deeper trees has not been derived")
         if self.flips > 0.0 and task.f_in != 0.5 and self.branch_size is None:

@@ -11,6 +11,7 @@ import math
 
 from dendrocap.numerics.quadrature import legendre_rule
 from dendrocap.theory.branches.solution import PopulationCapacity
+from dendrocap.theory.branches.typical_solution import PopulationSaddlePoint
 from dendrocap.theory.channels import is_hard
 from dendrocap.theory.gaussian import moments
 from dendrocap.theory.kernels import TreeKernel
@@ -56,7 +57,8 @@ def noise_error(
     ------
     InvalidParameter
         For flips at ``f_in`` other than 1/2 without sizes, and for states whose noise has not been derived: several
-        populations of branches below capacity or with other than one step of breaking, deep trees, inhibition.
+        populations of branches or short ones, below capacity, with other than one step of breaking or with correlated
+        inputs; deep trees; inhibition.
 
     Notes
     -----
@@ -72,8 +74,9 @@ def noise_error(
     0.236618
     """
     noise = Noise(flips, synaptic, n_branches, branch_size)
+    if isinstance(solution, PopulationCapacity | PopulationSaddlePoint):
+        noise.check(solution.neuron, solution.task)  # what is refused by name comes first
     if isinstance(solution, PopulationCapacity):
-        noise.check(solution.neuron, solution.task)
         return broken_noise_error(solution, noise)
     if isinstance(solution, CapacitySolution):
         solution = MaximalMargin.at_capacity(solution)

@@ -126,9 +126,13 @@ def teacher_student(
     """
     task = TaskSpec() if task is None else task
     alpha = real_number("alpha", alpha, 0.0)
-    for name, allowed in (("f_out", 0.5), ("kappa", 0.0), ("branch_correlation", 0.0)):
+    for name, allowed, why in (
+        ("f_out", 0.5, "a teacher gives the labels"),
+        ("kappa", 0.0, "a teacher gives the labels"),
+        ("branch_correlation", 0.0, "generalisation from correlated inputs has not been derived"),
+    ):
         if getattr(task, name) != allowed:
-            raise refuse(f"task.{name}", getattr(task, name), f"{allowed:g}: a teacher gives the labels")
+            raise refuse(f"task.{name}", getattr(task, name), f"{allowed:g}: {why}")
     for one in (neuron, neuron if teacher is None else teacher):
         real_number("theta_d", one.tree[0].theta, 0.0, low_open=True)
         if one.n_levels > 1:
