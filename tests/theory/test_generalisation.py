@@ -205,6 +205,12 @@ def test_what_is_refused_says_why():
         dc.teacher_student(LINEAR, alpha=6.0, teacher=POLSKY)
     with pytest.raises(InvalidParameter, match="another neuron than the teacher"):
         dc.crossing_load(POLSKY, student=POLSKY)
+    for name, call in {
+        "teacher": lambda: dc.teacher_student(RELU, alpha=1.0, teacher=dc.DendriticNeuron(RELU, 999, 27)),
+        "student": lambda: dc.crossing_load(RELU, student=dc.Linear()),
+    }.items():
+        with pytest.raises(InvalidParameter, match=f"{name} = .* must be a NeuronSpec"):
+            call()
     halves = dc.NeuronSpec(populations=[dc.Branches(dc.ReLU(), 0.5, 0.5)] * 2, theta_s=0.5)
     with pytest.raises(InvalidParameter, match="population"):
         dc.teacher_student(halves, alpha=1.0)

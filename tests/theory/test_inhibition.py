@@ -512,6 +512,20 @@ def test_inhibition_is_refused_by_name(name):
         REFUSED[name](without)
 
 
+WITHOUT_SIZE = {**{name: call for name, (call, _) in TAKEN.items() if name != "capacity"}, **REFUSED}
+
+
+@pytest.mark.parametrize("name", WITHOUT_SIZE)
+def test_what_is_no_neuron_is_refused_with_the_way_out(name):
+    """Here because these are all functions of the theory with a neuron."""
+    sized = DendriticNeuron(NeuronSpec(Polsky(), 0.5, 0.5), 999, 27)
+    with pytest.raises(InvalidParameter, match=r"neuron = .*DendriticNeuron.* must be a NeuronSpec: .*\.spec"):
+        WITHOUT_SIZE[name](sized)
+    for other in (Polsky(), TaskSpec(), None):
+        with pytest.raises(InvalidParameter, match=r"neuron = .* must be a NeuronSpec$"):
+            WITHOUT_SIZE[name](other)
+
+
 def test_no_function_is_left_out():
     found = set()
     for module in (dc, dc.theory):

@@ -16,7 +16,7 @@ from dendrocap.model.nonlinearities import Nonlinearity
 from dendrocap.model.priors import NonNegative, Prior, is_usual
 from dendrocap.validation import choice, real_number, refuse
 
-__all__ = ["Branches", "Inhibition", "Level", "NeuronSpec", "TaskSpec"]
+__all__ = ["Branches", "Inhibition", "Level", "NeuronSpec", "TaskSpec", "check_spec"]
 
 USUAL_PRIOR = NonNegative()
 
@@ -292,6 +292,13 @@ class NeuronSpec:
             raise refuse("inhibition", self.inhibition, "None here: all weights must be non-negative")
         self.check_usual_prior()
         return self.levels or (Level(self.nonlinearity, self.theta_d),)
+
+
+def check_spec(neuron: NeuronSpec, name: str = "neuron") -> None:
+    """Refuse what is no `NeuronSpec`, such as a neuron with a size or a non-linearity alone."""
+    if not isinstance(neuron, NeuronSpec):
+        sized = isinstance(getattr(neuron, "spec", None), NeuronSpec)
+        raise refuse(name, neuron, "a NeuronSpec" + (": that of a neuron with a size is its .spec" if sized else ""))
 
 
 @dataclass(frozen=True)

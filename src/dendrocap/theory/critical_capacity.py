@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import overload
 
 from dendrocap.model import NeuronSpec, TaskSpec
+from dendrocap.model.neuron import check_spec
 from dendrocap.theory.branches.mean_outputs import population_capacity
 from dendrocap.theory.branches.population import needs_populations
 from dendrocap.theory.branches.solution import PopulationCapacity
@@ -96,6 +97,7 @@ def critical_capacity(
     >>> round(short.alpha_c, 5), round(short.W_bar, 4)
     (2.20231, 1.111)
     """
+    check_spec(neuron)
     if needs_populations(neuron, branch_size):
         if isinstance(start, BrokenCapacity):
             raise refuse("start", "a BrokenCapacity", "a PopulationCapacity where branches are short or differ")

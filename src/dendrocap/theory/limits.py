@@ -13,6 +13,7 @@ import numpy as np
 from dendrocap.display import Displayed
 from dendrocap.errors import NoSolution
 from dendrocap.model import Linear, NeuronSpec, Nonlinearity, TaskSpec
+from dendrocap.model.neuron import check_spec
 from dendrocap.numerics._compiled import tail
 from dendrocap.numerics.quadrature import legendre_rule
 from dendrocap.theory.labels import label_averages
@@ -71,6 +72,7 @@ def zero_load(neuron: NeuronSpec, task: TaskSpec | None = None) -> ZeroLoad:
     >>> zero_load(NeuronSpec(Polsky(), theta_d=0.5, theta_s=0.5)).Q
     2.0
     """
+    check_spec(neuron)
     task = TaskSpec() if task is None else task
     theta_d = real_number("theta_d", neuron.tree[0].theta, 0.0, low_open=True)
     W_bar = theta_d / task.f_in
@@ -96,6 +98,7 @@ def perceptron_limit(neuron: NeuronSpec, task: TaskSpec | None = None) -> Capaci
     >>> round(perceptron_limit(NeuronSpec(Polsky(), theta_d=1e-6, theta_s=0.5)).alpha_c, 12)
     1.0
     """
+    check_spec(neuron)
     task = TaskSpec() if task is None else task
     if neuron.n_levels != 1:
         raise refuse("neuron.n_levels", neuron.n_levels, "1 for this limit")
@@ -207,6 +210,7 @@ def sparse_labels_capacity(neuron: NeuronSpec, f_out: float) -> float:
     ...       f"{critical_capacity(linear, TaskSpec(f_out=1e-6)).alpha_c:.4g}")
     2.501e+04, exactly 2.533e+04
     """
+    check_spec(neuron)
     f_out = real_number("f_out", f_out, 0.0, 0.5, low_open=True)
     neuron.check_usual_prior()
     t = bracketed_root(lambda t: math.log(tail(t)[1]) - math.log(f_out * t), 1e-3, 37.0).at
@@ -236,6 +240,7 @@ def large_margin_capacity(neuron: NeuronSpec, task: TaskSpec | None = None) -> f
     """
     from scipy.optimize import minimize_scalar
 
+    check_spec(neuron)
     task = TaskSpec() if task is None else task
     check_capacity_inputs(neuron)
     if any(not is_monotone(level.nonlinearity) for level in neuron.tree):

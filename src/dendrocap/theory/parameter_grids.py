@@ -17,6 +17,7 @@ import numpy as np
 from dendrocap.errors import DendrocapError, InvalidParameter
 from dendrocap.model import Bounded, DendriticNeuron, NeuronSpec, Nonlinearity, Polsky, Ridge, TaskSpec
 from dendrocap.model.flat import INHIBITION, inhibition_from_flat
+from dendrocap.model.neuron import check_spec
 from dendrocap.theory.capacity import capacity
 from dendrocap.theory.channels import HARD_MARGIN, Channel, Probit, Temperature
 from dendrocap.theory.critical_capacity import critical_capacity
@@ -172,6 +173,7 @@ def capacity_curve(
     >>> "strictly between 0 and 1" in str(curve.reason[0, 1].item())
     True
     """
+    check_spec(neuron)
     fields = BROKEN_FIELDS if "rsb" in parameters else CAPACITY_FIELDS
     if "w_max" in parameters or neuron.prior.w_max < math.inf:
         fields = {**fields, "saturated_fraction": "1"}
@@ -322,6 +324,7 @@ def saddle_point_curve(neuron: NeuronSpec, task: TaskSpec | None = None, **param
     >>> curve.Q.round(6).values.tolist()
     [2.0, 2.543081, nan]
     """
+    check_spec(neuron)
     fields = SADDLE_POINT_FIELDS
     if any(name in parameters for name in OF_CHANNELS):
         fields = {**fields, "training_error": "1"}

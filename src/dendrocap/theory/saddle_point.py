@@ -8,7 +8,7 @@ from typing import overload
 
 from dendrocap.display import Displayed
 from dendrocap.errors import ConvergenceError, NoSolution
-from dendrocap.model.neuron import NeuronSpec, TaskSpec
+from dendrocap.model.neuron import NeuronSpec, TaskSpec, check_spec
 from dendrocap.model.priors import is_usual
 from dendrocap.theory.branches.finite_load import population_saddle_point
 from dendrocap.theory.branches.population import needs_populations
@@ -216,6 +216,7 @@ def saddle_point(
     >>> round(point.M_hat, 9), round(point.stability, 4)
     (-1.0, 0.5991)
     """
+    check_spec(neuron)
     task = TaskSpec() if task is None else task
     alpha = real_number("alpha", alpha, 0.0)
     choice("on_failure", on_failure, ("raise", "return"))

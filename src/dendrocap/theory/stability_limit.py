@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dendrocap.display import Displayed
 from dendrocap.errors import ConvergenceError
-from dendrocap.model.neuron import NeuronSpec, TaskSpec
+from dendrocap.model.neuron import NeuronSpec, TaskSpec, check_spec
 from dendrocap.theory.branches.finite_load import population_stability_limit
 from dendrocap.theory.branches.population import needs_populations
 from dendrocap.theory.branches.typical_solution import PopulationSaddlePoint
@@ -91,6 +91,7 @@ def stability_limit(
     >>> round(stability_limit(NeuronSpec(ReLU(), theta_d=0.5, theta_s=0.5)).alpha, 6)
     0.793798
     """
+    check_spec(neuron)
     task = TaskSpec() if task is None else task
     choice("on_failure", on_failure, ("raise", "return"))
     if needs_populations(neuron, branch_size):

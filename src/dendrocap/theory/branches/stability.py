@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from dendrocap.display import Displayed
 from dendrocap.errors import ConvergenceError, NoSolution
 from dendrocap.model import Branches, NeuronSpec, TaskSpec
+from dendrocap.model.neuron import check_spec
 from dendrocap.theory.branches.broken import PopulationEquations
 from dendrocap.theory.branches.following import FoundState, follow_to, near
 from dendrocap.theory.branches.mean_outputs import population_capacity
@@ -128,6 +129,7 @@ def branch_stability(
     >>> branch_stability(NeuronSpec(ReLU(), theta_d=1.0, theta_s=0.5)).stable
     True
     """
+    check_spec(neuron)
     task = TaskSpec() if task is None else task
     rsb = whole_number("rsb", rsb, 1)
     if neuron.populations:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dendrocap.display import Displayed
-from dendrocap.model.neuron import NeuronSpec, TaskSpec
+from dendrocap.model.neuron import NeuronSpec, TaskSpec, check_spec
 from dendrocap.theory.estimates import SYMMETRIC
 from dendrocap.theory.local.curve import CLOSEST, LocalCurve
 from dendrocap.theory.saddle_point import SaddlePoint
@@ -153,6 +153,7 @@ def local_entropy(
     >>> bool((wide.log_fraction > found.log_fraction).all())
     True
     """
+    check_spec(neuron)
     task = TaskSpec() if task is None else task
     return on_curve(LocalCurve(neuron, task, alpha, reference_kappa), distance)
 

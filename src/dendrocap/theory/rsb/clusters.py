@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from dendrocap.display import Displayed
 from dendrocap.errors import ConvergenceError, NoSolution
 from dendrocap.model import NeuronSpec, TaskSpec
+from dendrocap.model.neuron import check_spec
 from dendrocap.theory.estimates import estimate_name
 from dendrocap.theory.finite_load_weights import FiniteLoadWeights
 from dendrocap.theory.kernels import NODES
@@ -215,6 +216,7 @@ def broken_saddle_point(
     >>> round(point.free_entropy, 4), round(point.symmetric_free_entropy, 4)
     (-0.7533, -0.6902)
     """
+    check_spec(neuron)
     task = TaskSpec() if task is None else task
     neuron.check_usual_prior()
     alpha, rsb = real_number("alpha", alpha, 0.0), whole_number("rsb", rsb, 1)
@@ -249,6 +251,7 @@ def complexity_curve(
     >>> bool(abs(complexity_curve(neuron, alpha=1.2, m=[typical]).complexity[0]) < 1e-10)
     True
     """
+    check_spec(neuron)
     task = TaskSpec() if task is None else task
     neuron.check_usual_prior()
     alpha = real_number("alpha", alpha, 0.0)

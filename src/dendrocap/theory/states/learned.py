@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 from dendrocap.display import Displayed
 from dendrocap.errors import ConvergenceError
 from dendrocap.model import Linear, NeuronSpec, TaskSpec
+from dendrocap.model.neuron import check_spec
 from dendrocap.numerics._compiled import tail
 from dendrocap.theory.estimates import SYMMETRIC
 from dendrocap.theory.response import TreeResponse, check_capacity_inputs, tree_response
@@ -225,6 +226,7 @@ def learned_state(neuron: NeuronSpec, task: TaskSpec | None = None, *, alpha: fl
     >>> learned_state(relu, TaskSpec(), alpha=0.5, gamma_ce=3.0).training_error < 1e-4
     True
     """
+    check_spec(neuron)
     task = TaskSpec() if task is None else task
     alpha = real_number("alpha", alpha, 0.0, low_open=True)
     gamma_ce = real_number("gamma_ce", gamma_ce, 0.0, low_open=True)

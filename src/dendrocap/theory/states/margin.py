@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from dendrocap.display import Displayed
 from dendrocap.errors import InvalidParameter, NoSolution
 from dendrocap.model import NeuronSpec, TaskSpec
+from dendrocap.model.neuron import check_spec
 from dendrocap.numerics._compiled import tail
 from dendrocap.numerics.quadrature import legendre_rule
 from dendrocap.theory.estimates import SYMMETRIC
@@ -175,6 +176,7 @@ def maximal_margin(
     >>> round(widest.relative_margin, 4), round(widest.silent_fraction, 4)  # the weights of the capacity
     (0.4707, 0.5)
     """
+    check_spec(neuron)
     task = TaskSpec() if task is None else task
     choice("criterion", criterion, CRITERIA)
     alpha = real_number("alpha", alpha, 0.0, low_open=True)
@@ -254,6 +256,7 @@ def least_noise_error(
     """
     from scipy.optimize import minimize_scalar
 
+    check_spec(neuron)
     task = TaskSpec() if task is None else task
     alpha = real_number("alpha", alpha, 0.0, low_open=True)
     noise = Noise(flips, synaptic)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from dendrocap.display import Displayed
 from dendrocap.errors import ConvergenceError, NoSolution
 from dendrocap.model import Linear, NeuronSpec, TaskSpec
+from dendrocap.model.neuron import check_spec
 from dendrocap.numerics.quadrature import legendre_rule
 from dendrocap.theory.estimates import SYMMETRIC
 from dendrocap.theory.free_entropy import FIELD_STEP
@@ -124,6 +125,9 @@ def teacher_student(
     >>> print(f"{student.gibbs_error:.4f}")  # a linear student of few examples does better than a dendritic one
     0.3226
     """
+    check_spec(neuron)
+    if teacher is not None:
+        check_spec(teacher, "teacher")
     task = TaskSpec() if task is None else task
     alpha = real_number("alpha", alpha, 0.0)
     for name, allowed, why in (
@@ -169,6 +173,9 @@ def crossing_load(teacher: NeuronSpec, task: TaskSpec | None = None, student: Ne
     >>> print(f"{crossing_load(NeuronSpec(Polsky(), theta_d=0.5, theta_s=0.5)):.2f}")
     1.19
     """
+    check_spec(teacher, "teacher")
+    if student is not None:
+        check_spec(student, "student")
     other = NeuronSpec(Linear(), teacher.tree[0].theta, teacher.theta_s) if student is None else student
     if other == teacher:
         raise refuse("student", other, "another neuron than the teacher")
