@@ -135,6 +135,7 @@ def grid_of_calls() -> Iterator[tuple[str, Callable[[], object]]]:
         for kind, cases in (("correlated", correlated), ("inhibitory", inhibited)):
             for one, task in cases:
                 yield f"critical_capacity, {kind}", partial(critical_capacity, one, task)
+                yield f"  with one step, {kind}", partial(critical_capacity, one, task, rsb=1)
                 for part in (0.1, 0.5, 0.9):
                     alpha = part * critical_capacity(one, task).alpha_c
                     yield f"saddle_point, {kind}", partial(saddle_point, one, task, alpha=alpha)
