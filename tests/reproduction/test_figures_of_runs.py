@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
-from dendrocap.reproduction import PRESETS, fig03, fig04, fig08
+from dendrocap.reproduction import PRESETS, fig03, fig04, fig07, fig08
 from dendrocap.reproduction.paper_figure import read_table
 from studies import settings_for_images
-from studies.tables import loads_reached
+from studies.tables import ROOT, loads_reached
 
 PAPER = PRESETS["paper"]
 
@@ -58,6 +58,18 @@ def test_only_finished_runs_enter_the_error_of_the_learning_time():
     assert (row.solved, row.seeds) == (3, 4)
     assert row.log_epochs == pytest.approx(logs.mean())
     assert row.standard_error == pytest.approx(logs.std(ddof=1) / np.sqrt(3))
+
+
+def test_lines_of_noise_are_those_of_the_theory_and_the_bound_lies_below_all():
+    stored, found = read_table(ROOT / "docs" / "results" / "paper" / "fig7_theory.csv"), fig07._theory(PAPER)
+    place = ["state", "rule", "theta_d", "noise", "level"]
+    both = stored.merge(found, on=place, suffixes=("", "_now"), validate="one_to_one")
+    assert len(both) == len(stored) == len(found)
+    assert_allclose(both.increase_now, both.increase, rtol=1e-4)
+    errors = found[found.noise == fig07.INPUTS].pivot(index=["rule", "level"], columns="state", values="increase")
+    assert set(errors.columns) == set(fig07.LINES)
+    for state in (fig07.TYPICAL, fig07.MARGIN, fig07.LEARNED):
+        assert (errors[fig07.BEST] < errors[state]).all()
 
 
 def image_run(n_branches, test, seed, settings):

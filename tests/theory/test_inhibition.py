@@ -435,6 +435,7 @@ def test_linear_programming(setting):
         (lambda: critical_capacity(inhibited()).populations[0].weights, r"synapses\[i\]\.weights"),
         (lambda: critical_capacity(inhibited()).weights, r"synapses\[i\]\.weights"),
         (lambda: saddle_point(inhibited(), alpha=0.5).populations[0].weights, r"synapses\[i\]\.weights"),
+        (lambda: critical_capacity(inhibited(dc.Custom(np.sin), theta_s=0.3)), r"never falls where .*inhibition"),
         (
             lambda: NeuronSpec(levels=[Level(ReLU(), 0.5)], theta_s=0.5, inhibition=Inhibition(0.2, 0.1)),
             r"cannot be combined with levels",

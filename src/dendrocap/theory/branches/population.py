@@ -184,7 +184,9 @@ def _check(kind: Branches, output: float) -> None:
     if g.has_jumps:
         raise NoSolution(f"the capacity of {g!r} is infinite at K = infinity: g jumps, so that E g'^2 diverges")
     if not is_monotone(g):
-        raise refuse("nonlinearity", g, "a function that never falls where populations or branch_size are given")
+        raise refuse(
+            "nonlinearity", g, "a function that never falls where populations, inhibition or branch_size are given"
+        )
     low, high = g.range
     if not low < output < high:
         raise NoSolution(
