@@ -196,6 +196,9 @@ def test_capacity_with_inhibition_and_silent_synapses_of_either_sign():
     assert (broken["inhibitory_share"], broken["inhibitory_drive"]) == (0.2, 0.25)
     (point,) = rows_of("saddle-point", *inhibition, "--alpha", 0.5)
     assert round(point["free_entropy"], 6) == 0.892432
+    table = run("saddle-point", *inhibition, "--alpha", 0.5).stdout
+    assert "free_entropy" in table
+    assert "None" not in table
     assert "silent_inhibitory" not in rows_of("capacity", "-g", "relu", "--rsb", 0)[0]
     sized = run("capacity", *inhibition, "-N", 999, "-K", 27)
     assert sized.exit_code == 1

@@ -86,11 +86,13 @@ def saddle_point(
             "--quantity training_error needs --temperature or --output-noise: else no pattern is wrong"
         )
     fields = fields_of([*SADDLE_POINT_FIELDS, *error])
+    # With inhibition each type of synapse has its own conjugates.
+    conjugates = [] if grid.inhibitory_share is not None else ["M_bar", "Q_hat", "q_hat", "M_hat"]
     run(
         grid,
         saddle_point_points,
         lambda solution: {"estimate": SYMMETRIC, **fields(solution)},
-        fields_of(["Q", "q", "M_bar", "Q_hat", "q_hat", "M_hat", "free_entropy", "stability", *error]),
+        fields_of(["Q", "q", *conjugates, "free_entropy", "stability", *error]),
         as_json=as_json,
         as_csv=as_csv,
         plot=plot,
