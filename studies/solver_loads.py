@@ -17,10 +17,10 @@ from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # NumPy's own threads would spend the budget of several cores
 
-from dendrocap import DendriticNeuron, NeuronSpec, Polsky, TaskSpec, capacity, critical_capacity
+from dendrocap import DendriticNeuron, NeuronSpec, Polsky, TaskSpec, capacity, critical_capacity, solve
 from dendrocap.figures.style import ONE_STEP, SYMMETRIC, drawing_axes, save
 from dendrocap.learning import patterns_at_load
-from dendrocap.learning.solvers import SOLVERS, solve
+from dendrocap.learning.solvers import SOLVERS
 from studies.tables import IMAGES, complete, markdown, stored
 
 HERE = Path(__file__).parent

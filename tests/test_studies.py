@@ -10,8 +10,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from dendrocap import DendriticNeuron, NeuronSpec, Polsky, ReLU, critical_capacity
-from dendrocap.experiments import outlook
-from dendrocap.learning import suitable_solver
+from dendrocap.experiments import solver_by_theory
+from dendrocap.experiments import solving as outlook
 from dendrocap.theory.finite import best_split
 from studies import (
     any_dendrite,
@@ -150,7 +150,7 @@ def test_loads_reached_are_those_of_the_solvers_page():
 def test_solve_uses_the_solver_that_reached_most(theta_d, found):
     load, solver = found
     neuron = DendriticNeuron(NeuronSpec(Polsky(), theta_d, theta_s=0.5), n_inputs=999, n_branches=27)
-    assert suitable_solver(neuron, round(999 * load)).name == solver
+    assert solver_by_theory(neuron, round(999 * load)).name == solver
 
 
 def test_the_figure_of_broken_symmetry_has_the_same_dots():

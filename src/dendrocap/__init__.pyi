@@ -32,6 +32,7 @@ from dendrocap.experiments import (
     Sweep as Sweep,
     read_sweep as read_sweep,
     run_sweep as run_sweep,
+    solve as solve,
     solving_outlook as solving_outlook,
 )
 from dendrocap.fitting import (
@@ -59,7 +60,6 @@ from dendrocap.learning import (
     measured_local_entropy as measured_local_entropy,
     noise_robustness as noise_robustness,
     perturb as perturb,
-    solve as solve,
     train as train,
     train_many as train_many,
     training_error_curve as training_error_curve,

@@ -73,7 +73,7 @@ def _trained(run: Path | None, neuron: NeuronOptions, patterns: PatternOptions) 
 
         stored = load_run(run)
         return stored, (stored.inputs, stored.labels)
-    from dendrocap.learning import solve
+    from dendrocap.experiments import solve
 
     trained, learned = patterns.for_neuron(neuron)
     result = solve(trained, *learned, seed=patterns.seed)

@@ -87,7 +87,7 @@ def _follow(
     neuron: DendriticNeuron, patterns: Patterns, solver: str, kappa: float, time_limit: float, seed: int
 ) -> TrainingResult:
     """Solve with a progress bar."""
-    from dendrocap.learning import solve as search
+    from dendrocap import experiments
 
     began = time.monotonic()
     with progress(time_limit, "seconds") as tell:
@@ -97,4 +97,7 @@ def _follow(
             tell(round(time.monotonic() - began, 1), note=f"error {record.error:.4f}, best {best:.4f}")
             return False
 
-        return search(neuron, *patterns, solver=solver, kappa=kappa, time_limit=time_limit, seed=seed, callback=show)
+        # Whether to search at all has been decided.
+        return experiments.solve(
+            neuron, *patterns, solver=solver, kappa=kappa, time_limit=time_limit, seed=seed, anyway=True, callback=show
+        )

@@ -13,6 +13,7 @@ from dendrocap.learning import (
     Constant,
     ExponentialAnnealing,
     HalveOnPlateau,
+    PlainSGD,
     Recipe,
     Schedule,
     Surrogate,
@@ -109,7 +110,7 @@ def made_recipe(
     choice("schedule", schedule, SCHEDULES)
     gamma_ce = real_number("gamma_ce", gamma_ce, 0.0, low_open=True)
     if solver == "auto":
-        solver = "surrogate" if isinstance(suitable_solver(neuron, n_samples), AnnealedSurrogate) else "plain"
+        solver = "plain" if isinstance(suitable_solver(neuron, n_samples), PlainSGD) else "surrogate"
     if solver == "surrogate":
         # One slow attempt. The loss keeps the steepness by which weights are selected: a steeper one overfits.
         return Recipe(

@@ -17,6 +17,7 @@ from dendrocap.datasets import BinarySet, binary_set
 from dendrocap.errors import InvalidParameter
 from dendrocap.experiments import generalise as images
 from dendrocap.experiments.logistic import positive_logistic
+from dendrocap.experiments.solving import solver_by_theory
 from dendrocap.learning import (
     SGD,
     BetheEstimate,
@@ -82,11 +83,11 @@ def solve(
         raise refuse("kappa", task.kappa, "0: solvers ask for no margin")
     patterns, start = patterns_at_load(finite_neuron(neuron), alpha, seed, task), time.process_time()
     end = start + real_number("cpu_seconds", cpu_seconds, 0.0, low_open=True)
-    chosen = solvers.suitable_solver(neuron, len(patterns.labels)).name if solver == "auto" else solver
-    result = solvers.solve(
+    chosen = solver_by_theory(neuron, len(patterns.labels), task).name if solver == "auto" else solver
+    result = solvers.search(
         neuron,
         *patterns,
-        solver=chosen,
+        chosen,
         seed=seed,
         time_limit=None,
         max_epochs=MOST_EPOCHS,

@@ -28,7 +28,7 @@ from dendrocap.learning.solvers import (
     SharpenedNonlinearity,
     SplitStart,
     bethe_free_entropy,
-    solve,
+    search,
     suitable_solver,
 )
 from dendrocap.learning.speed import LearningSpeed, learning_speed
@@ -102,7 +102,7 @@ __all__ = [
     "patterns_at_load",
     "save_run",
     "soft_error",
-    "solve",
+    "search",
     "suitable_solver",
     "three_factors",
     "train",

@@ -1,6 +1,6 @@
 """Solvers: ways to find weights without errors close to capacity. docs/solvers.md compares them."""
 
-from dendrocap.learning.solvers.choosing import SOLVERS, solve, suitable_solver
+from dendrocap.learning.solvers.choosing import SOLVERS, search, suitable_solver
 from dendrocap.learning.solvers.least_action import LeastAction
 from dendrocap.learning.solvers.message_passing import BetheEstimate, MessagePassing, bethe_free_entropy
 from dendrocap.learning.solvers.plain import PlainSGD
@@ -23,6 +23,6 @@ __all__ = [
     "SharpenedNonlinearity",
     "SplitStart",
     "bethe_free_entropy",
-    "solve",
+    "search",
     "suitable_solver",
 ]
