@@ -1,6 +1,7 @@
 """Solvers: what they find is counted by other means than their own, and they never claim more."""
 
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -237,6 +238,65 @@ def test_retuning_an_engine_equals_making_a_new_one():
         engine.set_weights(SMALL.flat_weights(SMALL.initial_weights(0.5, 1)))
     assert_array_equal(turned.tested_epoch(order, 0.3)[1], fresh.tested_epoch(order, 0.3)[1])
     assert_array_equal(turned.weights(), fresh.weights())
+
+
+def test_margins_are_those_of_the_presentation_where_a_test_is_not_worth_it():
+    patterns = random_patterns(40, 150, rng=3)
+    order, first = np.random.default_rng(1).permutation(40), SMALL.flat_weights(SMALL.initial_weights(0.5, 1))
+    engine = CompiledEngine(SMALL, patterns, gamma_ce=7.0, dtype="float64")
+    engine.set_weights(first)
+    presented = np.empty(40)
+    for pattern in order:  # one by one: the margin before, then the step
+        presented[pattern] = engine.margins()[pattern]
+        engine.epoch(np.array([pattern]), 0.3)
+    wrong, after = np.count_nonzero(presented <= 0.0), engine.margins()
+    assert 0 < wrong < 40
+    assert np.max(np.abs(presented - after)) > 1e-3
+    for worth, expected in ((wrong - 1, presented), (wrong, after), (None, after)):
+        engine.set_weights(first)
+        assert_allclose(engine.tested_epoch(order, 0.3, worth)[1], expected, rtol=0, atol=1e-12)
+        assert_allclose(engine.margins(), after, rtol=0, atol=1e-12)
+
+
+def test_patterns_with_a_small_soft_error_change_nothing():
+    patterns = random_patterns(40, 150, rng=3)
+    start = SMALL.flat_weights(SMALL.initial_weights(0.5, 1))
+    reached = {}
+    for still in (0.5, 9.0, None):
+        engine = CompiledEngine(SMALL, patterns, gamma_ce=3.0, dtype="float64", still=still)
+        engine.set_weights(start)
+        for pattern in range(40):
+            before, exponent = engine.weights(), 6.0 * engine.margins()[pattern]
+            engine.epoch(np.array([pattern]), 0.3)
+            changed = not np.array_equal(engine.weights(), before)
+            assert not (still is not None and exponent >= still and changed)
+            assert changed or (still is not None and exponent >= still)
+        reached[still] = engine.weights()
+    assert_allclose(reached[9.0], reached[None], rtol=0, atol=1e-4 * 0.3)
+    assert np.max(np.abs(reached[0.5] - reached[None])) > 1e-3
+
+
+@pytest.mark.parametrize("solver", [AnnealedSurrogate(epochs=300), PolishedAnnealing(epochs=300), "selected"], ids=str)
+def test_rare_tests_never_report_fewer_errors_than_there_are(solver):
+    """Each new minimum belongs to weights that were tested."""
+    inputs, labels = random_patterns(290, 150, rng=6)
+    run = Training(SMALL, inputs, labels, Recipe(SOLVERS[solver]() if isinstance(solver, str) else solver), seed=2)
+    fewest, untested = run._best_errors, 0
+    for record in islice(run, 250):
+        true = SMALL.errors(run.weights, run.patterns)
+        untested += true != record.errors
+        if record.best_errors < fewest:
+            fewest = record.best_errors
+            assert true == fewest
+    assert untested > 20
+
+
+def test_a_run_that_goes_on_after_a_solution_tests_every_epoch():
+    """The estimator selects weights by the margins after each epoch."""
+    patterns = random_patterns(290, 150, rng=6)
+    run = Training(SMALL, *patterns, Recipe(AnnealedSurrogate(epochs=100), stop_when_solved=False), seed=2)
+    for record in islice(run, 60):
+        assert record.errors == SMALL.errors(run.weights, run.patterns)
 
 
 def test_the_coupling_brings_the_copies_together():

@@ -14,6 +14,8 @@ Both kernels take the neuron in the same form::
     rule         per kind: code of what stands for g' in the update, with its parameters likewise
     kappa        margin at which the soft error is one half
     limit        exponents are held to +-limit; 30 in float32 keeps all products out of the slow subnormals
+    still        exponent of the soft error from which on a pattern is right enough to change no weight
+    presented    margins of the patterns when they were presented, filled in
 
 Excitatory rows come first, so that the two signs are two loops, of which the second is empty without inhibition.
 """
@@ -150,7 +152,9 @@ def epoch(
     gamma_ce: Any,
     kappa: Any,
     limit: Any,
+    still: Any,
     scratch: Any,
+    presented: Any,
 ) -> float:
     """Present every pattern once, in the given order, and change the weights after each.
 
@@ -167,8 +171,8 @@ def epoch(
     # The first two vectors of the scratch space belong to _one_by_one.
     signals = 2 * LANES
     largest = zero
-    for presented in range(order.shape[0]):
-        pattern = order[presented]
+    for turn in range(order.shape[0]):
+        pattern = order[turn]
         collected = zero
         for block in range(n_blocks):
             lane, row = block * LANES, (pattern * n_blocks + block) * size
@@ -183,8 +187,12 @@ def epoch(
             store(spare, signals + lane, signal)
         # The soft error of [local-rule]: sign / (1 + exp(2 gamma_ce (sign Delta - kappa))).
         sign = signs[pattern]
-        exponent = (gamma_ce + gamma_ce) * (sign * (total(collected) - soma_offset) - kappa)
-        exponent = min(max(exponent, -limit), limit)
+        margin = sign * (total(collected) - soma_offset)
+        presented[pattern] = margin
+        exponent = (gamma_ce + gamma_ce) * (margin - kappa)
+        if exponent >= still:
+            continue
+        exponent = max(exponent, -limit)
         soft_error = spread(rate * sign) / (one + exponential(spread(exponent)))
         for block in range(n_blocks):
             change = soft_error * load(spare, signals + block * LANES)
@@ -258,10 +266,12 @@ def tested_epoch(
     gamma_ce: Any,
     kappa: Any,
     limit: Any,
+    still: Any,
     scratch: Any,
     result: Any,
+    worth: int,
 ) -> float:
-    """An epoch, then the margins with fixed weights.
+    """An epoch, then the margins with fixed weights if at most ``worth`` patterns were wrong when presented.
 
     In one call, because parallel threads queue for Python's lock after each call.
     """
@@ -282,7 +292,15 @@ def tested_epoch(
         gamma_ce,
         kappa,
         limit,
+        still,
         scratch,
+        result,
     )
+    if worth < result.shape[0]:
+        wrong = 0
+        for pattern in range(result.shape[0]):
+            wrong += not result[pattern] > kappa
+        if wrong > worth:
+            return signal
     margins(weights, bits, signs, constants, soma_offset, copies, blocks, g, g_parameters, limit, scratch, result)
     return signal

@@ -41,6 +41,9 @@ class CompiledEngine:
         Margin at which the soft error is one half.
     branch_rates : array, shape (n_branches,), optional
         Factors of the learning rate, one for each branch.
+    still : float, optional
+        Patterns whose soft error is below e^-still change no weight, which saves the time of doing so; by default only
+        those whose changes would be lost in rounding.
     """
 
     def __init__(
@@ -53,6 +56,7 @@ class CompiledEngine:
         dtype: str = "float32",
         kappa: float = 0.0,
         branch_rates: NDArray[Any] | None = None,
+        still: float | None = None,
     ) -> None:
         from dendrocap.learning import _kernels
 
@@ -74,6 +78,7 @@ class CompiledEngine:
         self._rule = self._per_kind(surrogate or TrueSlope())
         self._gamma_ce, self._kappa = self._kind(gamma_ce), self._kind(kappa)
         self._limit = self._kind(LARGEST_EXPONENT[dtype])
+        self._still = self._limit if still is None else self._kind(still)
         self._homeostasis = homeostasis_for(neuron, patterns.inputs)
         # The kernel reports g' / sqrt(n_l K); this gives back a bound on g' itself.
         self._signal_unit = float(np.sqrt(neuron.branch_size * neuron.n_branches))
@@ -114,16 +119,25 @@ class CompiledEngine:
         self._weights.reshape(-1)[self._layout.places] = flat  # all other places are always zero
 
     def epoch(self, order: NDArray[np.int64], learning_rate: float) -> float:
-        signal = self._signal_unit * float(self._kernels.epoch(*self._arguments(order, learning_rate)))
+        presented = np.empty(len(self._signs), dtype=self._weights.dtype)
+        signal = self._signal_unit * float(self._kernels.epoch(*self._arguments(order, learning_rate), presented))
         if self._homeostasis is not None:
             self.set_weights(self._homeostasis(self.weights().astype(np.float64)))
         return signal
 
-    def tested_epoch(self, order: NDArray[np.int64], learning_rate: float) -> tuple[float, NDArray[Any]]:
+    def tested_epoch(
+        self, order: NDArray[np.int64], learning_rate: float, worth: int | None = None
+    ) -> tuple[float, NDArray[Any]]:
+        """An epoch and the margins after it.
+
+        If more than ``worth`` patterns were wrong when presented, the test is left out, and the margins are those that
+        patterns had when presented; the order must contain all of them then.
+        """
         if self._homeostasis is not None:
             return self.epoch(order, learning_rate), self.margins()
         result = np.empty(len(self._signs), dtype=self._weights.dtype)
-        signal = self._kernels.tested_epoch(*self._arguments(order, learning_rate), result)
+        most = len(result) if worth is None else worth
+        signal = self._kernels.tested_epoch(*self._arguments(order, learning_rate), result, most)
         return self._signal_unit * signal, result
 
     def _arguments(self, order: NDArray[np.int64], learning_rate: float) -> tuple[Any, ...]:
@@ -138,6 +152,7 @@ class CompiledEngine:
             self._gamma_ce,
             self._kappa,
             self._limit,
+            self._still,
             self._scratch,
         )
 

@@ -320,6 +320,11 @@ class Training(Displayed):
         # An epoch without any pattern would look like a neuron that cannot learn.
         return rng.permutation(order) if len(order) else rng.permutation(self.n_patterns)[:1]
 
+    @property
+    def tests_all_epochs(self) -> bool:
+        """Whether margins after every epoch are needed: a solution is not the end, or patterns have weights."""
+        return not self.recipe.stop_when_solved or self._sample_weight is not None
+
     def follow(self, schedule: Schedule, learning_rate: float) -> None:
         """Start a schedule: `pace` is its state after every epoch."""
         self.schedule, self.pace = schedule, schedule.start(learning_rate, self.neuron.n_inputs)

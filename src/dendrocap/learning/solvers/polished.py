@@ -14,7 +14,7 @@ from dendrocap.learning.engine import CompiledEngine
 from dendrocap.learning.homeostasis import active_fractions
 from dendrocap.learning.solvers.least_squares import least_squares
 from dendrocap.learning.solvers.scales import Rise, Span, refuse_kinds, rise_of, span
-from dendrocap.learning.solvers.surrogate import AnnealedSurrogate, SurrogatePlan
+from dendrocap.learning.solvers.surrogate import STILL, AnnealedSurrogate, RareTests, SurrogatePlan
 from dendrocap.learning.training import Training
 from dendrocap.model.dendritic_neuron import DendriticNeuron
 from dendrocap.model.neuron import NeuronSpec
@@ -176,7 +176,7 @@ class Course:
     """
 
     def __init__(self, run: Training, rng: np.random.Generator | None = None) -> None:
-        self.run, self.rng, self.wrong = run, rng, run.n_patterns
+        self.run, self.rng, self.wrong, self._tests = run, rng, run.n_patterns, RareTests(run)
         self.plan = self._plan()
         self.engine = self._engine()
         self.engine.set_weights(self._first_weights())
@@ -197,7 +197,7 @@ class Course:
     def epoch(self, progress: float) -> EpochOutcome:
         """One epoch with the settings of this point of the schedule."""
         rate = self.plan.tune(self.engine, progress)
-        _, margins = self.engine.tested_epoch(self.run.shuffled(self.rng), rate)
+        margins = self._tests.epoch(self.engine, self.run.shuffled(self.rng), rate)
         weights = self.engine.weights()
         self._settle(weights, progress)
         self.average = self.average + AVERAGED * (weights - self.average)
@@ -266,6 +266,7 @@ class _Split(Course):
             surrogate=self.plan.signals(0.0),
             kappa=self.run.kappa,
             branch_rates=np.where(self._on, self._drives[1], self._drives[0]),
+            still=STILL,
         )
 
     def _first_weights(self) -> NDArray[Any]:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from dendrocap.learning.algorithms import EpochOutcome, Solver
 from dendrocap.learning.engine import CompiledEngine
@@ -14,7 +17,11 @@ from dendrocap.learning.training import Training
 from dendrocap.model.dendritic_neuron import DendriticNeuron
 from dendrocap.validation import whole_number
 
-__all__ = ["AnnealedSurrogate", "SurrogatePlan"]
+__all__ = ["STILL", "AnnealedSurrogate", "RareTests", "SurrogatePlan"]
+
+# Patterns with a soft error below e^-9 = 1e-4 change no weight: thousands of them would do less than one wrong pattern.
+STILL = 9.0
+FEW = 0.02  # share of wrong patterns up to which weights are always tested
 
 
 @dataclass(frozen=True)
@@ -44,12 +51,31 @@ class SurrogatePlan:
             gamma_ce=self.gamma_ce.start,
             surrogate=self.signals(0.0),
             kappa=run.kappa,
+            still=STILL,
         )
 
     def tune(self, engine: CompiledEngine, progress: float) -> float:
         """Settings for this point; returns the rate."""
         engine.retune(gamma_ce=self.gamma_ce.at(progress), surrogate=self.signals(progress))
         return self.rate.at(progress)
+
+
+class RareTests:
+    """Epochs of an attempt, tested only where weights may be its best: a test takes a third of the time of an epoch.
+
+    Errors are counted while patterns are presented. If they are more than the fewest of the attempt, and not few, the
+    margins are those of the presentation, and their errors cannot be mistaken for the best.
+    """
+
+    def __init__(self, run: Training) -> None:
+        self._run, self._fewest = run, run.n_patterns
+        self._few = run.n_patterns if run.tests_all_epochs else int(FEW * run.n_patterns)
+
+    def epoch(self, engine: CompiledEngine, order: NDArray[np.int64], rate: float) -> NDArray[Any]:
+        """The margins of an epoch."""
+        _, margins = engine.tested_epoch(order, rate, max(self._few, self._fewest))
+        self._fewest = min(self._fewest, int(np.count_nonzero(~(margins > self._run.kappa))))
+        return margins
 
 
 @dataclass(frozen=True)
@@ -119,8 +145,8 @@ class AnnealedSurrogate(Solver):
         plan = self.plan(run.neuron)
         engine = plan.engine(run)
         engine.set_weights(run.first_weights())
-        length = self.epochs * 2**number
+        length, tests = self.epochs * 2**number, RareTests(run)
         for epoch in range(length):
             rate = plan.tune(engine, epoch / length)
-            _, margins = engine.tested_epoch(run.shuffled(), rate)
+            margins = tests.epoch(engine, run.shuffled(), rate)
             yield EpochOutcome(margins, engine.weights(), rate)
