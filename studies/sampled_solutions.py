@@ -229,8 +229,7 @@ class Sampler:
         self.neuron, self.rng = neuron, np.random.default_rng(seed)
         self.shape, self.W_bar = shape, neuron.theta_d / 0.5
         n_patterns = round(load * shape[0] * shape[1])
-        # The mean input is that of the theory, which has it as a correction to the mean weight.
-        self.m = saddle_point(neuron, alpha=0.0 if taught else load).preactivation.mu
+        self.m = mean_input(neuron, 0.0 if taught else load)
         self.inputs = (self.rng.random((n_patterns, *self.shape)) < 0.5).astype(np.float64)
         self.teacher = self.drawn()
         self.weights = self.teacher.copy()
@@ -298,16 +297,29 @@ class Sampler:
         return float(np.mean(self.signs * soma < 0.0))
 
     def _shaken(self, level: float) -> Floats:
-        """Somatic inputs with shaken synapses; thresholds of branches and soma follow the drift of the means."""
-        Q = float(np.mean(self.weights**2))
-        clean = BranchInput(self.m, math.sqrt(0.25 * Q))
-        noisy, scale = Noise(0.0, level).on_branch(self.neuron, TaskSpec(), clean, Q)
-        shaken = np.maximum(self.weights * (1.0 + level * self.rng.standard_normal(self.shape)), 0.0)
-        offset = 0.5 * (shaken - scale * self.weights).sum(axis=1) / math.sqrt(self.shape[1]) + noisy.mean
-        branch = np.einsum("pki,ki->pk", self.inputs - 0.5, shaken) / math.sqrt(self.shape[1]) + offset
-        g = self.neuron.nonlinearity
-        mean = moments(g, 0.0, noisy.sd, noisy.mean).mean
-        return np.asarray((g(branch) - mean).sum(axis=1) / math.sqrt(self.shape[0]))
+        """Somatic inputs with shaken synapses."""
+        weights, offset, mean = shaken(self.neuron, self.m, self.weights, level, self.rng)
+        branch = np.einsum("pki,ki->pk", self.inputs - 0.5, weights) / math.sqrt(self.shape[1]) + offset
+        return np.asarray((self.neuron.nonlinearity(branch) - mean).sum(axis=1) / math.sqrt(self.shape[0]))
+
+
+def mean_input(neuron: NeuronSpec, load: float) -> float:
+    """The mean input of a branch in theory, which has it as a correction to the mean weight."""
+    return float(saddle_point(neuron, alpha=load).preactivation.mu)
+
+
+def shaken(
+    neuron: NeuronSpec, m: float, weights: Floats, level: float, rng: np.random.Generator
+) -> tuple[Floats, Floats, float]:
+    """Shaken synapses of neurons (..., K, n); thresholds of branches and soma follow the drift of the means.
+
+    Returns weights, offsets of the centred branch inputs (..., K), and the mean output of a branch.
+    """
+    Q = float(np.mean(weights**2))
+    noisy, scale = Noise(0.0, level).on_branch(neuron, TaskSpec(), BranchInput(m, math.sqrt(0.25 * Q)), Q)
+    found = np.maximum(weights * (1.0 + level * rng.standard_normal(weights.shape)), 0.0)
+    offset = 0.5 * (found - scale * weights).sum(axis=-1) / math.sqrt(weights.shape[-1]) + noisy.mean
+    return found, offset, moments(neuron.nonlinearity, 0.0, noisy.sd, noisy.mean).mean
 
 
 def chain(sampler: Sampler, sweeps: tuple[int, int]) -> dict[str, float]:
@@ -335,9 +347,14 @@ def students(sampler: Sampler, sweeps: tuple[int, int]) -> dict[str, float]:
         sampler.sweep(every)
         answers.append(sampler.soma(sampler.weights, unseen) > 0.0)
         norms.append(float(np.mean(sampler.weights**2)))
-    signs = 2.0 * np.array(answers, dtype=np.float32) - 1.0
-    differ = 0.5 - 0.5 * (signs @ signs.T) / UNSEEN
-    return {"error": float(differ[np.triu_indices(len(signs), -(-apart // every))].mean()), "Q": float(np.mean(norms))}
+    apart_enough = np.triu_indices(len(answers), -(-apart // every))
+    error = differ(2.0 * np.array(answers, dtype=np.float32) - 1.0)[apart_enough].mean()
+    return {"error": float(error), "Q": float(np.mean(norms))}
+
+
+def differ(answers: Any) -> Any:
+    """How often each two neurons differ in their answers, which are 1 and -1 in the shape (neurons, patterns)."""
+    return 0.5 - 0.5 * (answers @ answers.T) / answers.shape[1]
 
 
 def sweeps_of(labels: str, name: str, n_inputs: int) -> tuple[int, int]:
@@ -445,33 +462,15 @@ def by_size(rows: Sequence[Row], name: str) -> dict[tuple[int, int], list[Row]]:
     return dict(sorted(found.items()))
 
 
-def extrapolated(rows: Sequence[Row], name: str, key: str) -> tuple[float, float, float]:
-    """Infinitely many long branches, with the standard error and chi^2: a plane in 1 / n and 1 / K, all sizes."""
-    sized = {size: own for size, own in by_size(rows, name).items() if size[0] > 1}
-    values, errors = np.transpose([averages(own, key) for own in sized.values()])
-    columns = np.array([(1.0, 1.0 / n, 1.0 / K) for K, n in sized]) / errors[:, None]
-    covariance = np.linalg.inv(columns.T @ columns)
-    fitted = covariance @ columns.T @ (values / errors)
-    return float(fitted[0]), math.sqrt(covariance[0, 0]), float(np.sum((columns @ fitted - values / errors) ** 2))
-
-
 def table(rows: Sequence[Row], labels: str, name: str) -> list[str]:
-    """The table of a page: sampled neurons by size, the plane through them, and theory."""
+    """The table of a page: sampled neurons by size, and theory."""
     shown = NOISES if labels == "random" else ("error", "Q")
     lines = []
     for (K, n), own in by_size(rows, name).items():
         cells = (averages(own, key) for key in shown)
         lines.append((f"{K}, {n}", str(len(own)), *(f"{value:.4f} ± {error:.4f}" for value, error in cells)))
     expected = theory(labels, name)
-    if name == "polsky":
-        limits = {key: extrapolated(rows, name, key) for key in shown}
-        lines.append(("plane", "", *(f"{value:.4f} ± {error:.4f}" for value, error, _ in limits.values())))
     lines.append(("theory", "", *(f"{expected[key]:.4f}" for key in shown)))
-    if name == "polsky":
-        apart = (f"{(limits[key][0] - expected[key]) / limits[key][1]:+.1f}" for key in shown)
-        lines.append(("standard errors apart", "", *apart))
-        free = len(by_size(rows, name)) - 3
-        lines.append((f"χ² of the plane, {free} free", "", *(f"{limits[key][2]:.1f}" for key in shown)))
     return markdown(("K, n", "tasks", *(key.replace("_", " ") for key in shown)), lines)
 
 
