@@ -13,8 +13,9 @@ the sums for even K and between two for odd K. Without any learning, K = 5 and K
 error, and terms in 1 / K rule from about 15 branches on. No plane in 1 / n and 1 / K goes through such sizes. So what a
 neuron of this size does with weights as in theory (`studies.one_more_pattern`, no chain) is subtracted first, and the
 plane goes through the differences, which end at zero if theory holds. This was decided, with the sizes and numbers of
-tasks of all students, before they were drawn; students with K = 5 are shown, and stay outside the plane. The
-solutions with random labels had been drawn before, and all of them are used.
+tasks of all students, before they were drawn; students with K = 5 are shown, and stay outside the plane. Of the
+solutions with random labels five sizes had been drawn and seen before; then 20 branches of 20 synapses and more tasks
+of the two largest sizes were added, and all sizes and tasks are used.
 """
 
 from __future__ import annotations
@@ -49,8 +50,8 @@ LOADS = {("random", "linear"): 0.5, ("random", "polsky"): 0.3, ("teacher", "line
 SIZES = {
     "random": (
         ("linear", 1, 200, 100), ("linear", 10, 20, 100), ("linear", 5, 40, 100), ("linear", 20, 20, 10),
-        ("polsky", 10, 20, 100), ("polsky", 5, 40, 100), ("polsky", 10, 40, 48),
-        ("polsky", 20, 40, 8), ("polsky", 10, 80, 10),
+        ("polsky", 10, 20, 100), ("polsky", 5, 40, 100), ("polsky", 10, 40, 48), ("polsky", 20, 20, 40),
+        ("polsky", 20, 40, 24), ("polsky", 10, 80, 20),
     ),
     "teacher": (
         ("linear", 10, 20, 32), ("linear", 5, 40, 32), ("linear", 10, 40, 24),
