@@ -9,7 +9,7 @@ that has been learned leaves those of them that answer it as they should; one th
 them. Here fields, weights, binary patterns and noise are drawn, and nothing is taken to be normal. The distribution of
 the fields remains that of the infinitely large neuron; the weights of a branch are scaled to their prescribed sum.
 
-``compute`` fills one_more_pattern.csv in twenty minutes. ``table`` prints what solutions drawn by Markov chains
+``compute`` fills one_more_pattern.csv in ten minutes. ``table`` prints what solutions drawn by Markov chains
 (`studies.sampled_solutions`) have beyond that: a plane in 1 / n and 1 / K through the differences, which ends at zero
 if the theory of infinitely many long branches is right.
 """
@@ -35,7 +35,7 @@ NEURON = "polsky"
 KEYS = {"random": sampled.NOISES, "teacher": ("error",)}
 FEWEST = {"random": 5, "teacher": 10}  # branches of a neuron that the plane goes through
 # sets of fields, neurons in each, patterns before each of them
-DRAWS = {"random": (2500, 300, 50), "teacher": (2500, 8, 1000)}
+DRAWS = {"random": (1500, 300, 50), "teacher": (1500, 8, 1000)}
 
 Floats = NDArray[np.float64]
 
