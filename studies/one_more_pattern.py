@@ -9,7 +9,7 @@ that has been learned leaves those of them that answer it as they should; one th
 them. Here fields, weights, binary patterns and noise are drawn, and nothing is taken to be normal. The distribution of
 the fields remains that of the infinitely large neuron; the weights of a branch are scaled to their prescribed sum.
 
-``compute`` fills one_more_pattern.csv in ten minutes. ``table`` prints what solutions drawn by Markov chains
+``compute`` fills one_more_pattern.csv in five minutes. ``table`` prints what solutions drawn by Markov chains
 (`studies.sampled_solutions`) have beyond that: a plane in 1 / n and 1 / K through the differences, which ends at zero
 if the theory of infinitely many long branches is right.
 """
@@ -133,8 +133,9 @@ def sizes() -> list[tuple[str, int, int]]:
 
 def table_of(labels: str, key: str) -> dict[tuple[int, int], Estimate]:
     """The stored numbers of all sizes."""
-    return {(int(row["K"]), int(row["n"])): Estimate(float(row["value"]), float(row["error"]))
-            for row in stored(TABLE) if (row["labels"], row["key"]) == (labels, key)}  # fmt: skip
+    found = {(int(row["K"]), int(row["n"])): Estimate(float(row["value"]), float(row["error"]))
+             for row in stored(TABLE) if (row["labels"], row["key"]) == (labels, key)}  # fmt: skip
+    return dict(sorted(found.items()))
 
 
 def beyond(labels: str, key: str) -> dict[tuple[int, int], Estimate]:
