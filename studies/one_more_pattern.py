@@ -8,8 +8,9 @@ In replica symmetry the solutions of all other patterns have independent weights
 that has been learned leaves those of them that answer it as they should; one that has not is answered by any of
 them. Here fields, weights, binary patterns and noise are drawn, and nothing is taken to be normal. The distribution of
 the fields remains that of the infinitely large neuron; the weights of a branch are scaled to their prescribed sum.
+Branches so long that their inputs are normal (n = 0 in the table) show that many of them are the theory, under flips.
 
-``compute`` fills one_more_pattern.csv in five minutes. ``table`` prints what solutions drawn by Markov chains
+``compute`` fills one_more_pattern.csv in eight minutes. ``table`` prints what solutions drawn by Markov chains
 (`studies.sampled_solutions`) have beyond that: a plane in 1 / n and 1 / K through the differences, which ends at zero
 if the theory of infinitely many long branches is right.
 """
@@ -35,7 +36,8 @@ NEURON = "polsky"
 KEYS = {"random": sampled.NOISES, "teacher": ("error",)}
 FEWEST = {"random": 5, "teacher": 10}  # branches of a neuron that the plane goes through
 # sets of fields, neurons in each, patterns before each of them
-DRAWS = {"random": (1500, 300, 50), "teacher": (1500, 8, 1000)}
+DRAWS = {"random": (1500, 300, 50), "teacher": (1500, 8, 1000), "long": (500, 300, 50)}
+LONG = (20, 40, 80, 160)  # branches, if they are long
 
 Floats = NDArray[np.float64]
 
@@ -94,6 +96,30 @@ def failing(K: int, n: int, rng: np.random.Generator) -> Iterator[tuple[float, .
         yield (*errors, float(np.mean(weights**2)))
 
 
+def failing_on_long_branches(K: int, rng: np.random.Generator) -> Iterator[tuple[float, ...]]:
+    """How often flips make a learned pattern fail if branch inputs are normal, for some patterns and the next.
+
+    Of the clean and of the flipped input, one part is shared by all neurons and the other is their own.
+    """
+    neuron = sampled.NEURONS[NEURON]
+    load = sampled.LOADS["random", NEURON]
+    state, m = saddle_point(neuron, alpha=load), sampled.mean_input(neuron, load)
+    _, replicas, patterns = DRAWS["long"]
+
+    def soma(shared: Floats, own: Floats) -> Floats:
+        inputs = m + math.sqrt(0.25 * state.q) * shared + math.sqrt(0.25 * (state.Q - state.q)) * own
+        return np.asarray((neuron.nonlinearity(inputs) - neuron.theta_s).sum(axis=0))
+
+    def flipped(part: Floats, level: float) -> Floats:
+        kept = 1.0 - 2.0 * level
+        return np.asarray(kept * part + math.sqrt(1.0 - kept**2) * rng.standard_normal(part.shape))
+
+    while True:
+        parts = rng.standard_normal((K, 1, patterns)), rng.standard_normal((K, replicas, patterns))
+        clean, noisy = soma(*parts), [soma(*(flipped(part, level) for part in parts)) for level in sampled.FLIPS]
+        yield tuple(0.5 * (wrong(clean, one) + wrong(-clean, -one)) for one in noisy)
+
+
 def wrong(clean: Floats, noisy: Floats) -> float:
     """Mean over patterns of the fraction of negative noisy inputs among the neurons whose clean input is positive.
 
@@ -113,10 +139,14 @@ class Estimate(NamedTuple):
 
 def expected(labels: str, K: int, n: int, sets: int | None = None) -> dict[str, Estimate]:
     """What one pattern says of a neuron of this size, with standard errors over sets of fields."""
-    draw = (failing if labels == "random" else differing)(K, n, np.random.default_rng([K, n]))
-    found = np.array([next(draw) for _ in range(sets or DRAWS[labels][0])])
+    rng = np.random.default_rng([K, n])
+    if n == 0:
+        draw, keys, usual = failing_on_long_branches(K, rng), sampled.NOISES[: len(sampled.FLIPS)], DRAWS["long"][0]
+    else:
+        draw, keys, usual = (failing if labels == "random" else differing)(K, n, rng), KEYS[labels], DRAWS[labels][0]
+    found = np.array([next(draw) for _ in range(sets or usual)])
     error = found.std(axis=0, ddof=1) / math.sqrt(len(found))
-    return {key: Estimate(*one) for key, *one in zip(KEYS[labels], found.mean(axis=0), error, strict=True)}
+    return {key: Estimate(*one) for key, *one in zip(keys, found.mean(axis=0), error, strict=True)}
 
 
 def row(labels: str, K: int, n: int) -> Row:
@@ -127,8 +157,9 @@ def row(labels: str, K: int, n: int) -> Row:
 
 
 def sizes() -> list[tuple[str, int, int]]:
-    """All sizes at which solutions are drawn by chains."""
-    return [(labels, K, n) for labels in KEYS for name, K, n, _ in sampled.SIZES[labels] if name == NEURON]
+    """All sizes at which solutions are drawn by chains, and numbers of long branches."""
+    drawn = [(labels, K, n) for labels in KEYS for name, K, n, _ in sampled.SIZES[labels] if name == NEURON]
+    return [*drawn, *(("random", K, 0) for K in LONG)]
 
 
 def table_of(labels: str, key: str) -> dict[tuple[int, int], Estimate]:
@@ -172,13 +203,23 @@ def table(labels: str) -> list[str]:
     one, more = ({key: of(labels, key) for key in keys} for of in (table_of, beyond))
     planes = [plane(more[key], FEWEST[labels]) for key in keys]
     limits = [sampled.theory(labels, NEURON)[key] for key in keys]
-    lines = [("one pattern", f"{K}, {n}", *(f"{one[key][K, n].value:.4f}" for key in keys)) for K, n in one[keys[0]]]
+    sizes = list(more[keys[0]])
+    lines = [("one pattern", f"{K}, {n}", *(f"{one[key][K, n].value:.4f}" for key in keys)) for K, n in sizes]
     lines.append(("", "∞, ∞", *(f"{value:.4f}" for value in limits)))
-    for K, n in more[keys[0]]:
+    for K, n in sizes:
         lines.append(("sampled, less one pattern", f"{K}, {n}", *(_signed(more[key][K, n]) for key in keys)))
     lines.append(("", "plane: ∞, ∞", *(_signed(found.limit) for found in planes)))
     lines.append((f"χ² of the plane, {planes[0].free} free", "", *(f"{found.chi2:.1f}" for found in planes)))
     return markdown(("", "K, n", *(key.replace("_", " ") for key in keys)), _once(lines))
+
+
+def long_branches() -> list[str]:
+    """The table of a page: one pattern before neurons with long branches."""
+    keys = sampled.NOISES[: len(sampled.FLIPS)]
+    found, limits = [table_of("random", key) for key in keys], sampled.theory("random", NEURON)
+    lines = [(str(K), *(f"{one[K, 0].value:.4f} ± {one[K, 0].error:.4f}" for one in found)) for K in LONG]
+    lines.append(("theory", *(f"{limits[key]:.4f}" for key in keys)))
+    return markdown(("K", *(key.replace("_", " ") for key in keys)), lines)
 
 
 def _signed(found: Estimate) -> str:
@@ -200,7 +241,7 @@ def main() -> None:
     if parser.parse_args().part == "compute":
         complete(TABLE, row, sizes())
     else:
-        print("\n\n".join("\n".join(table(labels)) for labels in KEYS))
+        print("\n\n".join("\n".join(lines) for lines in (*(table(labels) for labels in KEYS), long_branches())))
 
 
 if __name__ == "__main__":
