@@ -63,8 +63,8 @@ SIZES = {
 # slowly the more synapses there are.
 SWEEPS = {("linear", 200): (1500, 1000), ("linear", 400): (5000, 1500), ("polsky", None): (600, 600)}
 SNAPSHOTS = 30
-# Sweeps per synapse between two students that are compared, and more of them in a chain; students forget each other
-# within half a sweep per synapse. Answers are to so many unseen patterns.
+# Sweeps per synapse between two students that are compared at least, and more of them in a chain; students forget each
+# other within 0.75 (10 branches of 40 synapses). Answers are to so many unseen patterns.
 APART, LONGER, UNSEEN = 1.5, 3.0, 10_000
 MIXING = Path(__file__).with_name("sampled_mixing.csv")
 MIXED = (("random", "linear", 10, 20), ("random", "polsky", 10, 20), ("random", "polsky", 10, 40))
@@ -488,6 +488,17 @@ def short(rows: Sequence[Row]) -> list[str]:
     return markdown(("K, n", *(key.replace("_", " ") for key in keys)), lines)
 
 
+def short_students(rows: Sequence[Row]) -> list[str]:
+    """Linear students beside the theory of short branches."""
+    lines = []
+    for one in stored(short_branches.STUDENTS):
+        for (K, n), own in by_size(rows, "linear").items():
+            if n == int(one["n"]):
+                lines.append((f"{K}, {n}", "{:.4f} ± {:.4f}".format(*averages(own, "error"))))
+        lines.append((f"many, {one['n']}: theory", f"{float(one['error']):.4f} ± {float(one['uncertain']):.4f}"))
+    return markdown(("K, n", "error"), lines)
+
+
 def ends(rows: Sequence[Row]) -> list[str]:
     """How far chains from different ends are apart, over all tasks of a size."""
     lines = []
@@ -522,7 +533,8 @@ def main() -> None:
     else:
         found = {labels: stored(path) for labels, path in TABLES.items()}
         tables = [table(found[labels], labels, name) for labels in found for name in NEURONS]
-        tables += [short(found["random"]), ends(found["random"]), chains(stored(MIXING))]
+        tables += [short(found["random"]), short_students(found["teacher"])]
+        tables += [ends(found["random"]), chains(stored(MIXING))]
         print("\n\n".join("\n".join(one) for one in tables))
 
 

@@ -34,6 +34,17 @@ def test_pages_hold_the_tables_of_one_more_pattern(page, labels):
     assert "\n".join(one_more.table(labels)) in text
 
 
+def test_the_pages_hold_students_of_short_and_flips_on_long_branches():
+    noise, taught = ((ROOT / "docs" / "theory" / f"{page}.md").read_text(encoding="utf-8") for page in
+                     ("noise", "generalisation"))  # fmt: skip
+    assert "\n".join(one_more.long_branches()) in noise
+    assert "\n".join(sampled.short_students(stored(sampled.TABLES["teacher"]))) in taught
+    limit = one_more.plane(one_more.beyond("teacher", "error"), one_more.FEWEST["teacher"]).limit
+    expected = sampled.theory("teacher", "polsky")["error"]
+    said = f"end at an error of {expected + limit.value:.4f} ± {limit.error:.4f} for many long branches"
+    assert f"{said}; the theory has {expected:.4f}" in taught
+
+
 def test_the_page_of_noise_holds_short_branches_ends_and_chains():
     text, rows = (ROOT / "docs" / "theory" / "noise.md").read_text(encoding="utf-8"), stored(sampled.TABLES["random"])
     for lines in (sampled.short(rows), sampled.ends(rows), sampled.chains(stored(sampled.MIXING))):
@@ -168,6 +179,31 @@ def test_many_short_linear_branches_have_the_errors_of_their_own_theory():
     assert np.mean(np.square(apart)) < 2.0
 
 
+def test_linear_students_have_the_errors_of_short_branches():
+    """Three sizes within two standard errors; the theory of long branches is further away than that."""
+    sizes, long = sampled.by_size(stored(sampled.TABLES["teacher"]), "linear"), sampled.theory("teacher", "linear")
+    expected = {int(row["n"]): row for row in stored(short.STUDENTS)}
+    for (_, n), own in sizes.items():
+        mean, error = sampled.averages(own, "error")
+        assert abs(mean - float(expected[n]["error"])) < 2.0 * math.hypot(error, float(expected[n]["uncertain"]))
+    mean, error = sampled.averages(sizes[10, 40], "error")
+    assert mean < long["error"] - 3.0 * error
+
+
+def test_students_of_short_branches_know_nothing_without_patterns():
+    """Two neurons drawn evenly at prescribed sums have Q = 2 n / (n + 1) and the overlap one."""
+    found = short.student(20, 1e-5, 20)
+    np.testing.assert_allclose([found.q, found.error], [1.0, math.acos(21.0 / 40.0) / math.pi], rtol=1e-4)
+
+
+@pytest.mark.slow
+def test_students_of_long_branches_are_the_theory():
+    """100 synapses: half the distance of 50, which is that of prescribed sums; so it vanishes like 1 / n."""
+    long = sampled.theory("teacher", "linear")["error"]
+    near, far = (short.student(n, short.LOAD, 1500) for n in (100, 50))
+    assert abs(2.0 * near.error - far.error - long) < 3.0 * math.hypot(2.0 * near.uncertain, far.uncertain)
+
+
 def test_weights_on_a_simplex_are_those_drawn_evenly(rng):
     """Without fields the mean square is 2 n / (n + 1); with fields, against weights drawn evenly and reweighted."""
     second = short.on_simplex(np.zeros((1, 12)), 1e-3, 0.0, points=400)[1].mean()
@@ -220,12 +256,14 @@ def test_the_size_of_a_neuron_is_most_of_what_keeps_it_from_the_theory():
         for size, rows in sampled.by_size(stored(sampled.TABLES["random"]), "polsky").items()
     }
     one = one_more.table_of("random", key)
-    assert set(drawn) == set(one)
+    assert set(one) == {*drawn, *((K, 0) for K in one_more.LONG)}
     for size, (value, _) in drawn.items():
         assert value < 0.8 * limit
         assert abs(value - one[size].value) < 0.05 * value
     plane = one_more.plane({size: one_more.Estimate(*found) for size, found in drawn.items()}, 5)
+    text = (ROOT / "docs" / "theory" / "noise.md").read_text(encoding="utf-8")
     assert plane.chi2 > 20.0  # no plane goes through the errors themselves
+    assert f"χ² = {plane.chi2:.0f} with {plane.free} free" in text
 
 
 def test_weights_in_fields_have_the_norm_and_the_overlap_of_the_theory(rng):
@@ -243,6 +281,22 @@ def test_errors_are_counted_among_the_neurons_that_had_learned_the_pattern():
     assert one_more.wrong(clean, noisy) == pytest.approx((1.0 / 3.0 + 1.0) / 2.0)
     noisy[1, 1] = -0.4
     assert one_more.wrong(clean, noisy) == pytest.approx(1.0 / 6.0)
+
+
+@pytest.mark.parametrize("key", sampled.NOISES[:3])
+def test_flips_on_many_long_branches_are_the_theory(key):
+    """The stored table: 160 branches within three standard errors, and 20 branches below them."""
+    found, expected = one_more.table_of("random", key), sampled.theory("random", "polsky")[key]
+    many, few = found[160, 0], found[20, 0]
+    assert abs(many.value - expected) < 3.0 * many.error
+    assert many.error < 0.003 * expected
+    assert few.value < expected - 3.0 * few.error
+
+
+def test_flips_on_long_branches_are_drawn_as_the_table_says():
+    found, row = one_more.expected("random", 20, 0, 40), one_more.table_of("random", "flips_0.01")[20, 0]
+    assert set(found) == set(sampled.NOISES[:3])
+    assert abs(found["flips_0.01"].value - row.value) < 3.0 * found["flips_0.01"].error
 
 
 @pytest.mark.slow
