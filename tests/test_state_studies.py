@@ -293,10 +293,15 @@ def test_flips_on_many_long_branches_are_the_theory(key):
     assert few.value < expected - 3.0 * few.error
 
 
-def test_flips_on_long_branches_are_drawn_as_the_table_says():
-    found, row = one_more.expected("random", 20, 0, 40), one_more.table_of("random", "flips_0.01")[20, 0]
-    assert set(found) == set(sampled.NOISES[:3])
-    assert abs(found["flips_0.01"].value - row.value) < 3.0 * found["flips_0.01"].error
+@pytest.mark.parametrize(
+    ("labels", "K", "n", "sets"), [("random", 20, 0, 40), ("random", 10, 20, 12), ("teacher", 10, 40, 40)]
+)
+def test_one_pattern_gives_what_the_table_says(labels, K, n, sets):
+    """The first draws of those that the table has."""
+    found = one_more.expected(labels, K, n, sets)
+    assert tuple(found) == (one_more.KEYS[labels] if n else sampled.NOISES[:3])
+    for key, one in found.items():
+        assert abs(one.value - one_more.table_of(labels, key)[K, n].value) < 3.5 * one.error, key
 
 
 @pytest.mark.slow
