@@ -20,6 +20,7 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Iterator, Sequence
+from itertools import combinations, permutations
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -178,6 +179,20 @@ def beyond(labels: str, key: str) -> dict[tuple[int, int], Estimate]:
     return found
 
 
+Sizes = tuple[tuple[int, int], tuple[int, int]]
+
+
+def in_common(labels: str, key: str) -> dict[Sizes, float]:
+    """Covariance of the averages of two sizes with as many synapses: tasks of one seed have the same inputs."""
+    drawn, found = sampled.by_size(stored(sampled.TABLES[labels]), NEURON), {}
+    for (one, rows), (other, more) in combinations(drawn.items(), 2):
+        if math.prod(one) == math.prod(other):
+            first, second = ({row["seed"]: float(row[key]) for row in own} for own in (rows, more))
+            pairs = [(first[seed], second[seed]) for seed in first if seed in second]
+            found[one, other] = float(np.cov(np.transpose(pairs))[0, 1]) * len(pairs) / (len(rows) * len(more))
+    return found
+
+
 class Plane(NamedTuple):
     """A plane in 1 / n and 1 / K: infinitely many long branches, chi^2, and how many numbers are free for it."""
 
@@ -186,22 +201,30 @@ class Plane(NamedTuple):
     free: int
 
 
-def plane(found: dict[tuple[int, int], Estimate], fewest: int) -> Plane:
-    """The plane through all sizes of enough branches."""
+def plane(found: dict[tuple[int, int], Estimate], fewest: int, common: dict[Sizes, float]) -> Plane:
+    """The plane through all sizes of enough branches, by generalised least squares."""
     used = {size: one for size, one in found.items() if size[0] >= fewest}
-    values, errors = np.transpose(list(used.values()))
-    columns = np.array([(1.0, 1.0 / n, 1.0 / K) for K, n in used]) / errors[:, None]
-    covariance = np.linalg.inv(columns.T @ columns)
-    fitted = covariance @ columns.T @ (values / errors)
-    chi2 = float(np.sum((columns @ fitted - values / errors) ** 2))
-    return Plane(Estimate(float(fitted[0]), math.sqrt(covariance[0, 0])), chi2, len(used) - 3)
+    covariance = np.diag([one.error**2 for one in used.values()])
+    for (i, one), (j, other) in permutations(enumerate(used), 2):
+        covariance[i, j] = common.get((one, other), common.get((other, one), 0.0))
+    inverse, values = np.linalg.inv(covariance), np.array([one.value for one in used.values()])
+    columns = np.array([(1.0, 1.0 / n, 1.0 / K) for K, n in used])
+    of_fit = np.linalg.inv(columns.T @ inverse @ columns)
+    fitted = of_fit @ columns.T @ inverse @ values
+    rest = values - columns @ fitted
+    return Plane(Estimate(float(fitted[0]), math.sqrt(of_fit[0, 0])), float(rest @ inverse @ rest), len(used) - 3)
+
+
+def limit(labels: str, key: str) -> Plane:
+    """What infinitely many long branches have more than in theory."""
+    return plane(beyond(labels, key), FEWEST[labels], in_common(labels, key))
 
 
 def table(labels: str) -> list[str]:
     """The table of a page: what one pattern says, what drawn solutions have beyond it, and the plane through that."""
     keys = KEYS[labels]
     one, more = ({key: of(labels, key) for key in keys} for of in (table_of, beyond))
-    planes = [plane(more[key], FEWEST[labels]) for key in keys]
+    planes = [limit(labels, key) for key in keys]
     limits = [sampled.theory(labels, NEURON)[key] for key in keys]
     sizes = list(more[keys[0]])
     lines = [("one pattern", f"{K}, {n}", *(f"{one[key][K, n].value:.4f}" for key in keys)) for K, n in sizes]

@@ -9,13 +9,13 @@ neuron, size and task, an hour in all; ``mixing`` measures how fast chains forge
 docs/theory/noise.md and docs/theory/generalisation.md.
 
 Polsky branches are nearly steps, so that the soma adds up numbers close to 0 and 1, and the threshold lies on one of
-the sums for even K and between two for odd K. Without any learning, K = 5 and K = 10 therefore have nearly the same
-error, and terms in 1 / K rule from about 15 branches on. No plane in 1 / n and 1 / K goes through such sizes. So what a
-neuron of this size does with weights as in theory (`studies.one_more_pattern`, no chain) is subtracted first, and the
-plane goes through the differences, which end at zero if theory holds. This was decided, with the sizes and numbers of
-tasks of all students, before they were drawn; students with K = 5 are shown, and stay outside the plane. Of the
-solutions with random labels five sizes had been drawn and seen before; then 20 branches of 20 synapses and more tasks
-of the two largest sizes were added, and all sizes and tasks are used.
+the sums for even K and between two for odd K. Before any learning, K = 5 and K = 10 therefore have nearly the same
+error, and K = 20 has another. No plane in 1 / n and 1 / K goes through such sizes. So what a neuron of this size does
+with weights as in theory (`studies.one_more_pattern`, no chain) is subtracted first, and the plane goes through the
+differences, which end at zero if theory holds. This was decided, with the sizes and numbers of tasks of all students,
+before they were drawn; students with K = 5 are shown, and stay outside the plane. Of the solutions with random labels
+five sizes had been drawn and seen before; then 20 branches of 20 synapses and more tasks of the two largest sizes were
+added, and all sizes and tasks are used. That the plane allows for tasks with the same inputs was added at the end.
 """
 
 from __future__ import annotations

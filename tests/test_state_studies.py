@@ -39,7 +39,7 @@ def test_the_pages_hold_students_of_short_and_flips_on_long_branches():
                      ("noise", "generalisation"))  # fmt: skip
     assert "\n".join(one_more.long_branches()) in noise
     assert "\n".join(sampled.short_students(stored(sampled.TABLES["teacher"]))) in taught
-    limit = one_more.plane(one_more.beyond("teacher", "error"), one_more.FEWEST["teacher"]).limit
+    limit = one_more.limit("teacher", "error").limit
     expected = sampled.theory("teacher", "polsky")["error"]
     said = f"end at an error of {expected + limit.value:.4f} ± {limit.error:.4f} for many long branches"
     assert f"{said}; the theory has {expected:.4f}" in taught
@@ -239,10 +239,7 @@ LIMITS = [(labels, key) for labels, keys in one_more.KEYS.items() for key in key
 @pytest.mark.parametrize(("labels", "key"), LIMITS)
 def test_polsky_neurons_become_those_of_the_theory(labels, key):
     """Beyond what one pattern says, a plane in 1 / n and 1 / K fits all sizes and ends at zero: 2.5 standard errors."""
-    found, expected = (
-        one_more.plane(one_more.beyond(labels, key), one_more.FEWEST[labels]),
-        sampled.theory(labels, "polsky"),
-    )
+    found, expected = one_more.limit(labels, key), sampled.theory(labels, "polsky")
     assert abs(found.limit.value) < 2.5 * found.limit.error
     assert found.limit.error < 0.015 * expected[key]
     assert found.chi2 < chi2.ppf(0.99, found.free)
@@ -260,7 +257,8 @@ def test_the_size_of_a_neuron_is_most_of_what_keeps_it_from_the_theory():
     for size, (value, _) in drawn.items():
         assert value < 0.8 * limit
         assert abs(value - one[size].value) < 0.05 * value
-    plane = one_more.plane({size: one_more.Estimate(*found) for size, found in drawn.items()}, 5)
+    errors = {size: one_more.Estimate(*found) for size, found in drawn.items()}
+    plane = one_more.plane(errors, 5, one_more.in_common("random", key))
     text = (ROOT / "docs" / "theory" / "noise.md").read_text(encoding="utf-8")
     assert plane.chi2 > 20.0  # no plane goes through the errors themselves
     assert f"χ² = {plane.chi2:.0f} with {plane.free} free" in text
