@@ -264,6 +264,23 @@ def test_the_size_of_a_neuron_is_most_of_what_keeps_it_from_the_theory():
     assert f"χ² = {plane.chi2:.0f} with {plane.free} free" in text
 
 
+def test_a_plane_is_found_and_knows_what_sizes_have_in_common():
+    sizes = [(10, 20), (20, 20), (10, 40), (20, 40), (10, 80)]
+    exact = {(K, n): one_more.Estimate(0.3 - 0.2 / n + 0.1 / K, 0.001) for K, n in sizes}
+    alone, common = (one_more.plane(exact, 10, shared) for shared in ({}, {((10, 80), (20, 40)): 0.5e-6}))
+    for found in (alone, common):
+        assert found.limit.value == pytest.approx(0.3, abs=1e-12)
+        assert found.chi2 == pytest.approx(0.0, abs=1e-12)
+        assert found.free == 2
+    # by plain least squares once the numbers are made independent
+    covariance = 1e-6 * np.eye(5)
+    covariance[3, 4] = covariance[4, 3] = 0.5e-6
+    white = np.linalg.solve(np.linalg.cholesky(covariance), [(1.0, 1.0 / n, 1.0 / K) for K, n in sizes])
+    assert common.limit.error == pytest.approx(math.hypot(*np.linalg.pinv(white)[0]))
+    assert abs(common.limit.error / alone.limit.error - 1.0) > 0.01
+    assert one_more.plane(exact | {(5, 40): one_more.Estimate(1.0, 0.001)}, 10, {}) == alone
+
+
 def test_weights_in_fields_have_the_norm_and_the_overlap_of_the_theory(rng):
     state = saddle_point(sampled.NEURONS["polsky"], alpha=0.3)
     h = math.sqrt(state.q_hat) * rng.standard_normal((50, 2000)) + state.M_hat
