@@ -1,4 +1,4 @@
-"""Typical solutions of a linear neuron whose many branches are short and have prescribed sums, in theory.
+"""Typical solutions and students of a linear neuron whose many branches are short and have prescribed sums, in theory.
 
 Usage: python -m studies.short_branches
 
@@ -7,7 +7,7 @@ prescribed or its mean. On n synapses with a prescribed sum a branch has n - 1 d
 simplex. For many branches the soma of a linear neuron is normal at any n, so that only
 the average over the weights of one branch changes: it is taken exactly here, by a Fourier integral over the sum, for
 normal fields z that are drawn at random. Averages without prescribed sums are known and serve as a control. The command
-fills short_branches.csv in a minute.
+fills short_branches.csv (random labels) and short_branches_students.csv (labels of a teacher) in two minutes.
 """
 
 from __future__ import annotations
@@ -24,14 +24,15 @@ from scipy.special import erfcx, log_ndtr, wofz
 
 from dendrocap import Linear, NeuronSpec, TaskSpec, saddle_point
 from dendrocap.numerics.quadrature import legendre_rule
+from dendrocap.theory.free_entropy import FIELD_STEP
 from dendrocap.theory.mixed_kernel import BranchInput
-from dendrocap.theory.states._kernels import typical_error
+from dendrocap.theory.states._kernels import taught_energy, typical_error
 from dendrocap.theory.states.noise import NODES, Noise, NoisySoma
 from studies.tables import stored, write
 
 NEURON, TASK = NeuronSpec(Linear(), 0.5, 0.5), TaskSpec()
 LOAD, SIZES = 0.5, (20, 40)
-TABLE = Path(__file__).with_suffix(".csv")
+TABLE, STUDENTS = Path(__file__).with_suffix(".csv"), Path(__file__).with_name("short_branches_students.csv")
 Floats = NDArray[np.float64]
 
 
@@ -121,6 +122,39 @@ def typical(n: int, load: float, samples: int = 500) -> Typical:
     return Typical(Q, q)
 
 
+class Student(NamedTuple):
+    """Errors on patterns of the teacher, the standard error of this, and the overlap, for a mean weight of one."""
+
+    error: float
+    uncertain: float
+    q: float
+
+
+def student(n: int, load: float, samples: int = 1500) -> Student:
+    """Students of teachers on many branches of n synapses with prescribed sums [nishimori].
+
+    The teacher's weights w are drawn evenly, and a student's are in the fields q_hat w + sqrt(q_hat) z. Mean squares
+    and products of w and z, of which the expected values are known, serve as a control.
+    """
+    rng = np.random.default_rng(0)
+    w, z = n * rng.dirichlet(np.ones(n), samples), rng.standard_normal((samples, n))
+    Q, q = 2.0 * n / (n + 1.0), 1.2
+    known = np.column_stack([one.mean(axis=1) for one in (w * w, w * z, z * z, w**3, w * w * z, w * z * z)])
+    known -= [Q, 0.0, 1.0, 6.0 * n * n / ((n + 1.0) * (n + 2.0)), 0.0, 1.0]
+    for _ in range(30):
+        steepness = math.sqrt(q / (Q - q))
+        q_hat = load * float(taught_energy(steepness, steepness, FIELD_STEP)[1]) / (Q - q)
+        first, _ = on_simplex(z + math.sqrt(q_hat) * w, q_hat, q_hat)
+        overlaps = 0.5 * (first * (first + w)).mean(axis=1)  # with another student, and with the teacher
+        before, q = q, _controlled(overlaps, known)
+        if abs(q - before) < 1e-5:
+            break
+    columns = np.column_stack([np.ones(samples), known])
+    rest = overlaps - columns @ np.linalg.lstsq(columns, overlaps, rcond=None)[0]
+    slope = 1.0 / (math.pi * math.sqrt(Q * Q - q * q))
+    return Student(math.acos(q / Q) / math.pi, slope * float(rest.std()) / math.sqrt(samples), q)
+
+
 def noise_error(state: Typical, flips: float = 0.0, synaptic: float = 0.0) -> float:
     """Errors under noise of typical solutions with this norm and overlap [noise-typical]."""
     V, V_shared = 0.25 * state.Q, 0.25 * state.q
@@ -144,5 +178,10 @@ def table() -> dict[int, dict[str, float]]:
     return found
 
 
+def _rows(found: dict[int, Typical] | dict[int, Student]) -> list[dict[str, object]]:
+    return [{"n": n, **{key: f"{value:.6f}" for key, value in one._asdict().items()}} for n, one in found.items()]
+
+
 if __name__ == "__main__":
-    write(TABLE, [{"n": n, **{key: f"{one:.6f}" for key, one in typical(n, LOAD)._asdict().items()}} for n in SIZES])
+    write(TABLE, _rows({n: typical(n, LOAD) for n in SIZES}))
+    write(STUDENTS, _rows({n: student(n, LOAD) for n in SIZES}))
