@@ -28,7 +28,7 @@ def test_far_below_capacity_the_fast_estimate_suffices():
     assert outlook.capacity == capacity(NEURON, accuracy="fast").alpha_c
     assert outlook.share == pytest.approx(1.0 / outlook.capacity)
     assert outlook.chance > 0.99
-    assert "success is expected" in outlook.words
+    assert outlook.words == "load 1 is 45 % of the capacity of equal branches, about 2.2: success is expected"
 
 
 def test_chances_fall_with_the_load_and_end_above_capacity():
@@ -80,6 +80,11 @@ def test_a_load_above_the_capacity_is_refused_in_words_unless_the_search_is_want
         result = solve(linear, *patterns, seed=0, max_epochs=3, time_limit=None, **asked)
         assert result.epochs == 3
         assert result.errors > 0
+
+
+def test_an_unknown_solver_is_refused_with_all_names():
+    with pytest.raises(InvalidParameter, match=r"solver = 'magic'.*'auto', 'sgd'.*'selected'"):
+        solve(NEURON, *random_patterns(10, 999, rng=0), solver="magic")
 
 
 def test_labels_of_a_teacher_are_not_refused_above_the_capacity():

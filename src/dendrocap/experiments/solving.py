@@ -15,10 +15,11 @@ from dendrocap.errors import DendrocapError, NoSolution
 from dendrocap.learning import EpochRecord, TrainingResult, search, suitable_solver
 from dendrocap.learning.algorithms import Solver
 from dendrocap.learning.homeostasis import active_fractions
+from dendrocap.learning.solvers import SOLVERS
 from dendrocap.model import DendriticNeuron, PackedPatterns, Patterns, TaskSpec
 from dendrocap.model.patterns import BLOCK, binary_patterns
 from dendrocap.model.seeds import Seed
-from dendrocap.validation import whole_number
+from dendrocap.validation import choice, whole_number
 
 __all__ = ["Outlook", "random_task", "solve", "solver_by_theory", "solving_outlook"]
 
@@ -36,7 +37,8 @@ class Outlook(Displayed):
     load : float
         Patterns per synapse.
     capacity, error : float
-        Best estimate of the capacity, or the fast one where the load is far below it, and its error.
+        Best estimate of the capacity and its error, or where the load is far below it the fast one, that of equal
+        branches, whose error is not known (nan).
     chance : float
         Estimated probability of success: how often solvers reached this share of the capacity.
 
@@ -75,6 +77,8 @@ class Outlook(Displayed):
         else:
             verdict = f"the chance of success is about {100 * self.chance:.0f} %, judged by searches at N = 999, K = 27"
         share = f"load {self.load:.4g} is {100 * self.share:.0f} % of the capacity"
+        if math.isnan(self.error):
+            return f"{share} of equal branches, about {self.capacity:.1f}: {verdict}"
         return f"{share}, {self.capacity:.2f} ± {self.error:.2f}: {verdict}"
 
 
@@ -144,6 +148,8 @@ def solve(
     >>> result.solved, result.algorithm.name
     (True, 'surrogate')
     """
+    if isinstance(solver, str):
+        choice("solver", solver, ("auto", *SOLVERS))
     patterns = binary_patterns(inputs, labels, neuron.n_inputs)
     if solver == "auto":
         solver = _chosen(neuron, patterns, kappa, anyway)
@@ -269,7 +275,7 @@ def solving_outlook(
     task : TaskSpec, optional
         Coding levels and margin; 1/2, 1/2 and 0 if not given.
     closely : float
-        Share of the capacity of long equal branches, known in a tenth of a second, beyond which the best estimate is
+        Share of the capacity of equal branches, known in a tenth of a second, beyond which the best estimate is
         computed. Up to 0.75 the annealed surrogate solved all seeds at all thresholds (docs/solvers.md).
     callback : callable, optional
         Called now and then with the share of the work done and a word about it.
