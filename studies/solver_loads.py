@@ -138,7 +138,7 @@ def figure(options):
 
 def size(options):
     """A neuron with 10,000 synapses on 100 branches."""
-    for load in (1.9, 2.0):
+    for load in (1.9, 2.0, 2.1):
         for seed in SEEDS:
             run("surrogate", (10_000, 100), 0.5, load, seed, 600.0)
 
