@@ -30,7 +30,8 @@ class EpochOutcome(Displayed):
     Parameters
     ----------
     margins : array, shape (n_patterns,)
-        sign * Delta of every pattern.
+        sign * Delta of every pattern, with these weights. Only if they make more errors than an earlier outcome of the
+        attempt, margins may be those during the epoch.
     weights : array, shape (n_inputs,)
         Weights in the order of the inputs; the run keeps this array, so it must not be changed afterwards.
     learning_rate : float

@@ -44,7 +44,8 @@ class EpochRecord(Displayed):
     epoch : int
         Number of the epoch, counted from 1.
     errors : int
-        Number of patterns wrong after it.
+        Number of patterns wrong after it. Annealing solvers do not test weights that cannot be their best: the number
+        is then that of patterns wrong when they were presented.
     error : float
         The same as a fraction.
     best_errors : int
