@@ -42,7 +42,7 @@ from studies.tables import ROOT, add, markdown, stored, write
 
 TABLE = Path(__file__).with_suffix(".csv")
 COLUMNS = ("path", "line", "within", "kind", "original", "mutated", "status", "by", "seconds", "again", "reason")
-COMPILED = ("_kernels.py", "_compiled.py", "_simd.py")
+COMPILED_HERE = "compiled"  # where the mutants of compiled code keep theirs: that of the others stays valid
 ALIVE = ("survived", "untested")
 # Loaded once; each mutant runs in a fork of this process, which imports the package itself.
 LOADED = (
@@ -260,8 +260,8 @@ def outcome(work: Path, mutant: Mutant, seconds: float, files: Sequence[str]) ->
     if not files:
         return "untested", "", 0.0
     source, times = file.read_text(encoding="utf-8"), (file.stat().st_atime_ns, file.stat().st_mtime_ns)
-    seconds += 45.0 * (file.name in COMPILED)  # to compile
-    began, aside = time.perf_counter(), put_aside(work, mutant)
+    seconds += 45.0 * (mutant.path in compiled_from())  # to compile
+    began = time.perf_counter()
     read, write = os.pipe()
     child = 0
     try:
@@ -282,9 +282,7 @@ def outcome(work: Path, mutant: Mutant, seconds: float, files: Sequence[str]) ->
         os.close(read)
         file.write_text(source, encoding="utf-8")
         os.utime(file, ns=times)
-        for kept, original in aside:
-            original.unlink(missing_ok=True)
-            kept.rename(original)
+        shutil.rmtree(work / COMPILED_HERE, ignore_errors=True)
     status, by = json.loads(said) if said else ("timeout", "")
     if status == "broken":
         raise RuntimeError(f"{mutant.path}, line {mutant.line}: the tests could not be run: {by}")
@@ -301,10 +299,14 @@ def tested(work: Path, mutant: Mutant, files: Sequence[str], seconds: float, wri
     os.dup2(quiet, 1)
     os.dup2(quiet, 2)
     import pytest
+    from numba.core.config import reload_config
 
     resource.setrlimit(resource.RLIMIT_CPU, (int(2 * seconds + 30 + time.process_time()),) * 2)
     sys.path[:0] = [str(work / "src"), str(work)]
     os.environ["PYTHONPATH"] = f"{work / 'src'}{os.pathsep}{work}"
+    if mutant.path in compiled_from():
+        os.environ["NUMBA_CACHE_DIR"] = str(work / COMPILED_HERE)
+        reload_config()
     sys.dont_write_bytecode = True
     for name in [
         name for name in sys.modules if name.partition(".")[0] in ("studies", "dendrocap", "tests", "benchmarks")
@@ -323,24 +325,12 @@ def tested(work: Path, mutant: Mutant, files: Sequence[str], seconds: float, wri
         os._exit(0)
 
 
-def put_aside(work: Path, mutant: Mutant) -> list[tuple[Path, Path]]:
-    """Compiled code on disk holds a copy of what it calls: that of a changed file and of its users goes aside."""
-    if Path(mutant.path).name not in COMPILED:
-        return []
-    users, known = {".".join(Path(mutant.path).with_suffix("").parts[1:])}, sources(work, "src")
-    while more := {
-        name for name, text in known.items()
-        if name not in users and f"{name.split('.')[-1]}.py" in COMPILED and any(user in text for user in users)
-    }:  # fmt: skip
-        users |= more
-    moved = []
-    for name in users:
-        *folder, stem = name.split(".")
-        for index in (work / "src" / Path(*folder) / "__pycache__").glob(f"{stem}.*.nbi"):
-            kept = index.with_suffix(".aside")
-            index.rename(kept)
-            moved.append((kept, index))
-    return moved
+@cache
+def compiled_from() -> frozenset[str]:
+    """Files whose change makes all compiled code on disk invalid."""
+    from dendrocap.numerics import _caching
+
+    return frozenset(f"src/{Path(path).relative_to(_caching.PACKAGE.parent).as_posix()}" for path in _caching.sources())
 
 
 def compute(work: Path, number: int, seed: int, seconds: float) -> None:
@@ -349,7 +339,7 @@ def compute(work: Path, number: int, seed: int, seconds: float) -> None:
     copied(work)
     done = {(row["path"], row["line"], row["mutated"]) for row in stored(TABLE)}
     for mutant in sorted(
-        drawn(work, number, seed), key=lambda mutant: Path(mutant.path).name in COMPILED
+        drawn(work, number, seed), key=lambda mutant: mutant.path in compiled_from()
     ):  # slow ones last
         if (mutant.path, str(mutant.line), one_line(mutant.mutated)) not in done:
             status, by, took = outcome(work, mutant, seconds, test_files(work, mutant, FEW_FILES))

@@ -42,7 +42,7 @@ MAY_IMPORT = {
 # Leaves that every layer but themselves may import.
 FOR_ALL = {"display", "files", "numerics"}
 ONLY_IN = {
-    "numba": ("_compiled.py", "_kernels.py", "learning/_simd.py"),
+    "numba": ("numerics/_caching.py", "_compiled.py", "_kernels.py", "learning/_simd.py"),
     "dask": ("experiments/dask_executor.py",),
     "distributed": ("experiments/dask_executor.py", "experiments/dask_dealing.py", "experiments/dask_worker.py"),
     "matplotlib": ("figures/", "reproduction/"),

@@ -24,8 +24,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
-
 from dendrocap.learning._simd import (
     exponential,
     fma,
@@ -43,6 +41,7 @@ from dendrocap.learning.lanes import LANES
 from dendrocap.learning.surrogates import FLOORED, LORENTZIAN, OTHER_SLOPE, TRUE_SLOPE
 from dendrocap.model._compiled import slope, value
 from dendrocap.model.nonlinearities import LINEAR, POLSKY, RELU, SATURATING_RELU
+from dendrocap.numerics._caching import njit
 
 __all__ = ["epoch", "margins", "tested_epoch"]
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from dendrocap.model.nonlinearities import LINEAR, POLSKY, RELU, SATURATING_RELU, STEP
 from dendrocap.model.table import HEADER
+from dendrocap.numerics._caching import njit
 
 __all__ = ["slope", "slopes", "value", "value_and_slope", "values"]
 

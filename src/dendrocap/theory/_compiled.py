@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from dendrocap.model._compiled import value, value_and_slope
+from dendrocap.numerics._caching import njit
 from dendrocap.numerics._compiled import density, mass_beyond, panels, tail
 from dendrocap.numerics.quadrature import legendre_rule
 

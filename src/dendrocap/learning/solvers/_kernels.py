@@ -6,9 +6,9 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from dendrocap.model._compiled import value
+from dendrocap.numerics._caching import njit
 from dendrocap.numerics._compiled import log_tail
 
 __all__ = ["channel", "least_action_epoch"]

@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from dendrocap.model._compiled import value
+from dendrocap.numerics._caching import njit
 from dendrocap.theory.rsb._kernels import innermost
 
 __all__ = ["broken_logs", "conditional_sums", "gaussian_logs", "output_sums", "squared_distances"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from dendrocap.numerics._caching import njit
 from dendrocap.numerics._compiled import LOG_SQRT_2PI, kept_positive, log_tail, mills
 
 __all__ = ["average_rows", "graded_grid", "innermost", "innermost_rows", "smooth_end"]
