@@ -12,9 +12,9 @@ import tracemalloc
 
 import numpy as np
 
+from dendrocap.classifier import DendriticClassifier
 from dendrocap.datasets import load_images
 from dendrocap.errors import MissingData
-from dendrocap.estimator import DendriticClassifier
 
 
 def traced(call):

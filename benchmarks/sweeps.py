@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from dendrocap.experiments import DaskExecutor, Executor, ProcessExecutor, SerialExecutor, Store, Sweep, run_sweep
+from dendrocap.sweeps import DaskExecutor, Executor, ProcessExecutor, SerialExecutor, Store, Sweep, run_sweep
 
 ROOT = Path(__file__).parents[1]
 TARGETS = {"serial": 500.0, "2 processes": 300.0, "local Dask, 2 workers": 100.0}

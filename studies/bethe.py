@@ -16,9 +16,9 @@ import numpy as np
 from scipy.stats import linregress
 
 from dendrocap import DendriticNeuron, NeuronSpec, Polsky, TaskSpec, saddle_point
-from dendrocap.experiments.learning_jobs import bethe_free_entropy
 from dendrocap.learning import patterns_at_load
-from dendrocap.numerics.statistics import standard_error
+from dendrocap.numerics import standard_error
+from dendrocap.sweeps.library import bethe_free_entropy
 from studies.tables import Row, complete, markdown, stored
 
 TABLE = Path(__file__).with_suffix(".csv")

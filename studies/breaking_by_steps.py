@@ -14,7 +14,7 @@ from pathlib import Path
 
 from dendrocap import NeuronSpec, Polsky, ReLU, SaturatingReLU, critical_capacity, stability_limit
 from dendrocap.figures.style import LABELS
-from dendrocap.theory.rsb import BrokenCapacity
+from dendrocap.theory.search import BrokenCapacity
 from studies.tables import Row, complete, markdown, stored
 
 TABLE = Path(__file__).with_suffix(".csv")

@@ -20,7 +20,7 @@ import numpy as np
 from dendrocap import DendriticNeuron, Linear, NeuronSpec, Polsky, capacity, critical_capacity
 from dendrocap.figures.style import AXIS_LABELS, COLUMN_WIDTH, ONE_STEP, SYMMETRIC, drawing_axes, house_style, save
 from dendrocap.reproduction import fig02, read_tables
-from dendrocap.reproduction.theory_tables import of
+from dendrocap.reproduction.shared import of
 from studies.tables import IMAGES, ROOT, Row, complete, in_brackets, loads_reached, markdown, stored, uncertain
 
 if TYPE_CHECKING:

@@ -41,11 +41,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
+from dendrocap.classifier import DendriticClassifier
+from dendrocap.classifier.encoding import fitted_encoder
+from dendrocap.classifier.wiring import combined
 from dendrocap.datasets import load_images
-from dendrocap.encoding import fitted_encoder
-from dendrocap.estimator import DendriticClassifier
-from dendrocap.estimator.settings import combined
-from dendrocap.numerics.statistics import standard_error
+from dendrocap.numerics import standard_error
 from studies.tables import Row, complete, markdown, stored
 
 TABLE = Path(__file__).with_suffix(".csv")

@@ -20,7 +20,7 @@ from unittest.mock import patch
 
 from dendrocap import DendriticNeuron, NeuronSpec, Polsky, capacity
 from dendrocap.figures.style import COLUMN_WIDTH, house_style, save
-from dendrocap.theory.finite import best_split
+from dendrocap.finite_size import best_split
 from studies.tables import IMAGES, Row, complete, markdown, stored, uncertain
 
 if TYPE_CHECKING:

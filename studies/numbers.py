@@ -23,7 +23,7 @@ import numpy as np
 
 from dendrocap.display import with_digits, with_error
 from dendrocap.files import write_file
-from dendrocap.numerics.statistics import standard_error
+from dendrocap.numerics import standard_error
 from dendrocap.reproduction import Reproduction, read_tables
 from dendrocap.reproduction import stored as stored_reproduction
 from dendrocap.reproduction.claims import CANNOT, DIFFERS, NOT_RUN, REPRODUCED, UNDECIDED

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from dendrocap import NeuronSpec, Polsky, ReLU, SaturatingReLU, TaskSpec, critical_capacity, plot, stability_limit
-from dendrocap.theory.rsb import broken_capacity
+from dendrocap.theory.search import broken_capacity
 from studies.tables import IMAGES, Row, complete, stored
 
 DENDRITES = {g.name: g for g in (ReLU(), SaturatingReLU(), Polsky())}

@@ -34,8 +34,8 @@ from numpy.typing import NDArray
 from dendrocap import Linear, NeuronSpec, Polsky, TaskSpec, noise_error, saddle_point, teacher_student
 from dendrocap.model._compiled import value
 from dendrocap.theory import moments
-from dendrocap.theory.mixed_kernel import BranchInput
-from dendrocap.theory.states.noise import Noise
+from dendrocap.theory.dendrite import BranchInput
+from dendrocap.theory.noise import Noise
 from studies import short_branches
 from studies.tables import Row, complete, markdown, stored
 

@@ -18,10 +18,10 @@ from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 
-from dendrocap.experiments.cells import run_cell
-from dendrocap.experiments.sweep import Cell
 from dendrocap.reproduction import fig08
-from dendrocap.reproduction.simulated_runs import PAPER_GAMMAS, PAPER_RATES
+from dendrocap.reproduction.shared import PAPER_GAMMAS, PAPER_RATES
+from dendrocap.sweeps.process import run_cell
+from dendrocap.sweeps.sweep import Cell
 from studies.tables import Row, complete, markdown, stored
 
 TABLE = Path(__file__).with_suffix(".csv")

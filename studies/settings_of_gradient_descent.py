@@ -15,10 +15,10 @@ from itertools import product
 from pathlib import Path
 
 from dendrocap import SGD, DendriticNeuron, HalveOnPlateau, NeuronSpec, Polsky, Recipe
-from dendrocap.learning.trials import train_at_load
+from dendrocap.learning.training import train_at_load
 from dendrocap.model import TaskSpec
 from dendrocap.reproduction import PRESETS
-from dendrocap.reproduction.simulated_runs import PAPER_GAMMAS, PAPER_RATES
+from dendrocap.reproduction.shared import PAPER_GAMMAS, PAPER_RATES
 from studies.tables import Row, complete, markdown, stored
 
 TABLE = Path(__file__).with_suffix(".csv")

@@ -23,11 +23,10 @@ from scipy.optimize import brentq
 from scipy.special import erfcx, log_ndtr, wofz
 
 from dendrocap import Linear, NeuronSpec, TaskSpec, saddle_point
-from dendrocap.numerics.quadrature import legendre_rule
-from dendrocap.theory.free_entropy import FIELD_STEP
-from dendrocap.theory.mixed_kernel import BranchInput
-from dendrocap.theory.states._kernels import taught_energy, typical_error
-from dendrocap.theory.states.noise import NODES, Noise, NoisySoma
+from dendrocap.numerics import legendre_rule
+from dendrocap.theory._laws import FIELD_STEP, taught_energy, typical_error
+from dendrocap.theory.dendrite import BranchInput
+from dendrocap.theory.noise import NODES, Noise, NoisySoma
 from studies.tables import stored, write
 
 NEURON, TASK = NeuronSpec(Linear(), 0.5, 0.5), TaskSpec()

@@ -27,10 +27,10 @@ import numpy as np
 
 import dendrocap
 from dendrocap import DendriticNeuron, NeuronSpec, Polsky, Sweep, TaskSpec, noise_robustness
-from dendrocap.experiments import Record, learning_jobs
 from dendrocap.files import write_file
 from dendrocap.learning import patterns_at_load
 from dendrocap.learning.solvers import SOLVERS
+from dendrocap.sweeps import Record, library
 from studies.tables import IMAGES, ROOT, Row, add, later_runs, loads_reached, markdown, stored, swept, write
 
 TABLE = Path(__file__).with_suffix(".csv")
@@ -51,7 +51,7 @@ def polsky(theta_d: float, n_inputs: int = N, n_branches: int = K) -> DendriticN
 
 def attempts(neuron: DendriticNeuron, alpha: float, budget: float) -> list[dict[str, Any]]:
     """What ``auto`` makes of the tasks of all seeds."""
-    return [learning_jobs.solve(neuron, TaskSpec(), alpha, seed, cpu_seconds=budget) for seed in SEEDS]
+    return [library.solve(neuron, TaskSpec(), alpha, seed, cpu_seconds=budget) for seed in SEEDS]
 
 
 def search(solver: str, theta_d: float, budget: float, step: float, size: tuple[int, int] = (N, K)) -> Sweep:

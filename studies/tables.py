@@ -14,7 +14,7 @@ import numpy as np
 from dendrocap.files import new_file
 
 if TYPE_CHECKING:
-    from dendrocap.experiments import Progress, Record, Sweep
+    from dendrocap.sweeps import Progress, Record, Sweep
 
 ROOT = Path(__file__).parents[1]
 IMAGES = ROOT / "docs" / "images"
@@ -83,7 +83,7 @@ def _number(value: Any) -> str:
 
 def _one_cell(job: Callable[..., Row], parameters: Row) -> Sweep:
     """A sweep of one cell; the module of the job has its own name even if it is run as a script."""
-    from dendrocap.experiments import Sweep
+    from dendrocap.sweeps import Sweep
 
     name = f"{sys.modules[job.__module__].__spec__.name}:{job.__name__}"  # type: ignore[union-attr]
     others = {key: value for key, value in parameters.items() if key != "seed"}
@@ -125,7 +125,7 @@ def in_brackets(value: str | float, error: str | float, digits: int = 2) -> str:
 
 def swept(sweeps: Sequence[Sweep], name: str, workers: int = 1) -> Iterator[Record]:
     """The finished cells of some sweeps; those that the study's store lacks are run first, and may be stopped."""
-    from dendrocap.experiments import Store, run_sweeps
+    from dendrocap.sweeps import Store, run_sweeps
 
     store = _store(name)
     store.parent.mkdir(parents=True, exist_ok=True)

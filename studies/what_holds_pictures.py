@@ -11,8 +11,8 @@ import numpy as np
 from dendrocap.figures.style import LABELS, ONE_STEP, PALETTE, SYMMETRIC, drawing_axes
 from dendrocap.model import Linear, Polsky, ReLU, SaturatingReLU
 from dendrocap.reproduction import fig08, read_tables
-from dendrocap.reproduction import simulated_runs as sim
-from dendrocap.reproduction.theory_tables import of
+from dendrocap.reproduction import shared as sim
+from dendrocap.reproduction.shared import of
 from studies import capacity_of_a_real_neuron as real_neuron
 from studies.numbers import PAPER, reproduction
 from studies.tables import loads_reached, stored

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import dendrocap as dc
-from dendrocap import datasets, experiments, fitting, learning, reproduction, theory
+from dendrocap import datasets, fitting, learning, reproduction, sweeps, theory
 from dendrocap.display import Displayed
-from dendrocap.experiments.averages import Average
-from dendrocap.experiments.generalise import GeneralisationCurve
+from dendrocap.sweeps.generalise import GeneralisationCurve
+from dendrocap.sweeps.tables import Average
 
 PACKAGES = ("model", "theory", "learning", "fitting", "experiments", "datasets", "reproduction")
 # What a user writes down: evaluable, as dataclasses are.
@@ -97,9 +97,9 @@ def error_curve():
 
 
 SWEEP = dc.Sweep("capacity", grid={"theta_d": np.linspace(0.1, 1.0, 50)}, parameters={"nonlinearity": "relu"}, seeds=99)
-COUNTS = experiments.Counts(cells=4950, done=4000, failed=1)
-RECORD = experiments.Record("k", "capacity", {"theta_d": 0.5}, 3, "done", {"alpha_c": 1.25, "history": [1.0] * 999},
-                            "", "", 0.25, "host", experiments.Environment("0.1.0"), "2026-01-01")  # fmt: skip
+COUNTS = sweeps.Counts(cells=4950, done=4000, failed=1)
+RECORD = sweeps.Record("k", "capacity", {"theta_d": 0.5}, 3, "done", {"alpha_c": 1.25, "history": [1.0] * 999},
+                            "", "", 0.25, "host", sweeps.Environment("0.1.0"), "2026-01-01")  # fmt: skip
 CLAIM = reproduction.paper_claims()[0]
 GROUP = fitting.BranchGroup("basal", 20, 2400.0, 2400, dc.Polsky(), 0.05, None)
 
@@ -174,12 +174,12 @@ EXAMPLES = [
     (a_curve, "x_min=0.33, gamma=15, scale=15"),
     (lambda: SWEEP, "grid={theta_d: <50>}, seeds=<99>"),
     (lambda: COUNTS, "cells=4950, done=4000"),
-    (lambda: experiments.Environment("0.1.0", "2.4.6"), "dendrocap='0.1.0', numpy='2.4.6'"),
-    (lambda: experiments.Search("alpha", "solved", 0.5, 0.1, 2.0, 0.1), "axis='alpha', metric='solved', level=0.5"),
-    (lambda: experiments.Crossing({"theta_d": 0.1}, 0.93, 0.9, 0.95, 27), "value=0.93, low=0.9, high=0.95"),
-    (lambda: experiments.Outlook(1.0, 2.0, 0.1, 0.9), "load=1, capacity=2, error=0.1, chance=0.9"),
-    (lambda: experiments.SweepReport(SWEEP, COUNTS, 17, 2.5, False), "Counts(cells=4950, done=4000, failed=1), ran=17"),
-    (lambda: experiments.Progress(10, 4, 1, 2, 3, 1.5), "done=4"),
+    (lambda: sweeps.Environment("0.1.0", "2.4.6"), "dendrocap='0.1.0', numpy='2.4.6'"),
+    (lambda: sweeps.Search("alpha", "solved", 0.5, 0.1, 2.0, 0.1), "axis='alpha', metric='solved', level=0.5"),
+    (lambda: sweeps.Crossing({"theta_d": 0.1}, 0.93, 0.9, 0.95, 27), "value=0.93, low=0.9, high=0.95"),
+    (lambda: sweeps.Outlook(1.0, 2.0, 0.1, 0.9), "load=1, capacity=2, error=0.1, chance=0.9"),
+    (lambda: sweeps.SweepReport(SWEEP, COUNTS, 17, 2.5, False), "Counts(cells=4950, done=4000, failed=1), ran=17"),
+    (lambda: sweeps.Progress(10, 4, 1, 2, 3, 1.5), "done=4"),
     (lambda: RECORD, "status='done', metrics={alpha_c: 1.25"),
     (lambda: Average(None, 0.5, 1.25, 0.01, 3), "mean=1.25, standard_error=0.01"),
     (lambda: GeneralisationCurve("mnist", "linear", 0, *[np.zeros(999)] * 4), "test_error=<999>"),

@@ -24,11 +24,11 @@ from sklearn.utils.estimator_checks import check_estimator
 from threadpoolctl import threadpool_limits
 
 from dendrocap import Custom, DendriticNeuron, InvalidParameter, Lorentzian, NeuronSpec, Polsky, Tabulated
-from dendrocap.encoding import VACANT, fitted_encoder
+from dendrocap.classifier import DendriticClassifier
+from dendrocap.classifier.encoding import VACANT, fitted_encoder
 from dendrocap.errors import CorruptData
-from dendrocap.estimator import DendriticClassifier
 from dendrocap.learning import FlooredSlope, SlopeOf
-from dendrocap.learning.lanes import LaneLayout
+from dendrocap.learning.engine import LaneLayout
 from dendrocap.model.patterns import pack_patterns
 
 IRIS = load_iris(return_X_y=True)

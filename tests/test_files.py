@@ -27,14 +27,14 @@ from dendrocap import (
     run_sweep,
     train,
 )
-from dendrocap.cli.option_groups import read_patterns
-from dendrocap.datasets.columns import read_table as read_columns
-from dendrocap.datasets.formats import read_batch, read_idx
-from dendrocap.experiments.cell_tables import export
+from dendrocap.cli.options import read_patterns
+from dendrocap.datasets.images import read_batch, read_idx
+from dendrocap.datasets.lab_files import read_table as read_columns
 from dendrocap.figures.style import save
 from dendrocap.files import new_file, reading, write_file
 from dendrocap.learning import load_run, save_run
-from dendrocap.reproduction import paper_figure as curves
+from dendrocap.reproduction import runs as curves
+from dendrocap.sweeps.tables import export
 
 SWEEP = Sweep("capacity", grid={"theta_d": [0.1, 0.5]}, parameters={"nonlinearity": "linear", "theta_s": 0.5})
 

@@ -13,7 +13,9 @@ import dendrocap
 PACKAGE = Path(dendrocap.__file__).parent
 
 MODEL = {"errors", "validation", "model"}
-SCIENCE = MODEL | {"theory", "learning", "datasets", "fitting", "experiments"}
+THEORY = MODEL | {"theory"}
+ANSWERS = THEORY | {"finite_size", "answers"}
+SCIENCE = ANSWERS | {"learning", "datasets", "fitting", "solving", "sweeps"}
 # What each layer may import beside itself. A new top-level module must be given its place here.
 MAY_IMPORT = {
     "errors": set(),
@@ -22,15 +24,16 @@ MAY_IMPORT = {
     "files": {"errors"},
     "numerics": set(),
     "model": {"errors", "validation"},
-    "encoding": MODEL,
     "theory": MODEL,
     "learning": MODEL,
     "datasets": MODEL,
-    # Fits invert the theory and know nothing of data sets or sweeps; experiments bring both together.
-    "fitting": MODEL | {"theory"},
-    "experiments": SCIENCE,
+    "finite_size": THEORY,
+    "answers": ANSWERS,
+    "fitting": ANSWERS | {"datasets"},
+    "solving": ANSWERS | {"learning"},
+    "sweeps": ANSWERS | {"datasets", "learning", "solving"},
     # It draws its own branches; figures take its tables and know nothing of it.
-    "estimator": MODEL | {"encoding", "learning", "figures"},
+    "classifier": MODEL | {"learning", "figures"},
     "figures": SCIENCE,
     # The public names of figures.
     "plot": {"figures"},
@@ -42,9 +45,9 @@ MAY_IMPORT = {
 # Leaves that every layer but themselves may import.
 FOR_ALL = {"display", "files", "numerics"}
 ONLY_IN = {
-    "numba": ("numerics/_caching.py", "_compiled.py", "_kernels.py", "learning/_simd.py"),
-    "dask": ("experiments/dask_executor.py",),
-    "distributed": ("experiments/dask_executor.py", "experiments/dask_dealing.py", "experiments/dask_worker.py"),
+    "numba": ("/_",),  # modules whose name begins with an underscore
+    "dask": ("sweeps/dask.py",),
+    "distributed": ("sweeps/dask.py",),
     "matplotlib": ("figures/", "reproduction/"),
     "typer": ("cli/",),
     "panel": ("explorer/",),

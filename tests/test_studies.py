@@ -10,9 +10,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 from dendrocap import DendriticNeuron, NeuronSpec, Polsky, ReLU, critical_capacity
-from dendrocap.experiments import solver_by_theory
-from dendrocap.experiments import solving as outlook
-from dendrocap.theory.finite import best_split
+from dendrocap import solving as outlook
+from dendrocap.finite_size import best_split
+from dendrocap.solving import solver_by_theory
 from studies import (
     any_dendrite,
     bethe,

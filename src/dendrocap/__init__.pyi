@@ -4,9 +4,11 @@ A name is loaded when it is first used. ``X as X`` is how a stub says that a nam
 """
 
 from dendrocap import (
+    answers as answers,
+    finite_size as finite_size,
+    sweeps as sweeps,
     datasets as datasets,
     errors as errors,
-    experiments as experiments,
     explorer as explorer,
     figures as figures,
     fitting as fitting,
@@ -26,15 +28,9 @@ from dendrocap.errors import (
     NoSolution as NoSolution,
     TrainingFailed as TrainingFailed,
 )
-from dendrocap.estimator import DendriticClassifier as DendriticClassifier
-from dendrocap.experiments import (
-    Store as Store,
-    Sweep as Sweep,
-    read_sweep as read_sweep,
-    run_sweep as run_sweep,
-    solve as solve,
-    solving_outlook as solving_outlook,
-)
+from dendrocap.classifier import DendriticClassifier as DendriticClassifier
+from dendrocap.sweeps import Store as Store, Sweep as Sweep, read_sweep as read_sweep, run_sweep as run_sweep
+from dendrocap.solving import solve as solve, solving_outlook as solving_outlook
 from dendrocap.fitting import (
     CapacityReport as CapacityReport,
     NonlinearityFit as NonlinearityFit,
@@ -98,7 +94,6 @@ from dendrocap.theory import (
     BestDendrite as BestDendrite,
     BranchStability as BranchStability,
     BrokenSaddlePoint as BrokenSaddlePoint,
-    Capacity as Capacity,
     CapacitySolution as CapacitySolution,
     Channel as Channel,
     HardMargin as HardMargin,
@@ -116,8 +111,6 @@ from dendrocap.theory import (
     best_dendrite as best_dendrite,
     branch_stability as branch_stability,
     broken_saddle_point as broken_saddle_point,
-    capacity as capacity,
-    capacity_curve as capacity_curve,
     complexity_curve as complexity_curve,
     critical_capacity as critical_capacity,
     crossing_load as crossing_load,
@@ -127,9 +120,14 @@ from dendrocap.theory import (
     maximal_margin as maximal_margin,
     noise_error as noise_error,
     saddle_point as saddle_point,
-    saddle_point_curve as saddle_point_curve,
     stability_limit as stability_limit,
     teacher_student as teacher_student,
+)
+from dendrocap.answers import (
+    Capacity as Capacity,
+    capacity as capacity,
+    capacity_curve as capacity_curve,
+    saddle_point_curve as saddle_point_curve,
 )
 
 __version__: str

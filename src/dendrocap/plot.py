@@ -4,16 +4,20 @@ Plots with one pair of axes accept ``ax``, plots with several panels accept ``fi
 first plot is drawn.
 """
 
-from dendrocap.figures.branch_plots import branch_weights, receptive_fields
-from dendrocap.figures.capacity_plots import breaking, curves, solvers
-from dendrocap.figures.cell_plots import cell
-from dendrocap.figures.dendrite_plots import best_dendrite
-from dendrocap.figures.learning_plots import averages, error_curve, generalisation, perturbations, robustness, training
-from dendrocap.figures.neuron_plots import neuron_at_capacity
-from dendrocap.figures.nonlinearity_plots import nonlinearity, nonlinearity_fit
-from dendrocap.figures.state_plots import states
+from dendrocap.figures.learning import averages, error_curve, generalisation, perturbations, robustness, training
+from dendrocap.figures.measured import cell, neuron_at_capacity, solver_weights, weight_fit
 from dendrocap.figures.style import save
-from dendrocap.figures.weight_plots import solver_weights, weight_fit
+from dendrocap.figures.theory import (
+    best_dendrite,
+    branch_weights,
+    breaking,
+    curves,
+    nonlinearity,
+    nonlinearity_fit,
+    receptive_fields,
+    solvers,
+    states,
+)
 
 __all__ = [
     "averages",

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from dendrocap import SGD, DendriticNeuron, HalveOnPlateau, LinearNeuron, Lorentzian, NeuronSpec, Polsky, Recipe, ReLU
 from dendrocap.cli import app
-from dendrocap.cli.option_groups import NeuronOptions, RecipeOptions, TaskOptions, spread
+from dendrocap.cli.options import NeuronOptions, RecipeOptions, TaskOptions, spread
 from dendrocap.model import TaskSpec
 from tests.documentation.sources import script
 

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from dendrocap.cli import output
-from dendrocap.cli.datasets import _Bar
+from dendrocap.cli.more import _Bar
 
 
 @pytest.fixture

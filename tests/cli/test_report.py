@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from dendrocap import NeuronSpec, Polsky, TaskSpec, Units, critical_capacity
 from dendrocap.cli import app
-from dendrocap.cli.report import _lights
+from dendrocap.cli.lab import _lights
 from dendrocap.datasets import example_cell
 
 runner = CliRunner()

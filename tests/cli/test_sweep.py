@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from dendrocap.cli import app, workers
+from dendrocap.cli import app, options
+from dendrocap.cli.options import described
 from dendrocap.cli.sweep import _command
-from dendrocap.cli.workers import described
-from dendrocap.experiments import Environment, Progress, Store, Sweep, run_sweep
-from dendrocap.experiments.jobs import job_named
-from dendrocap.experiments.store import decoded
-from dendrocap.experiments.sweep import canonical
+from dendrocap.sweeps import Environment, Progress, Store, Sweep, run_sweep
+from dendrocap.sweeps.jobs import job_named
+from dendrocap.sweeps.store import decoded
+from dendrocap.sweeps.sweep import canonical
 from tests.drawing import points
 
 runner = CliRunner()
@@ -161,9 +161,9 @@ def test_the_progress_line_tells_done_failed_running_and_rate():
 
 
 def test_a_log_gets_a_line_now_and_then_also_while_nothing_happens(monkeypatch, capsys):
-    monkeypatch.setattr(workers, "FIRST_LINE", 0.05)
-    monkeypatch.setattr(workers, "HEARTBEAT", 0.05)
-    with workers.progress_bar("fig3") as tell:
+    monkeypatch.setattr(options, "FIRST_LINE", 0.05)
+    monkeypatch.setattr(options, "HEARTBEAT", 0.05)
+    with options.progress_bar("fig3") as tell:
         tell(Progress(100, 30, 2, 4, ran=20, seconds=10.0))
         seen = ""
         while seen.count("\n") < 3:
@@ -177,7 +177,7 @@ LINE = r"fig3 32/100, 30 done, 2 failed, 4 running, [\d.]+/s, 0:00:3\d left"
 
 
 def test_short_sweeps_and_beginnings_say_nothing(capsys):
-    with workers.progress_bar("fig3") as tell:
+    with options.progress_bar("fig3") as tell:
         tell(Progress(100, 30, 2, 4, ran=20, seconds=10.0))
     assert capsys.readouterr() == ("", "")
 

@@ -21,7 +21,7 @@ from dendrocap import (
     saddle_point,
 )
 from dendrocap.cli import app
-from dendrocap.cli.ranges import values
+from dendrocap.cli.options import values
 from tests.drawing import lines_of, points
 
 runner = CliRunner()

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from dendrocap.datasets.formats import read_batch, read_idx
+from dendrocap.datasets.images import read_batch, read_idx
 from dendrocap.errors import CorruptData
 from tests.image_fixtures import idx
 

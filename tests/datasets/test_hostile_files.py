@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from dendrocap import DendrocapError
 from dendrocap.cli import app
-from dendrocap.datasets.columns import parse_table
+from dendrocap.datasets.lab_files import parse_table
 
 # Content, and words that must be in the refusal.
 HOSTILE = {

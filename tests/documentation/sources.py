@@ -17,7 +17,7 @@ PUBLIC_PACKAGES = (
     "dendrocap.theory.rsb",
     "dendrocap.learning",
     "dendrocap.datasets",
-    "dendrocap.experiments",
+    "dendrocap.sweeps",
     "dendrocap.fitting",
     "dendrocap.plot",
     "dendrocap.reproduction",

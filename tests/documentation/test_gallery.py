@@ -8,8 +8,8 @@ import matplotlib.pyplot as plt
 import pytest
 from matplotlib.figure import Figure
 
-from dendrocap.reproduction import paper_figure, stored_results
-from dendrocap.reproduction.registry import FIGURES
+from dendrocap.reproduction import runs, stored_results
+from dendrocap.reproduction.figure_runner import FIGURES
 from tests.documentation.sources import DOCS, ROOT, script
 
 SCRIPTS = sorted((DOCS / "gallery").rglob("plot_*.py"))
@@ -28,7 +28,7 @@ def test_stored_tables_of_figures_and_studies_are_in_the_package():
     wheel = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["build"]["targets"][
         "wheel"
     ]
-    for of, (installed, in_clone) in paper_figure.RESULTS.items():
+    for of, (installed, in_clone) in runs.RESULTS.items():
         folder = in_clone.relative_to(ROOT).as_posix()
         assert installed == ROOT / "src" / wheel["sources"][folder]  # what is put there is looked for there
         packed = {path for glob in wheel["include"] for path in ROOT.glob(glob) if path.is_relative_to(in_clone)}
@@ -38,7 +38,7 @@ def test_stored_tables_of_figures_and_studies_are_in_the_package():
 
 
 def test_a_package_without_tables_says_where_it_looked(tmp_path, monkeypatch):
-    monkeypatch.setattr(paper_figure, "RESULTS", {"paper": (tmp_path / "one", tmp_path / "two")})
+    monkeypatch.setattr(runs, "RESULTS", {"paper": (tmp_path / "one", tmp_path / "two")})
     with pytest.raises(ValueError, match=r"one nor .*two exists; install the package"):
         stored_results("paper")
     with pytest.raises(ValueError, match=r"of = 'studies' is not allowed: it must be one of 'paper'"):

@@ -6,7 +6,7 @@ import tomllib
 import pytest
 
 import dendrocap
-from dendrocap.theory import validity
+from dendrocap.answers import validity
 from tests.documentation.sources import DOCS, ROOT
 
 WRITTEN = [ROOT / "README.md", *sorted(DOCS.glob("*.md")), *sorted(DOCS.glob("learn/*.md"))]

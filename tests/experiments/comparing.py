@@ -3,7 +3,7 @@
 import json
 import sqlite3
 
-from dendrocap.experiments import Store, Sweep
+from dendrocap.sweeps import Store, Sweep
 
 JOBS = "tests.experiments.some_jobs"
 

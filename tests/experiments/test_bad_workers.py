@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dendrocap.errors import CorruptData, InvalidParameter, WorkersLost
-from dendrocap.experiments import DaskExecutor, Store, Sweep, run_sweep
+from dendrocap.sweeps import DaskExecutor, Store, Sweep, run_sweep
 from tests.experiments.clients import client, environment, finished, sweep_file, wait_until
 from tests.experiments.clusters import Cluster
 from tests.experiments.comparing import JOBS, contents, draws, stored

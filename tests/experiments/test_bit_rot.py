@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from dendrocap.errors import CorruptData, InvalidParameter, StoreError
-from dendrocap.experiments import Store, run_sweep, salvage_store, verify_store
-from dendrocap.experiments.store_file import APPLICATION, SCHEMA_VERSION
-from dendrocap.experiments.sweep import canonical
+from dendrocap.sweeps import Store, run_sweep, salvage_store, verify_store
+from dendrocap.sweeps.store import APPLICATION, SCHEMA_VERSION
+from dendrocap.sweeps.sweep import canonical
 from tests.experiments.clients import client, finished
 from tests.experiments.comparing import contents, draws, stored
 

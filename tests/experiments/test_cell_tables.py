@@ -11,10 +11,9 @@ import pytest
 import xarray as xr
 
 from dendrocap.errors import InvalidParameter, MissingExtra
-from dendrocap.experiments import Store, Sweep, run_sweep
-from dendrocap.experiments.averages import averages
-from dendrocap.experiments.cell_tables import BOOKKEEPING, export, rows
-from dendrocap.experiments.cells import DONE, FAILED, Outcome
+from dendrocap.sweeps import Store, Sweep, run_sweep
+from dendrocap.sweeps.process import DONE, FAILED, Outcome
+from dendrocap.sweeps.tables import BOOKKEEPING, averages, export, rows
 from tests.experiments.comparing import draws
 
 RAGGED = Sweep("capacity", grid={"theta_d": [0.1, 0.2], "kind": ["a", "b"]}, parameters={"limits": [1, 2]}, seeds=2)

@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from dendrocap.errors import WorkersLost
-from dendrocap.experiments import DaskExecutor, ProcessExecutor, SerialExecutor, Store, Sweep, run_sweep
+from dendrocap.sweeps import DaskExecutor, ProcessExecutor, SerialExecutor, Store, Sweep, run_sweep
 from tests.experiments import some_jobs
 from tests.experiments.clients import client, finished, sweep_file, wait_until
 from tests.experiments.comparing import JOBS, TRAININGS, contents, draws, stored
@@ -144,14 +144,14 @@ def test_a_local_cluster_listens_on_the_loopback_interface_only(tmp_path):
 
 def test_workers_that_cannot_run_cells_are_an_error_and_not_failed_cells(tmp_path, cluster, monkeypatch):
     """As where dendrocap is missing: what fails is not the cell, which would be part of an outcome."""
-    monkeypatch.setattr("dendrocap.experiments.dask_dealing.run_batch", some_jobs.cannot_run)
+    monkeypatch.setattr("dendrocap.sweeps.dask.run_batch", some_jobs.cannot_run)
     with pytest.raises(WorkersLost, match=r"ModuleNotFoundError.*is this version of dendrocap installed there"):
         run_sweep(draws(8), tmp_path / "results.db", executor=DaskExecutor(cluster.address))
     assert stored(tmp_path / "results.db") == 0
 
 
 def test_no_scheduler_at_the_address(tmp_path, monkeypatch):
-    monkeypatch.setattr("dendrocap.experiments.dask_executor.PATIENCE", 1.0)
+    monkeypatch.setattr("dendrocap.sweeps.dask.PATIENCE", 1.0)
     with pytest.raises(WorkersLost, match=r"no Dask scheduler answers at tcp://127.0.0.1:1"):
         run_sweep(draws(4), tmp_path / "results.db", executor=DaskExecutor("tcp://127.0.0.1:1"))
 

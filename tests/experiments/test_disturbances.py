@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from dendrocap.errors import StoreError
-from dendrocap.experiments import Store, Sweep, run_sweep
+from dendrocap.sweeps import Store, Sweep, run_sweep
 from tests.experiments.clients import PATIENCE, client, finished, sweep_file, wait_until
 from tests.experiments.comparing import JOBS, contents, draws, stored
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dendrocap.experiments import Sweep
-from dendrocap.experiments.jobs import BUILT_IN, check
+from dendrocap.sweeps import Sweep
+from dendrocap.sweeps.jobs import BUILT_IN, check
 
 PAGE = (Path(__file__).parents[2] / "docs" / "sweeps.md").read_text(encoding="utf-8")
 

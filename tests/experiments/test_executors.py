@@ -9,9 +9,9 @@ import threading
 import pytest
 
 from dendrocap.errors import InvalidParameter, MissingExtra, WorkersLost
-from dendrocap.experiments import DaskExecutor, ProcessExecutor, SerialExecutor, Store, Sweep, run_sweep
-from dendrocap.experiments import child as child_module
-from dendrocap.experiments.cells import run_cell
+from dendrocap.sweeps import DaskExecutor, ProcessExecutor, SerialExecutor, Store, Sweep, run_sweep
+from dendrocap.sweeps import process as child_module
+from dendrocap.sweeps.process import run_cell
 from tests.experiments.clients import wait_until
 from tests.experiments.comparing import JOBS, contents, draws
 
@@ -179,7 +179,7 @@ def test_a_sweep_runs_outside_the_main_thread_too(tmp_path):
 
 def test_sweeps_load_nothing_that_they_may_not_need():
     heavy = ("numba", "matplotlib", "distributed", "dask", "pandas", "xarray", "pyarrow", "scipy", "typer")
-    code = f"import sys, dendrocap.experiments; print([name for name in {heavy!r} if name in sys.modules])"
+    code = f"import sys, dendrocap.sweeps; print([name for name in {heavy!r} if name in sys.modules])"
     outcome = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert outcome.stdout.strip() == "[]"
 

@@ -7,7 +7,7 @@ import psutil
 import pytest
 
 from dendrocap.errors import InvalidParameter
-from dendrocap.experiments import DaskExecutor, ProcessExecutor, SerialExecutor, Store, Sweep, read_sweep, run_sweep
+from dendrocap.sweeps import DaskExecutor, ProcessExecutor, SerialExecutor, Store, Sweep, read_sweep, run_sweep
 from tests.experiments.clients import client, finished, sweep_file, wait_until
 from tests.experiments.comparing import JOBS, contents, draws, stored
 

@@ -7,11 +7,10 @@ import pytest
 
 from dendrocap.datasets import binary_set
 from dendrocap.errors import InvalidParameter
-from dendrocap.experiments import Sweep
-from dendrocap.experiments.cells import run_cell
-from dendrocap.experiments.generalise import RECIPE, generalise
-from dendrocap.experiments.jobs import check
-from dendrocap.experiments.logistic import positive_logistic
+from dendrocap.sweeps import Sweep
+from dendrocap.sweeps.generalise import RECIPE, generalise, positive_logistic
+from dendrocap.sweeps.jobs import check
+from dendrocap.sweeps.process import run_cell
 
 
 def test_generalise_compares_both_neurons(small_sets):

@@ -22,12 +22,12 @@ from dendrocap import (
     saddle_point,
 )
 from dendrocap.errors import InvalidParameter
-from dendrocap.experiments import Sweep
-from dendrocap.experiments.cells import run_cell
-from dendrocap.experiments.jobs import BUILT_IN, check, job_named, metrics_of
 from dendrocap.learning import SGD, HalveOnPlateau, Recipe
 from dendrocap.model.flat import flat_neuron, flat_task
-from dendrocap.model.seeds import generator_for
+from dendrocap.model.patterns import generator_for
+from dendrocap.sweeps import Sweep
+from dendrocap.sweeps.jobs import BUILT_IN, check, job_named, metrics_of
+from dendrocap.sweeps.process import run_cell
 
 HERE = "tests.experiments.test_jobs"
 

@@ -9,11 +9,11 @@ import pytest
 from scipy.stats import norm
 
 from dendrocap import DendriticNeuron, LinearNeuron, NeuronSpec, Polsky, random_patterns, solve
-from dendrocap.experiments import ProcessExecutor, SerialExecutor, Store, Sweep, learning_jobs, run_sweep, run_sweeps
-from dendrocap.experiments.cells import run_cell
-from dendrocap.experiments.jobs import check
 from dendrocap.learning import SGD, ExponentialAnnealing, HalveOnPlateau, bethe_free_entropy, noise_robustness, train
 from dendrocap.learning import algorithmic_capacity as measure_capacity
+from dendrocap.sweeps import ProcessExecutor, SerialExecutor, Store, Sweep, library, run_sweep, run_sweeps
+from dendrocap.sweeps.jobs import check
+from dendrocap.sweeps.process import run_cell
 from tests.experiments.comparing import TRAININGS, contents
 
 POLSKY = {"theta_d": 0.1, "theta_s": 0.5, "n_inputs": 120, "n_branches": 9, "max_epochs": 60}
@@ -181,7 +181,7 @@ def test_the_cpu_time_of_a_search_ends_it(monkeypatch):
     clock = SimpleNamespace(
         process_time=count().__next__
     )  # a second from look to look: before, after each epoch, at the end
-    monkeypatch.setattr(learning_jobs, "time", clock)
+    monkeypatch.setattr(library, "time", clock)
     hopeless = {"theta_d": 0.5, "theta_s": 0.5, "n_inputs": 60, "n_branches": 3, "alpha": 5.0}
     metrics = only("solve", solver="least-action", cpu_seconds=6, **hopeless)
     assert (metrics["solved"], metrics["epochs"], metrics["cpu_seconds"]) == (False, 7, 8)
@@ -202,8 +202,8 @@ def test_free_entropy_of_a_cell_is_that_of_its_patterns():
 
 def test_jobs_start_from_the_settings_of_the_functions_that_they_run():
     for job, function in (
-        (learning_jobs.algorithmic_capacity, measure_capacity),
-        (learning_jobs.robustness, noise_robustness),
+        (library.algorithmic_capacity, measure_capacity),
+        (library.robustness, noise_robustness),
     ):
         own, wanted = (inspect.signature(each).parameters for each in (job, function))
         shared = {name for name in own if name in wanted and own[name].kind is inspect.Parameter.KEYWORD_ONLY}

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from dendrocap.errors import StoreError
-from dendrocap.experiments import Environment, ProcessExecutor, Store, Sweep, run_sweep
+from dendrocap.sweeps import Environment, ProcessExecutor, Store, Sweep, run_sweep
 from tests.experiments.comparing import JOBS, contents, draws
 
 OTHER = replace(Environment.here(), numpy="1.0.0", vector_bits=128)
@@ -13,7 +13,7 @@ OTHER = replace(Environment.here(), numpy="1.0.0", vector_bits=128)
 
 def half_done_elsewhere(path, sweep, count=10, environment=OTHER):
     """A store in which the first cells were run under other versions."""
-    from dendrocap.experiments.cells import run_cell
+    from dendrocap.sweeps.process import run_cell
 
     with Store(path, write=True) as store:
         store.add(sweep)

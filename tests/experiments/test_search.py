@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dendrocap.errors import InvalidParameter
-from dendrocap.experiments import (
+from dendrocap.sweeps import (
     DaskExecutor,
     ProcessExecutor,
     Search,

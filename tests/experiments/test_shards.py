@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from dendrocap.errors import InvalidParameter, StoreError
-from dendrocap.experiments import Store, Sweep, merge_stores, run_sweep, verify_store
+from dendrocap.sweeps import Store, Sweep, merge_stores, run_sweep, verify_store
 from tests.experiments.clients import PATIENCE, client, environment, finished, sweep_file
 from tests.experiments.comparing import JOBS, contents, draws, stored
 

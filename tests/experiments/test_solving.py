@@ -15,10 +15,11 @@ from dendrocap import (
     pack_patterns,
     random_patterns,
     solve,
+    solving,
     solving_outlook,
 )
-from dendrocap.experiments import Outlook, random_task, solver_by_theory, solving
 from dendrocap.model import Patterns
+from dendrocap.solving import Outlook, random_task, solver_by_theory
 
 NEURON = DendriticNeuron(NeuronSpec(Polsky(), 0.5, 0.5), n_inputs=999, n_branches=27)
 
@@ -114,7 +115,7 @@ def test_a_neuron_unknown_to_theory_is_searched_all_the_same(monkeypatch):
     def unknown(*args, **options):
         raise NoSolution("no capacity here")
 
-    monkeypatch.setattr("dendrocap.theory.capacity", unknown)
+    monkeypatch.setattr("dendrocap.answers.capacity", unknown)
     small = DendriticNeuron(NeuronSpec(Polsky(), 0.05, 0.5), n_inputs=150, n_branches=9)
     assert solver_by_theory(small, 60).name == "sgd"
     assert solve(small, *random_patterns(60, 150, rng=0), seed=0).solved

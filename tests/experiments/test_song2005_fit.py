@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from dendrocap.datasets import song2005
-from dendrocap.experiments.song2005_fit import PRINTED, compare_with_paper, printed_readings
+from dendrocap.fitting.song2005 import PRINTED, compare_with_paper, printed_readings
 from dendrocap.theory import CapacityWeights, dendritic_threshold
 
 B_PRINTED = 0.7063025628400874  # p0 = 0.76

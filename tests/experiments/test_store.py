@@ -8,9 +8,9 @@ import sqlite3
 import pytest
 
 from dendrocap.errors import CorruptData, InvalidParameter, StoreError
-from dendrocap.experiments import Counts, Store, Sweep
-from dendrocap.experiments.cells import DONE, FAILED, Outcome
-from dendrocap.experiments.store_file import APPLICATION, SCHEMA_VERSION
+from dendrocap.sweeps import Counts, Store, Sweep
+from dendrocap.sweeps.process import DONE, FAILED, Outcome
+from dendrocap.sweeps.store import APPLICATION, SCHEMA_VERSION
 
 SWEEP = Sweep("capacity", grid={"theta_d": [0.1, 0.2, 0.3]}, seeds=2, name="three")
 

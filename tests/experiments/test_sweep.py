@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dendrocap.errors import CorruptData, InvalidParameter
-from dendrocap.experiments import Sweep, read_sweep
+from dendrocap.sweeps import Sweep, read_sweep
 from tests.experiments import some_jobs
 
 TOML = """

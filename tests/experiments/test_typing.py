@@ -9,7 +9,7 @@ CODE = """
 from pathlib import Path
 import numpy as np
 import dendrocap as dc
-from dendrocap.experiments import crossings, merge_stores
+from dendrocap.sweeps import crossings, merge_stores
 
 def job(x: float, seed: int) -> float:
     return x

@@ -1,8 +1,8 @@
 """A desk that answers at once, in this process: for tests of what is done with the answers."""
 
+from dendrocap.answers import capacity
 from dendrocap.errors import DendrocapError
 from dendrocap.explorer.background import Best, Status, answer_to
-from dendrocap.theory import capacity
 
 
 class InstantDesk:

@@ -12,10 +12,8 @@ import pytest
 
 import dendrocap as dc
 from dendrocap.errors import NoSolution
-from dendrocap.explorer.exports import EXPORTS, neuron_script, training_script
-from dendrocap.explorer.links import from_query
-from dendrocap.explorer.parameters import Parameters
-from dendrocap.explorer.presets import preset
+from dendrocap.explorer.files import EXPORTS, neuron_script, training_script
+from dendrocap.explorer.parameters import Parameters, from_query, preset
 from dendrocap.explorer.trainer import Trainer
 from dendrocap.explorer.views import along, along_question, key_numbers, view
 from dendrocap.learning import patterns_at_load

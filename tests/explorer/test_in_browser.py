@@ -9,9 +9,7 @@ import psutil
 import pytest
 
 import dendrocap as dc
-from dendrocap.explorer.links import to_query
-from dendrocap.explorer.parameters import SLIDERS, Parameters
-from dendrocap.explorer.presets import preset
+from dendrocap.explorer.parameters import SLIDERS, Parameters, preset, to_query
 from dendrocap.explorer.views import difference, key_numbers, view
 from tests.explorer.serving import explorer
 

@@ -9,8 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dendrocap.errors import InvalidParameter
-from dendrocap.explorer.links import from_arguments, from_query, pair_from_arguments, pair_query, to_query
-from dendrocap.explorer.parameters import AXES, MOST_POINTS, SLIDERS, SLOPES, Parameters
+from dendrocap.explorer.parameters import (
+    AXES,
+    MOST_POINTS,
+    SLIDERS,
+    SLOPES,
+    Parameters,
+    from_arguments,
+    from_query,
+    pair_from_arguments,
+    pair_query,
+    to_query,
+)
 
 NUMBERS = {
     name: st.integers(int(slider.low), int(slider.high)) if slider.whole else st.floats(slider.low, slider.high)

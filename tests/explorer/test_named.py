@@ -7,7 +7,7 @@ import pytest
 
 import dendrocap as dc
 import dendrocap.explorer
-from dendrocap.explorer.exports import EXPORTS
+from dendrocap.explorer.files import EXPORTS
 from dendrocap.explorer.parameters import Parameters
 from dendrocap.explorer.session import Session
 from tests.explorer.desks import InstantDesk

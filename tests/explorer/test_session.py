@@ -9,10 +9,9 @@ import pytest
 import dendrocap as dc
 from dendrocap.explorer import session as sessions
 from dendrocap.explorer.background import Best
-from dendrocap.explorer.links import from_query
-from dendrocap.explorer.parameters import Parameters
+from dendrocap.explorer.parameters import Parameters, from_query
+from dendrocap.explorer.plots import DARK, LIGHT
 from dendrocap.explorer.session import Session
-from dendrocap.explorer.theme import DARK, LIGHT
 from dendrocap.explorer.views import NOTHING, along, along_question, key_numbers, view
 from tests.explorer.desks import InstantDesk, pretended
 

@@ -6,8 +6,8 @@ import time
 import numpy as np
 
 from dendrocap.explorer.parameters import Parameters
+from dendrocap.explorer.plots import LearnedWeightPlot, bin_edges
 from dendrocap.explorer.trainer import Trainer, weight_theory
-from dendrocap.explorer.training_plots import LearnedWeightPlot, bin_edges
 
 LONG = Parameters(theta_d=0.05, slope="true", load=3.0, train_inputs=99, train_branches=9, pace=1000)  # never solved
 

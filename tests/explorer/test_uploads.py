@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dendrocap.errors import CorruptData
+from dendrocap.explorer.files import LARGEST_FILE, read_amplitudes, read_curve
 from dendrocap.explorer.parameters import MOST_POINTS, Parameters
-from dendrocap.explorer.uploads import LARGEST_FILE, read_amplitudes, read_curve
 
 
 def test_a_curve_of_the_laboratory_in_millivolts():

@@ -9,10 +9,8 @@ from hypothesis import given, settings
 
 import dendrocap as dc
 from dendrocap.display import with_error
-from dendrocap.explorer.parameters import Parameters
-from dendrocap.explorer.plots import CapacityPlot
-from dendrocap.explorer.presets import PRESETS, preset
-from dendrocap.explorer.theme import DARK, LIGHT
+from dendrocap.explorer.parameters import PRESETS, Parameters, preset
+from dendrocap.explorer.plots import DARK, LIGHT, CapacityPlot
 from dendrocap.explorer.views import NOTHING, along, along_question, difference, key_numbers, view
 from dendrocap.fitting import fit_weights
 from tests.explorer.desks import pretended

@@ -8,10 +8,10 @@ from matplotlib.figure import Figure
 
 import dendrocap as dc
 from dendrocap import plot
+from dendrocap.answers.validity import LIGHTS, Flag
 from dendrocap.figures.style import LIGHT_MARKS, ONE_STEP, PAPER_LABEL, SYMMETRIC, validity_footer
-from dendrocap.theory.estimates import ONE
-from dendrocap.theory.estimates import SYMMETRIC as RS
-from dendrocap.theory.validity import LIGHTS, Flag
+from dendrocap.theory.results import ONE
+from dendrocap.theory.results import SYMMETRIC as RS
 
 THETA_D = np.array([0.1, 0.5, 1.0])
 CURVE = {RS: (THETA_D, [1.6, 5.0, 9.5]), ONE: (THETA_D, [1.4, 2.1, math.nan]), "linear": (THETA_D, [1.0, 1.0, 1.0])}

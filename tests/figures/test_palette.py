@@ -10,10 +10,10 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from dendrocap.explorer.theme import DARK
-from dendrocap.figures import cell_plots, neuron_plots
-from dendrocap.figures.capacity_plots import SOLVER_LOOKS
+from dendrocap.explorer.plots import DARK
+from dendrocap.figures import measured
 from dendrocap.figures.style import LIGHT_MARKS, PALETTE
+from dendrocap.figures.theory import SOLVER_LOOKS
 
 APART = 15.0
 VISION = {
@@ -25,8 +25,8 @@ COLOURS = {
     "non-linearities": PALETTE,
     "solvers": {name: colour for name, (_, colour, _) in SOLVER_LOOKS.items()},
     "lights": {name: colour for name, (_, colour) in LIGHT_MARKS.items()},
-    "parts of a tree": cell_plots.COLOURS,
-    "populations": dict(enumerate(neuron_plots.POPULATION_COLOURS)),
+    "parts of a tree": measured.COLOURS,
+    "populations": dict(enumerate(measured.POPULATION_COLOURS)),
     "explorer, dark": {name: DARK.curves[name] for name in PALETTE if name != "custom"},  # ReLU has its blue there
 }
 TO_XYZ = np.array(

@@ -7,10 +7,10 @@ import pytest
 from matplotlib.figure import Figure
 
 from dendrocap import plot
-from dendrocap.experiments.averages import Average
-from dendrocap.figures.capacity_plots import lines_of
 from dendrocap.figures.style import LABELS, MANY_STEPS, ONE_STEP, PALETTE, PAPER_LABEL, SYMMETRIC, UNSTABLE
+from dendrocap.figures.theory import lines_of
 from dendrocap.model import Polsky, ReLU
+from dendrocap.sweeps.tables import Average
 
 LOADS = {"theta_d": 0.1, "alpha_rs": 1.6, "alpha_1": 1.4, "alpha_full": 1.3, "alpha_at": 0.8}
 ERRORS = {"test_error": 0.1, "test_error_se": 0.01, "train_error": 0.05, "train_error_se": 0.01}

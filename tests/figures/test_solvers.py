@@ -1,7 +1,7 @@
 """The figure of loads reached, from tables as they are stored."""
 
 from dendrocap import plot
-from dendrocap.figures.capacity_plots import SOLVER_LOOKS
+from dendrocap.figures.theory import SOLVER_LOOKS
 from dendrocap.learning.solvers import SOLVERS
 
 THEORY = [

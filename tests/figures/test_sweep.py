@@ -5,8 +5,8 @@ import math
 import numpy as np
 
 from dendrocap import plot
-from dendrocap.experiments.averages import Average
 from dendrocap.figures.style import PALETTE
+from dendrocap.sweeps.tables import Average
 
 
 def test_one_line_per_value_with_the_given_points():

@@ -19,9 +19,8 @@ from dendrocap import (
     critical_capacity,
     fit_weights,
 )
-from dendrocap.fitting.bootstrap import interval
-from dendrocap.fitting.thresholds import compatible_thresholds
-from dendrocap.theory.weight_distributions import CapacityWeights
+from dendrocap.fitting.weights import compatible_thresholds, interval
+from dendrocap.theory.weights import CapacityWeights
 
 SPARSE, PAPER_FIT, UNITS = TaskSpec(f_in=0.05, f_out=0.05), Polsky(x_min=0.2, gamma=20.0), Units()
 

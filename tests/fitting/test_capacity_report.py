@@ -20,9 +20,9 @@ from dendrocap import (
     fit_nonlinearity,
     fit_weights,
 )
-from dendrocap.fitting.bootstrap import Interval
-from dendrocap.theory import binary_entropy
-from dendrocap.theory.weight_distributions import CapacityWeights
+from dendrocap.answers import binary_entropy
+from dendrocap.fitting.weights import Interval
+from dendrocap.theory.weights import CapacityWeights
 
 TASK = TaskSpec(0.05, 0.05)
 

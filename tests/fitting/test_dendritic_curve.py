@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from scipy.stats import binom, t
 
 from dendrocap import InvalidParameter, Polsky, SaturatingReLU, Smooth, Tabulated, fit_nonlinearity
-from dendrocap.fitting.dendritic_curve import _jacobian
+from dendrocap.fitting.curve import _jacobian
 
 X = np.linspace(0.5, 24.0, 24)
 

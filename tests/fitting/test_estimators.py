@@ -6,19 +6,19 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 from scipy.special import ndtri
 
-from dendrocap.fitting.alternatives import candidates
-from dendrocap.fitting.estimators import (
+from dendrocap.fitting.weights import (
     SHAPE_LIMITS,
     Histogram,
     Sample,
     Shape,
+    candidates,
     fixed_p0,
     from_amplitudes,
     from_everything,
     from_histogram,
     from_tested,
 )
-from dendrocap.theory.weight_distributions import CapacityWeights
+from dendrocap.theory.weights import CapacityWeights
 
 THRESHOLDS = [0.0, 0.25]
 

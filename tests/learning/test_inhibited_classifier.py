@@ -6,9 +6,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_breast_cancer, load_iris
 
 from dendrocap import Inhibition, InvalidParameter, Lorentzian
-from dendrocap.encoding import VACANT
+from dendrocap.classifier import DendriticClassifier
+from dendrocap.classifier.encoding import VACANT
 from dendrocap.errors import CorruptData
-from dendrocap.estimator import DendriticClassifier
 
 IRIS = load_iris(return_X_y=True)
 INHIBITION = Inhibition(share=0.25, drive=0.05)

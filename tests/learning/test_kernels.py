@@ -34,7 +34,7 @@ from dendrocap.learning import (
     soft_error,
     three_factors,
 )
-from dendrocap.learning.lanes import LANES, LaneLayout, aligned_zeros
+from dendrocap.learning.engine import LANES, LaneLayout, aligned_zeros
 from tests.naive.learning import naive_epoch
 
 

@@ -51,11 +51,10 @@ from dendrocap.learning import (
     save_run,
     three_factors,
 )
-from dendrocap.learning.engine import CompiledEngine
+from dendrocap.learning.engine import LANES, CompiledEngine, LaneLayout
 from dendrocap.learning.homeostasis import Homeostasis, measured_activity
-from dendrocap.learning.lanes import LANES, LaneLayout
 from dendrocap.model.flat import flat_neuron, neuron_from_flat
-from dendrocap.numerics.apportion import apportioned
+from dendrocap.numerics import apportioned
 from tests.naive.learning import naive_epoch_of_kinds, naive_homeostasis
 
 CURVE = Smooth([0.0, 0.2, 0.4, 0.6, 0.8, 1.0], [0.0, 0.1, 0.5, 0.8, 0.9, 1.0])

@@ -16,11 +16,9 @@ from dendrocap import (
     random_patterns,
     saddle_point,
 )
-from dendrocap.learning import bethe_free_entropy
-from dendrocap.learning.solvers import _kernels
-from dendrocap.learning.solvers import message_passing as amp
-from dendrocap.numerics.quadrature import trapezoidal_rule
-from dendrocap.numerics.truncated_normal import TruncatedNormal
+from dendrocap.learning import _solver_kernels, bethe_free_entropy
+from dendrocap.learning import message_passing as amp
+from dendrocap.numerics import TruncatedNormal, trapezoidal_rule
 from tests.naive.solvers import naive_belief, naive_channel
 
 SMALL = DendriticNeuron(NeuronSpec(Polsky(), theta_d=0.5, theta_s=0.5), n_inputs=303, n_branches=12)
@@ -41,7 +39,7 @@ def test_channel_equals_dense_sums(g, n_nodes, tolerance, rng):
     means, variances = rng.normal(0.35, 0.7, (4, 5)), rng.uniform(0.2, 1.0, 5)
     signs = np.array([1.0, -1.0, 1.0, -1.0])
     response, curvature, log_norm = np.empty((4, 5)), np.empty((4, 5)), np.empty(4)
-    _kernels.channel(
+    _solver_kernels.channel(
         means,
         variances,
         signs,
@@ -65,7 +63,7 @@ def test_channel_equals_dense_sums(g, n_nodes, tolerance, rng):
 def test_channel_survives_hopeless_patterns():
     """Fifty deviations on the wrong side: H underflows, its logarithm does not."""
     response, curvature, log_norm = np.empty((1, 4)), np.empty((1, 4)), np.empty(1)
-    _kernels.channel(
+    _solver_kernels.channel(
         np.full((1, 4), -3.0),
         np.full(4, 1e-3),
         np.array([1.0]),

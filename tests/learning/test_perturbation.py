@@ -14,7 +14,7 @@ from dendrocap import (
     random_patterns,
     solve,
 )
-from dendrocap.learning.perturbation import _flatter
+from dendrocap.learning.learned import _flatter
 
 NEURON = DendriticNeuron(NeuronSpec(Polsky(), theta_d=0.2, theta_s=0.5), n_inputs=99, n_branches=9)
 PATTERNS = random_patterns(80, 99, rng=0)

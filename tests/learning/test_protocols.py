@@ -32,8 +32,8 @@ from dendrocap.learning import (
     training_error_curve,
     weight_statistics,
 )
-from dendrocap.learning.algorithmic_capacity import _bisect, _largest_solved, _scan, success_interval
-from dendrocap.learning.trials import Trial
+from dendrocap.learning.protocols import _bisect, _largest_solved, _scan, success_interval
+from dendrocap.learning.training import Trial
 
 LINEAR = LinearNeuron(0.5, 199)
 RECIPE = Recipe(SGD(0.2, 100.0), HalveOnPlateau(20), max_epochs=2000)

@@ -43,6 +43,7 @@ from dendrocap.learning import (
     SplitStart,
     Training,
     TrueSlope,
+    _solver_kernels,
     bethe_free_entropy,
     load_run,
     save_run,
@@ -50,12 +51,17 @@ from dendrocap.learning import (
     suitable_solver,
 )
 from dendrocap.learning.engine import CompiledEngine
-from dendrocap.learning.solvers import SOLVERS, _kernels
-from dendrocap.learning.solvers.least_squares import _damped_step, least_squares
-from dendrocap.learning.solvers.polished import Course
-from dendrocap.learning.solvers.scales import Span, crossing, input_scale, rise_of
-from dendrocap.learning.solvers.selected import _selected
-from dendrocap.learning.solvers.sharpening import softened
+from dendrocap.learning.solvers import (
+    SOLVERS,
+    Course,
+    Span,
+    _damped_step,
+    crossing,
+    input_scale,
+    least_squares,
+    rise_of,
+)
+from dendrocap.learning.solvers_tried import _selected, softened
 from dendrocap.learning.training import INTERRUPTED
 from tests.naive.neuron import naive_somatic_input
 from tests.naive.solvers import naive_least_action_epoch
@@ -209,7 +215,7 @@ def test_least_action_equals_its_slow_twin(rng):
     order = rng.permutation(25)
     slow = naive_least_action_epoch(neuron, flat, inputs, labels, order, 0.365, 0.02, 0.3)
     fast = flat.copy()
-    changed = _kernels.least_action_epoch(
+    changed = _solver_kernels.least_action_epoch(
         fast,
         inputs,
         np.where(labels, 1.0, -1.0),
@@ -457,7 +463,7 @@ def test_messages_that_overflow_end_an_attempt_and_an_estimate(monkeypatch):
     def overflow(*arguments):
         arguments[-3][:] = np.nan
 
-    monkeypatch.setattr(_kernels, "channel", overflow)
+    monkeypatch.setattr(_solver_kernels, "channel", overflow)
     result = solve(SMALL, inputs, labels, solver="message-passing", seed=1, time_limit=None, max_epochs=5)
     assert (result.stopped, result.epochs) == ("attempt exhausted", 0)
     with pytest.raises(ConvergenceError, match="messages stopped being finite"):

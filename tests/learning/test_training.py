@@ -33,7 +33,7 @@ from dendrocap.learning import (
     train,
 )
 from dendrocap.learning.engine import CompiledEngine
-from dendrocap.model.seeds import generator_for
+from dendrocap.model.patterns import generator_for
 from tests.naive.learning import naive_epoch
 
 SMALL = DendriticNeuron(NeuronSpec(Polsky(), theta_d=0.1, theta_s=0.5), n_inputs=100, n_branches=7)

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 
 from dendrocap import Custom, InvalidParameter, NeuronSpec, Polsky, Smooth, Tabulated, TaskSpec, critical_capacity
 from dendrocap.model import _compiled
-from dendrocap.model.smoothing import monotone_curve
+from dendrocap.model.curves import monotone_curve
 
 X = np.linspace(0.02, 1.6, 32)
 

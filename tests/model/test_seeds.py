@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from dendrocap import InvalidParameter, LinearNeuron, random_patterns
-from dendrocap.model.seeds import CHILDREN, generator_for
+from dendrocap.model.patterns import CHILDREN, generator_for
 
 
 def numbers(purpose, seed):

@@ -4,7 +4,7 @@ import numpy as np
 from scipy.optimize import LinearConstraint, minimize
 
 from dendrocap import NeuronSpec, PiecewiseLinear, TaskSpec, critical_capacity
-from dendrocap.theory.capacity_gradient import CapacityGradient
+from dendrocap.theory.best_dendrite import CapacityGradient
 
 
 def best_slopes(edges, slope_limit, theta_d, theta_s, task: TaskSpec, start):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dendrocap.theory.kernels import TreeKernel
+from dendrocap.theory.neuron_kernel import TreeKernel
 
 
 def log_gauss(z):

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
+from dendrocap.numerics import hermite_rule, legendre_rule, trapezoidal_rule
 from dendrocap.numerics._compiled import panels
-from dendrocap.numerics.quadrature import hermite_rule, legendre_rule, trapezoidal_rule
 
 knots = st.lists(st.floats(-20.0, 20.0), max_size=6, unique=True).map(sorted).map(lambda x: np.array(x, dtype=float))
 

@@ -5,8 +5,8 @@ import pytest
 from mpmath import mp
 from numpy.testing import assert_allclose
 
+from dendrocap.numerics import truncated_normal
 from dendrocap.numerics._compiled import mills
-from dendrocap.numerics.truncated_normal import truncated_normal
 from tests.naive.solvers import naive_belief
 
 

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from dendrocap.experiments import SerialExecutor
 from dendrocap.reproduction import PRESETS, reproduce
+from dendrocap.sweeps import SerialExecutor
 
 TINY = replace(
     PRESETS["quick"],

@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from dendrocap.reproduction import PRESETS, fig03, fig04, fig07, fig08
-from dendrocap.reproduction.paper_figure import read_table
+from dendrocap.reproduction.runs import read_table
 from studies import settings_for_images
 from studies.tables import ROOT, loads_reached
 

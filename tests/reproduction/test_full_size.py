@@ -18,12 +18,11 @@ from dendrocap.reproduction import (
     stored_results,
     write_report,
 )
-from dendrocap.reproduction.claims import UNDECIDED
+from dendrocap.reproduction.claims import FILE, UNDECIDED, contradicts, gathered
 from dendrocap.reproduction.fig03 import LARGEST_LOADS, TOLERANCES
-from dendrocap.reproduction.full_size import FILE, contradicts, gathered
-from dendrocap.reproduction.paper_figure import read_table
 from dendrocap.reproduction.publish import publish
 from dendrocap.reproduction.report_page import FULL_COLUMN
+from dendrocap.reproduction.runs import read_table
 
 ROOT = Path(__file__).parents[2]
 KEPT = ROOT / "docs" / "results" / "paper"

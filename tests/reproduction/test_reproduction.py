@@ -11,7 +11,6 @@ import pytest
 
 import dendrocap as dc
 from dendrocap.errors import CorruptData, InvalidParameter
-from dendrocap.experiments import Progress, SerialExecutor, Store
 from dendrocap.reproduction import (
     FIGURES,
     PRESETS,
@@ -19,14 +18,14 @@ from dendrocap.reproduction import (
     figure_runner,
     paper_claims,
     read_tables,
-    registry,
     reproduce,
     selected,
     stored,
     write_report,
 )
-from dendrocap.reproduction.paper_figure import read_table, write_table
 from dendrocap.reproduction.report_page import best_estimate
+from dendrocap.reproduction.runs import read_table, write_table
+from dendrocap.sweeps import Progress, SerialExecutor, Store
 from tests.reproduction.conftest import SIMULATED, TINY
 
 SHAPE = ("x_min", "gamma", "theta_s")
@@ -39,7 +38,7 @@ def outcome_of(made, name):
 def swapped(monkeypatch, name, **changes):
     """The same figures, one of them changed."""
     figures = tuple(replace(f, **changes) if f.name == name else f for f in FIGURES)
-    for module in (registry, figure_runner):
+    for module in (figure_runner, figure_runner):
         monkeypatch.setattr(module, "FIGURES", figures)
 
 

@@ -8,8 +8,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 import dendrocap as dc
+from dendrocap.answers.answer import PAPER
 from dendrocap.display import with_error
-from dendrocap.theory.answers import PAPER
 
 NEURON = dc.NeuronSpec(dc.Polsky(), theta_d=0.5, theta_s=0.5)
 CELL = dc.DendriticNeuron(NEURON, n_inputs=999, n_branches=27)

@@ -9,8 +9,7 @@ from scipy.optimize import minimize_scalar
 
 import dendrocap as dc
 from dendrocap.numerics._compiled import tail
-from dendrocap.theory.capacity_gradient import CapacityGradient
-from dendrocap.theory.dendrite_search import Search, Staircase
+from dendrocap.theory.best_dendrite import CapacityGradient, Search, Staircase
 from tests.naive.best_dendrite import best_slopes
 
 X, SLOPES = np.array([-0.3, 0.0, 0.2, 0.5, 0.9]), np.array([0.2, 1.5, 0.7, 0.3])

@@ -5,8 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import dendrocap as dc
-from dendrocap.theory import CapacityWeights
-from dendrocap.theory.finite.branch_law import (
+from dendrocap.finite_size.branch_law import (
     SynapseState,
     _weights,
     active_inputs,
@@ -14,7 +13,8 @@ from dendrocap.theory.finite.branch_law import (
     input_skewness,
     synapse_state,
 )
-from dendrocap.theory.rsb.equations import TreeSoma
+from dendrocap.theory import CapacityWeights
+from dendrocap.theory.broken import TreeSoma
 
 SPEC = {theta_d: dc.NeuronSpec(dc.Polsky(), theta_d=theta_d, theta_s=0.5) for theta_d in (0.1, 0.5)}
 

@@ -23,11 +23,11 @@ from dendrocap import (
     TaskSpec,
     critical_capacity,
 )
-from dendrocap.theory.branches.broken import PopulationEquations
-from dendrocap.theory.branches.population import Population, PopulationKernel, populations_of
-from dendrocap.theory.branches.solution import broken_state
-from dendrocap.theory.branches.stability import split_state
-from dendrocap.theory.branches.symmetric import symmetric_state, symmetric_state_at
+from dendrocap.theory.branch_stability import split_state
+from dendrocap.theory.broken import PopulationEquations
+from dendrocap.theory.neuron_kernel import Population, PopulationKernel, populations_of
+from dendrocap.theory.search import broken_state
+from dendrocap.theory.symmetric import symmetric_state, symmetric_state_at
 from tests.naive.branches import naive_symmetric_load
 
 BIOLOGICAL, SPARSE = Polsky(0.2, 20.0), TaskSpec(f_in=0.05, f_out=0.05)

@@ -7,10 +7,10 @@ import pytest
 from numpy.testing import assert_allclose
 
 import dendrocap as dc
-from dendrocap.theory.branches.population import populations_of
-from dendrocap.theory.branches.solution import broken_state
-from dendrocap.theory.branches.stability import split_state
-from dendrocap.theory.finite.best_split import _numbers_on, best_split, finite_k_load
+from dendrocap.finite_size.best_split import _numbers_on, best_split, finite_k_load
+from dendrocap.theory.branch_stability import split_state
+from dendrocap.theory.neuron_kernel import populations_of
+from dendrocap.theory.search import broken_state
 
 SMALL = dc.NeuronSpec(dc.Polsky(), theta_d=0.5, theta_s=0.5)
 
@@ -290,7 +290,7 @@ def test_with_inhibition_no_size_is_asked_for():
 
 
 def test_per_cents_have_no_powers_of_ten():
-    from dendrocap.theory.validity import replica_symmetry_flag
+    from dendrocap.answers.validity import replica_symmetry_flag
 
     assert "is 10 % above" in replica_symmetry_flag(1.0973, 1.0).words
     assert "is 0.3 % above" in replica_symmetry_flag(1.0031, 1.0).words

@@ -30,11 +30,11 @@ from dendrocap import (
     critical_capacity,
     saddle_point,
 )
-from dendrocap.numerics.quadrature import legendre_rule
-from dendrocap.theory._kernels import given_up_at, tempered_averages
-from dendrocap.theory.channels import _clean_error
-from dendrocap.theory.free_entropy import Energetic, OrderParameters, free_entropy, free_entropy_gradient
-from dendrocap.theory.kernels import TreeKernel
+from dendrocap.numerics import legendre_rule
+from dendrocap.theory._laws import given_up_at, tempered_averages
+from dendrocap.theory.load import OrderParameters, free_entropy, free_entropy_gradient
+from dendrocap.theory.neuron_kernel import TreeKernel
+from dendrocap.theory.patterns import Energetic, _clean_error
 from tests.naive.finite_load import DZ, Z
 from tests.naive.priors import naive_energetic
 from tests.naive.sampling import gibbs_sample

@@ -21,10 +21,9 @@ from dendrocap import (
     saddle_point,
     stability_limit,
 )
-from dendrocap.theory.free_entropy import OrderParameters, free_entropy
-from dendrocap.theory.rsb.below_capacity import ClusterEquations
-from dendrocap.theory.rsb.equations import TreeSoma, Unknowns
-from dendrocap.theory.rsb.smooth_cascade import smooth_cascade
+from dendrocap.theory.broken import ClusterEquations, TreeSoma, Unknowns
+from dendrocap.theory.cascade import smooth_cascade
+from dendrocap.theory.load import OrderParameters, free_entropy
 from tests.naive.rsb import free_entropy as naive_free_entropy
 from tests.naive.rsb import log_gauss
 

@@ -10,7 +10,7 @@ from scipy.integrate import quad
 from scipy.special import erfcx, log_ndtr
 
 from dendrocap.numerics._compiled import mills
-from dendrocap.theory._kernels import energetic_averages, entropic_averages, entropic_centre
+from dendrocap.theory._laws import energetic_averages, entropic_averages, entropic_centre
 
 STEP = 0.12
 

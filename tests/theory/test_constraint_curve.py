@@ -9,8 +9,8 @@ from numpy.testing import assert_allclose
 from scipy.special import erf
 
 from dendrocap import Custom, NeuronSpec, NoSolution, TaskSpec, critical_capacity, saddle_point, stability_limit
-from dendrocap.theory.constraint_curve import ConstraintCurve
-from dendrocap.theory.mean_inputs import all_mean_inputs
+from dendrocap.theory.dendrite import all_mean_inputs
+from dendrocap.theory.symmetric import ConstraintCurve
 from tests.naive import constraint as naive
 
 HALF = TaskSpec()

@@ -28,10 +28,11 @@ from dendrocap import (
     saddle_point,
     stability_limit,
 )
-from dendrocap.theory import free_entropy as potential
+from dendrocap.finite_size.branch_law import exact_branch_law, synapse_state
+from dendrocap.finite_size.soma import finite_k_capacity
+from dendrocap.theory import load as potential
 from dendrocap.theory import zero_load
-from dendrocap.theory.branches.population import Population, PopulationKernel, populations_of
-from dendrocap.theory.finite import exact_branch_law, finite_k_capacity, synapse_state
+from dendrocap.theory.neuron_kernel import Population, PopulationKernel, populations_of
 
 POLSKY = NeuronSpec(Polsky(), theta_d=0.5, theta_s=0.5)
 ALONE = NeuronSpec(populations=[Branches(Polsky(), 0.5, 1.0)], theta_s=0.5)

@@ -21,7 +21,7 @@ from dendrocap import (
     TaskSpec,
 )
 from dendrocap.theory import critical_capacity
-from dendrocap.theory.replica_symmetric import _Problem
+from dendrocap.theory.symmetric import _Problem
 from tests.naive.capacity import naive_capacity
 
 HUMP = Custom(lambda x: np.exp(-(x**2)), lambda x: -2 * x * np.exp(-(x**2)))

@@ -10,8 +10,8 @@ from scipy.integrate import quad
 from scipy.stats import kstest
 
 from dendrocap import InvalidParameter, NeuronSpec, Polsky, TaskSpec, critical_capacity
-from dendrocap.theory.finite_load_weights import FiniteLoadWeights
 from dendrocap.theory.saddle_point import saddle_point
+from dendrocap.theory.weights import FiniteLoadWeights
 
 NEURON, TASK = NeuronSpec(Polsky(), 0.5, 0.5), TaskSpec(0.4, 0.3, 0.1)
 LOADS = [0.0, 1e-6, 0.3, 2.0, 3.4]

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import dendrocap as dc
-from dendrocap.theory.finite.soma import (
+from dendrocap.finite_size.soma import (
     REFINEMENTS,
     BranchInputs,
     _inverses,
@@ -37,7 +37,7 @@ def solution(theta_d):
 
 def distances(g, inputs, stiffness, targets, sign=1.0):
     """d^2 of every row; ``targets`` are the summed outputs asked for, reflected for sign = -1."""
-    from dendrocap.theory.finite._kernels import squared_distances
+    from dendrocap.finite_size._kernels import squared_distances
 
     tables, ends = _inverses(g)
     found = [
@@ -120,7 +120,7 @@ def test_distances_at_capacity_lie_between_two_plain_bounds(theta_d, K, below, a
 @pytest.mark.slow
 def test_energy_equals_plain_nested_sampling(rng):
     """Own distances, no tilt, no choice of fields, field by field: no room for an offset of 2 %."""
-    from dendrocap.theory.finite._kernels import broken_logs, conditional_sums
+    from dendrocap.finite_size._kernels import broken_logs, conditional_sums
 
     limit, K, n = solution(0.5), 15, 150
     state, mu = limit.ladder[0], float(limit.ladder[0].mu[0])
@@ -156,7 +156,7 @@ def test_energy_equals_plain_nested_sampling(rng):
 
 def test_sign_committee_of_three(rng):
     # Replica-symmetric capacity 1 / E d^2 of three sign units with spherical weights: 4.0252, by an exact integral.
-    from dendrocap.theory.finite._kernels import squared_distances
+    from dendrocap.finite_size._kernels import squared_distances
 
     ramp = dc.Tabulated([-1e-3, 1e-3], [-1.0, 1.0])
     tables, ends = _inverses(ramp)
@@ -193,7 +193,7 @@ def test_gaussian_energy_equals_nested_quadrature():
 
 
 def test_tilted_sampling_equals_plain_sampling_for_two_populations(rng):
-    from dendrocap.theory.finite._kernels import broken_logs, squared_distances
+    from dendrocap.finite_size._kernels import broken_logs, squared_distances
 
     mean, outer = np.repeat([-0.3, 1.2], [5, 4]), np.repeat([0.6, 0.9], [5, 4])
     branches = BranchInputs(mean, outer, np.repeat([0.4, 0.5], [5, 4]), np.repeat([0.2, 0.3], [5, 4]))

@@ -20,7 +20,7 @@ from dendrocap import (
     TaskSpec,
     critical_capacity,
 )
-from dendrocap.theory.free_entropy import OrderParameters, free_entropy, free_entropy_gradient
+from dendrocap.theory.load import OrderParameters, free_entropy, free_entropy_gradient
 from dendrocap.theory.saddle_point import saddle_point
 
 NAMES = [field.name for field in fields(OrderParameters)]

@@ -10,7 +10,7 @@ from scipy.special import ndtr
 
 from dendrocap import Custom, InvalidParameter, Linear, Polsky, ReLU, SaturatingReLU, Step, Tabulated
 from dendrocap.theory import gaussian_expectation, moments
-from dendrocap.theory.gaussian import quadrature_moments
+from dendrocap.theory.dendrite import quadrature_moments
 
 scales = st.floats(-4.0, 5.0).map(lambda e: 10.0**e)
 

@@ -10,10 +10,10 @@ from scipy.integrate import quad
 
 import dendrocap as dc
 from dendrocap.errors import ConvergenceError, InvalidParameter
-from dendrocap.numerics.quadrature import legendre_rule
-from dendrocap.theory.kernels import TreeKernel
-from dendrocap.theory.states._kernels import taught_averages, taught_energy
-from dendrocap.theory.states.teacher_student import _Student
+from dendrocap.numerics import legendre_rule
+from dendrocap.theory._laws import taught_averages, taught_energy
+from dendrocap.theory.neuron_kernel import TreeKernel
+from dendrocap.theory.teacher_student import _Student
 from tests.naive import states as naive
 
 LINEAR, RELU, SATURATING, POLSKY = (

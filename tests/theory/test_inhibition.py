@@ -28,13 +28,13 @@ from dendrocap import (
     saddle_point,
     stability_limit,
 )
-from dendrocap.theory.branches.broken import PopulationEquations
-from dendrocap.theory.branches.finite_load import _FiniteLoad
-from dendrocap.theory.branches.population import PopulationKernel, populations_of
-from dendrocap.theory.branches.solution import broken_state
-from dendrocap.theory.branches.symmetric import symmetric_state
-from dendrocap.theory.branches.synapses import at_capacity, synapse_types
-from dendrocap.theory.free_entropy import Energetic, Entropic
+from dendrocap.theory.broken import PopulationEquations
+from dendrocap.theory.load import _FiniteLoad
+from dendrocap.theory.neuron_kernel import PopulationKernel, at_capacity, populations_of, synapse_types
+from dendrocap.theory.patterns import Energetic
+from dendrocap.theory.search import broken_state
+from dendrocap.theory.symmetric import symmetric_state
+from dendrocap.theory.weights import Entropic
 
 NONLINEARITIES = {"relu": ReLU(), "saturating": SaturatingReLU(), "polsky": Polsky()}
 SPARSE = TaskSpec(f_in=0.2, f_out=0.3, kappa=0.1)
@@ -246,7 +246,7 @@ def test_the_replica_symmetric_load_is_largest(neuron, task):
             Gamma0 += population.fraction * norm.Gamma0
         if task.kappa == 0.0 and task.f_out == 0.5:
             return 2.0 * R**2 / Gamma0
-        from dendrocap.theory.labels import label_averages
+        from dendrocap.theory.patterns import label_averages
 
         return R**2 / (Gamma0 * label_averages(task.f_out, task.kappa / math.sqrt(Gamma0)).second)
 

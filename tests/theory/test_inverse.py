@@ -8,7 +8,7 @@ from scipy.special import ndtri
 from dendrocap import Linear, NeuronSpec, NoSolution, Polsky, ReLU, SaturatingReLU, Tabulated, TaskSpec
 from dendrocap import critical_capacity as capacity
 from dendrocap.theory.inverse import dendritic_threshold, linear_margin, silent_range, somatic_thresholds
-from dendrocap.theory.weight_distributions import CapacityWeights
+from dendrocap.theory.weights import CapacityWeights
 
 SPARSE = TaskSpec(f_in=0.05, f_out=0.05)
 PAPER_FIT = Polsky(x_min=0.2, gamma=20.0)

@@ -22,7 +22,8 @@ from dendrocap import (
     Tabulated,
     TaskSpec,
 )
-from dendrocap.theory.kernels import BranchKernel, TreeKernel
+from dendrocap.theory.dendrite import BranchKernel
+from dendrocap.theory.neuron_kernel import TreeKernel
 from tests.naive import finite_load as naive
 
 NONLINEARITIES = [

@@ -10,9 +10,9 @@ from scipy.optimize import minimize
 import dendrocap as dc
 from dendrocap.errors import InvalidParameter
 from dendrocap.learning import cross_entropy, soft_error
-from dendrocap.theory.states._kernels import equal_costs
-from dendrocap.theory.states.learned import _Problem
-from dendrocap.theory.states.proximal import CrossEntropy, NormalIntegral, effort, responses
+from dendrocap.theory._laws import equal_costs
+from dendrocap.theory.learned import _Problem
+from dendrocap.theory.patterns import CrossEntropy, NormalIntegral, effort, responses
 from tests.naive import states as naive
 
 LINEAR, RELU, POLSKY = (dc.NeuronSpec(g, 0.5, 0.5) for g in (dc.Linear(), dc.ReLU(), dc.Polsky()))

@@ -19,9 +19,8 @@ from dendrocap import (
     saddle_point,
 )
 from dendrocap.model import Custom, Inhibition, Level
-from dendrocap.theory.kernels import TreeKernel
-from dendrocap.theory.local.curve import LocalCurve
-from dendrocap.theory.local.local_entropy import on_curve
+from dendrocap.theory.local_entropy import LocalCurve, on_curve
+from dendrocap.theory.neuron_kernel import TreeKernel
 from tests.naive import local_entropy as naive
 
 LINEAR, POLSKY = NeuronSpec(Linear(), 0.5, 0.5), NeuronSpec(Polsky(), 0.5, 0.5)

@@ -12,14 +12,13 @@ from scipy.stats import norm as normal
 
 import dendrocap as dc
 from dendrocap.errors import InvalidParameter, NoSolution
-from dendrocap.theory import mixed_kernel, moments
-from dendrocap.theory.kernels import BranchKernel, TreeKernel
-from dendrocap.theory.labels import label_averages
-from dendrocap.theory.mixed_kernel import BranchInput, mixed_pair
-from dendrocap.theory.response import tree_response
-from dendrocap.theory.states.broken_noise import Clusters, NoisyBranches, branches_of, clusters_of, error_of
-from dendrocap.theory.states.margin import _LeastError
-from dendrocap.theory.states.noise import Noise, NoisySoma
+from dendrocap.theory import dendrite, moments
+from dendrocap.theory.dendrite import BranchInput, BranchKernel, mixed_pair, tree_response
+from dendrocap.theory.margin import _LeastError
+from dendrocap.theory.neuron_kernel import TreeKernel
+from dendrocap.theory.noise import Noise, NoisySoma
+from dendrocap.theory.noise_error import Clusters, NoisyBranches, branches_of, clusters_of, error_of
+from dendrocap.theory.patterns import label_averages
 from tests.naive import states as naive
 
 POLSKY = {theta_d: dc.NeuronSpec(dc.Polsky(), theta_d, 0.5) for theta_d in (0.05, 0.1, 0.3, 0.5)}
@@ -66,7 +65,7 @@ def test_the_series_of_the_mixed_kernel_equals_the_average_over_the_common_part(
     pair = (BranchKernel(g, 0.5), at, BranchKernel(dc.Polsky(), 0.5), other)
     near = correlation or 1e-9  # the common part needs some correlation
     series = mixed_pair(*pair, near * at.sd * other.sd)
-    monkeypatch.setattr(mixed_kernel, "WEAK", -1.0)
+    monkeypatch.setattr(dendrite, "WEAK", -1.0)
     assert_allclose(series, mixed_pair(*pair, near * at.sd * other.sd), rtol=1e-10, atol=1e-11)
 
 

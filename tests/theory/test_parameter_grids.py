@@ -5,8 +5,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 from dendrocap import Bounded, InvalidParameter, Linear, NeuronSpec, Polsky, ReLU, TaskSpec
-from dendrocap.theory import capacity_curve, critical_capacity, saddle_point, saddle_point_curve
-from dendrocap.theory.parameter_grids import taught_points
+from dendrocap.answers import capacity_curve, saddle_point_curve
+from dendrocap.answers.grids import taught_points
+from dendrocap.theory import critical_capacity, saddle_point
 
 NEURON = NeuronSpec(Polsky(), 0.5, 0.5)
 

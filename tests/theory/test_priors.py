@@ -30,11 +30,9 @@ from dendrocap import (
     saddle_point,
     stability_limit,
 )
-from dendrocap.theory.free_entropy import Entropic, OrderParameters, free_entropy, free_entropy_gradient
-from dendrocap.theory.saturation._kernels import bounded_averages, clipped_tail, kept_between
-from dendrocap.theory.saturation.at_capacity import cut_moments
-from dendrocap.theory.saturation.below_capacity import BoundedWeights
-from dendrocap.theory.solution_curve import solve_on_curve
+from dendrocap.theory._laws import bounded_averages, clipped_tail, kept_between
+from dendrocap.theory.load import OrderParameters, free_entropy, free_entropy_gradient, solve_on_curve
+from dendrocap.theory.weights import BoundedWeights, Entropic, cut_moments
 from tests.naive.priors import clipped, naive_bounded_capacity, naive_entropic
 from tests.theory.test_inhibition import REFUSED
 from tests.theory.test_inhibition import TAKEN as WITH_INHIBITION
@@ -169,7 +167,7 @@ def test_weights_without_room_store_nothing():
 @pytest.mark.parametrize("task", [TaskSpec(), replace(SPARSE, branch_correlation=1.5)], ids=["plain", "sparse"])
 def test_the_bounded_load_is_stationary(task):
     """The printed equation for A is d ln alpha / dQ, checked by moving the weights off their place."""
-    from dendrocap.theory.replica_symmetric import _Problem
+    from dendrocap.theory.symmetric import _Problem
 
     problem = _Problem(neuron(Bounded(2.2 * 0.5 / task.f_in), SaturatingReLU()), task)
     for t in (-0.5, 0.4, 1.3):

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from dendrocap import Custom, Level, Linear, NeuronSpec, NoSolution, Polsky, ReLU, SaturatingReLU, Tabulated, TaskSpec
-from dendrocap.theory.response import check_reachable, is_monotone, tree_response, tree_responses
+from dendrocap.theory.dendrite import check_reachable, is_monotone, tree_response, tree_responses
 
 SPECS = [
     NeuronSpec(Linear(), 0.5, 0.5),

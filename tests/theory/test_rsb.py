@@ -25,11 +25,12 @@ from dendrocap import (
     critical_capacity,
 )
 from dendrocap.errors import NoSolution
-from dendrocap.theory.rsb import committee_capacity, committee_stability
-from dendrocap.theory.rsb.cascade import FieldGrid, gaussian_cascade, one_sided_cascade
-from dendrocap.theory.rsb.committee import CommitteeSoma
-from dendrocap.theory.rsb.equations import BrokenEquations, FixedMean, Norm, Overlap, Spherical, TreeSoma, Unknowns
-from dendrocap.theory.rsb.next_step import first_step
+from dendrocap.theory.broken import BrokenEquations, FixedMean, Spherical, TreeSoma, Unknowns
+from dendrocap.theory.broken import EqualNorm as Norm
+from dendrocap.theory.broken import EqualOverlap as Overlap
+from dendrocap.theory.cascade import FieldGrid, gaussian_cascade, one_sided_cascade
+from dendrocap.theory.committee import CommitteeSoma, committee_capacity, committee_stability
+from dendrocap.theory.search import first_step
 from tests.naive.rsb import nested, one_step_load, potential
 
 DENDRITES = {"relu": ReLU(), "saturating": SaturatingReLU(), "polsky": Polsky()}

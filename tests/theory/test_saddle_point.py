@@ -21,8 +21,8 @@ from dendrocap import (
     TaskSpec,
     critical_capacity,
 )
-from dendrocap.theory import gaussian_expectation, solution_curve
-from dendrocap.theory.free_entropy import free_entropy_gradient
+from dendrocap.theory import gaussian_expectation, load
+from dendrocap.theory.load import free_entropy_gradient
 from dendrocap.theory.saddle_point import saddle_point
 from tests.naive.finite_load import naive_saddle_point
 
@@ -117,8 +117,8 @@ def test_twice_the_nodes_change_nothing(nonlinearity, theta_d, part, monkeypatch
     neuron, task = NeuronSpec(nonlinearity, theta_d, 0.5), TaskSpec(0.4, 0.3, 0.0)
     alpha = part * critical_capacity(neuron, task).alpha_c
     usual = saddle_point(neuron, task, alpha=alpha)
-    monkeypatch.setattr(solution_curve, "NODES", 20)
-    monkeypatch.setattr(solution_curve, "CHECK", 24)
+    monkeypatch.setattr(load, "NODES", 20)
+    monkeypatch.setattr(load, "CHECK", 24)
     finer = saddle_point(neuron, task, alpha=alpha)
     assert_allclose(values(usual), values(finer), rtol=1e-9)
 
@@ -210,7 +210,7 @@ def test_inaccurate_results_are_not_passed_off_as_good():
 
 
 def test_failure_can_be_returned(monkeypatch):
-    monkeypatch.setattr(solution_curve, "MOST_NEWTON", 0)
+    monkeypatch.setattr(load, "MOST_NEWTON", 0)
     neuron = NeuronSpec(Polsky(), 0.5, 0.5)
     with pytest.raises(ConvergenceError, match="estimated error") as caught:
         saddle_point(neuron, HALF, alpha=1.0)

@@ -9,9 +9,8 @@ from numpy.testing import assert_allclose
 from scipy.special import log_ndtr
 
 from dendrocap import Level, Linear, NeuronSpec, Polsky, ReLU, SaturatingReLU, Step, TaskSpec, critical_capacity
-from dendrocap.theory.kernels import TreeKernel
-from dendrocap.theory.saddle_point import saddle_point
-from dendrocap.theory.stability_limit import stability_limit
+from dendrocap.theory.neuron_kernel import TreeKernel
+from dendrocap.theory.saddle_point import saddle_point, stability_limit
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import numpy as np
 
 import dendrocap as dc
 from dendrocap.figures.style import LABELS, PALETTE
-from dendrocap.theory.kernels import TreeKernel
+from dendrocap.theory.neuron_kernel import TreeKernel
 
 overlap = 1 - np.geomspace(1e-4, 0.999, 60)
 figure, axes = plt.subplots(figsize=(4.4, 3.2), layout="constrained")

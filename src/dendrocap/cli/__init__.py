@@ -18,28 +18,21 @@ import typer
 from typer.core import TyperGroup
 
 from dendrocap import __version__
-from dendrocap.cli.algorithmic_capacity import algorithmic_capacity
-from dendrocap.cli.best_dendrite import best_dendrite
-from dendrocap.cli.capacity import capacity
-from dendrocap.cli.cell import cell
-from dendrocap.cli.datasets import datasets
-from dendrocap.cli.explore import explore
-from dendrocap.cli.fit import fit
-from dendrocap.cli.generalise import generalise
-from dendrocap.cli.learned_state import learned_state
-from dendrocap.cli.local_entropy import local_entropy
-from dendrocap.cli.noise import noise
-from dendrocap.cli.nonlinearity import nonlinearity
-from dendrocap.cli.perturb import perturb
+from dendrocap.cli.lab import cell, fit, report
+from dendrocap.cli.learning import algorithmic_capacity, generalise, perturb, robustness, solve, train
+from dendrocap.cli.more import datasets, explore, reproduce
 from dendrocap.cli.questions import LEARN, MEASURED, MORE, STATES, STORE, help_text
-from dendrocap.cli.report import report
-from dendrocap.cli.reproduce import reproduce
-from dendrocap.cli.robustness import robustness
-from dendrocap.cli.saddle_point import saddle_point
-from dendrocap.cli.solve import solve
 from dendrocap.cli.sweep import sweep
-from dendrocap.cli.teacher_student import teacher_student
-from dendrocap.cli.train import train
+from dendrocap.cli.theory import (
+    best_dendrite,
+    capacity,
+    learned_state,
+    local_entropy,
+    noise,
+    nonlinearity,
+    saddle_point,
+    teacher_student,
+)
 from dendrocap.errors import CorruptData, DendrocapError, InvalidParameter
 
 __all__ = ["app"]

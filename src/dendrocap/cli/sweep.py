@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dendrocap.cli.completion import job_names
+from dendrocap.cli.options import Dask, SchedulerFile, WaitWorkers, chosen_executor, job_names, progress_bar
+from dendrocap.cli.options import SweepWorkers as Workers
 from dendrocap.cli.output import JsonFlag, draw, emit, message, plot_target
-from dendrocap.cli.workers import Dask, SchedulerFile, WaitWorkers, Workers, chosen_executor, progress_bar
 from dendrocap.display import with_error
 from dendrocap.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from dendrocap.experiments import Counts, Crossing, Record, Sweep
+    from dendrocap.sweeps import Counts, Crossing, Record, Sweep
 
 __all__ = ["sweep"]
 
@@ -65,8 +65,8 @@ def run(
 
     Example: dendrocap sweep run fig3.toml --store fig3.db --workers 8
     """
-    from dendrocap.experiments import read_sweep, run_sweep
-    from dendrocap.experiments.plan import parse_shard
+    from dendrocap.sweeps import read_sweep, run_sweep
+    from dendrocap.sweeps.plan import parse_shard
 
     number, shards = parse_shard(shard)
     wanted = read_sweep(file)
@@ -125,8 +125,8 @@ def status(
     as_json: JsonFlag = False,
 ) -> None:
     """Show the progress of the sweeps in a store, and the versions used; also works while they run."""
-    from dendrocap.experiments import Store
-    from dendrocap.experiments.plan import Plan
+    from dendrocap.sweeps import Store
+    from dendrocap.sweeps.plan import Plan
 
     with Store(store) as results:
         if traceback is not None:
@@ -155,7 +155,7 @@ def verify(store: StorePath = Path("results.db"), as_json: JsonFlag = False) -> 
     """Check a store and the checksum of every row; exit code 1 if a row is damaged, 2 if the file is damaged."""
     from dataclasses import asdict
 
-    from dendrocap.experiments import verify_store
+    from dendrocap.sweeps import verify_store
 
     verdict = verify_store(store)
     emit([{"store": str(store), **asdict(verdict), "sound": verdict.sound}], as_json=as_json)
@@ -176,7 +176,7 @@ def salvage(
     """Write the intact rows of a damaged store to a new one; the old file is not changed."""
     from dataclasses import asdict
 
-    from dendrocap.experiments import salvage_store
+    from dendrocap.sweeps import salvage_store
 
     saved = salvage_store(store, out)
     emit([asdict(saved)], as_json=as_json)
@@ -196,7 +196,7 @@ def merge(
 
     Example: dendrocap sweep merge fig3.*-of-8.db -o fig3.db
     """
-    from dendrocap.experiments import Store, merge_stores
+    from dendrocap.sweeps import Store, merge_stores
 
     cells = merge_stores(stores, out)
     with Store(out) as merged:
@@ -208,8 +208,8 @@ def merge(
 @sweep.command()
 def crossings(store: StorePath = Path("results.db"), digest: Digest = None, as_json: JsonFlag = False) -> None:
     """Show where the metric of an adaptive sweep crosses its level, for each combination of the other axes."""
-    from dendrocap.experiments import Store
-    from dendrocap.experiments import crossings as find
+    from dendrocap.sweeps import Store
+    from dendrocap.sweeps import crossings as find
 
     with Store(store) as results:
         wanted = results.sweep(digest)
@@ -242,7 +242,7 @@ def jobs(
     as_json: JsonFlag = False,
 ) -> None:
     """List the built-in jobs, or the parameters of one and their types."""
-    from dendrocap.experiments.jobs import BUILT_IN, job_named
+    from dendrocap.sweeps.jobs import BUILT_IN, job_named
 
     if job is not None:
         emit(job_named(job).described(), as_json=as_json, title=job)
@@ -261,8 +261,8 @@ def export(
 
     Parquet and NetCDF need an extra: run pip install '.[tables]' in the clone.
     """
-    from dendrocap.experiments import Store
-    from dendrocap.experiments.cell_tables import export as write
+    from dendrocap.sweeps import Store
+    from dendrocap.sweeps.tables import export as write
 
     with Store(store) as results:
         wanted = results.sweep(digest)
@@ -288,8 +288,8 @@ def plot(
 
     Example: dendrocap sweep plot capacity.png --x theta_d --y alpha_c --by nonlinearity
     """
-    from dendrocap.experiments import Store
-    from dendrocap.experiments.averages import averages
+    from dendrocap.sweeps import Store
+    from dendrocap.sweeps.tables import averages
 
     plot_target(target)
     with Store(store) as results:

@@ -1,12 +1,19 @@
 """Real data: image sets as binary patterns, synaptic strengths, files with columns. Only `fetch` downloads."""
 
 from dendrocap.datasets.binarise import BINARY_SETS, BinarySet, binarise, binary_set, pixel_permutation
-from dendrocap.datasets.catalogue import CATALOGUE, DataSet, data_set
-from dendrocap.datasets.columns import Amplitudes, Column, Curve, Table, read_table
-from dendrocap.datasets.example_cell import example_cell
-from dendrocap.datasets.fetch import fetch
-from dendrocap.datasets.images import ImageSet, is_here, load_images, locate, verify
-from dendrocap.datasets.song2005 import SynapticStrengths, song2005
+from dendrocap.datasets.images import (
+    CATALOGUE,
+    DataSet,
+    ImageSet,
+    data_set,
+    fetch,
+    is_here,
+    load_images,
+    locate,
+    verify,
+)
+from dendrocap.datasets.lab_files import Amplitudes, Column, Curve, Table, read_table
+from dendrocap.datasets.measured import SynapticStrengths, example_cell, song2005
 
 __all__ = [
     "CATALOGUE",

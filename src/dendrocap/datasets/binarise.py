@@ -18,8 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from dendrocap.datasets.images import ImageSet, load_images
 from dendrocap.display import Displayed
 from dendrocap.errors import InvalidParameter
-from dendrocap.model.patterns import PackedPatterns, pack_patterns
-from dendrocap.model.seeds import Seed, generator_for
+from dendrocap.model.patterns import PackedPatterns, Seed, generator_for, pack_patterns
 from dendrocap.validation import choice, real_number, refuse, whole_number
 
 __all__ = ["BINARY_SETS", "BinarySet", "binarise", "binary_set", "pixel_permutation"]

@@ -17,10 +17,10 @@ from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
+from dendrocap.answers import capacity
 from dendrocap.errors import DendrocapError
 from dendrocap.explorer.views import Along, along
 from dendrocap.model import DendriticNeuron, NeuronSpec, TaskSpec
-from dendrocap.theory import capacity
 
 __all__ = ["Best", "Desk", "Question", "Status", "answer_to"]
 

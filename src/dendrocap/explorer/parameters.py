@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
+from urllib.parse import parse_qs, parse_qsl, urlencode
 
-from dendrocap.errors import InvalidParameter
+from dendrocap.errors import DendrocapError, InvalidParameter
 from dendrocap.fitting import fit_nonlinearity
 from dendrocap.model import (
     Branches,
@@ -29,8 +31,6 @@ from dendrocap.model import (
 )
 from dendrocap.validation import choice, real_number, refuse, whole_number
 
-__all__ = ["AXES", "MOST_POINTS", "NONLINEARITIES", "OF_CURVE", "SECOND", "SLIDERS", "SLOPES", "Parameters", "Slider"]
-
 NONLINEARITIES = {
     "polsky": "Polsky",
     "relu": "ReLU",
@@ -40,23 +40,33 @@ NONLINEARITIES = {
     "fitted": "my curve, Polsky fit",
     "tabulated": "my curve, its points",
 }
+
 OF_CURVE = ("smooth", "fitted", "tabulated")  # need an uploaded curve
+
 AXES = {
     "theta_d": "the dendritic threshold",
     "theta_s": "the somatic threshold",
     "n_branches": "the number of branches",
 }
+
 SLOPES = {"true": "the slope g'", "surrogate": "a surrogate slope"}
+
 POPULATIONS = {"1": "all branches alike", "2": "two kinds of branches"}
+
 UNITS = {"": "model units", "mV": "millivolts"}
+
 # The time of a solution grows with the number of points of an uploaded curve, and a link must hold all of them.
 MOST_POINTS = 64
+
 LARGEST_VALUE = 1000.0  # of a curve in model units; catches millivolts given as model units before they overflow
+
 OF_INHIBITION = (
     "With inhibition that learns, theory has infinitely many long, equal branches only: N and K set the millivolts, "
     "and no number of stored patterns is given."
 )
+
 SMALLEST_SHARE = 1e-3  # of inhibitory synapses; with fewer, each would have to be thousands of times as strong
+
 SMALLEST_GAP = 1e-6  # between two points; closer ones are jumps, for which there is no capacity
 
 Point = tuple[float, ...]  # x, y and, if known, the standard error of y
@@ -101,6 +111,7 @@ SHAPE_HELP = {
     "gamma": "Steepness of the spike; recordings are near 15, 200 is nearly a step.",
     "theta_d": "Inhibition of each branch. It sets the mean weight: the larger, the stronger the synapses.",
 }
+
 SLIDERS = {
     "x_min": Slider("x<sub>min</sub>", "onset of the spike", 0.0, 1.0, 0.01, help=SHAPE_HELP["x_min"]),
     "gamma": Slider("γ", "steepness", 0.5, 200.0, 0.02, log=True, help=SHAPE_HELP["gamma"]),
@@ -163,6 +174,7 @@ SLIDERS = {
     ),
     "seed": Slider("seed", "of patterns and run", 0, 9999, 1, whole=True, help="Another seed gives other patterns."),
 }  # fmt: skip
+
 SECOND = ("nonlinearity_2", "x_min_2", "gamma_2", "theta_d_2", "fraction_2", "length_2")
 
 
@@ -413,3 +425,212 @@ def fitted_curve(curve: tuple[Point, ...], unit: str, kind: str) -> FittedCurve:
     else:
         found = fit_nonlinearity(x, y, "smooth", scale=scale, sem=errors[0] if errors else None)
     return FittedCurve(found.nonlinearity, found.scale)
+
+
+# Conversion of parameters to the query of a web address, and back.
+#
+# A link holds every parameter, including an uploaded curve. Numbers are written with all digits, so that a shared page
+# shows the same values. If two neurons are compared, the names of the second have the prefix ``b.``.
+
+LONGEST = 16_000  # characters; a link with two of the longest curves needs most of it
+
+SECOND_NEURON = "b."
+
+# Parameters that must be checked together.
+TOGETHER = (
+    ("curve", "curve_unit", "nonlinearity", "nonlinearity_2"),
+    ("n_inputs", "n_branches"),
+    ("train_inputs", "train_branches"),
+)
+
+
+def to_query(parameters: Parameters) -> str:
+    """The query of a link to these parameters, without the question mark.
+
+    Examples
+    --------
+    >>> to_query(Parameters())[:50]
+    'nonlinearity=polsky&x_min=0.33&gamma=15.0&theta_d='
+    """
+    values = {parameter.name: getattr(parameters, parameter.name) for parameter in fields(parameters)}
+    values["curve"] = "~".join("_".join(map(repr, point)) for point in parameters.curve)
+    return urlencode({name: str(value) for name, value in values.items() if value != ""})
+
+
+def pair_query(first: Parameters, second: Parameters | None) -> str:
+    """The query of a link to two neurons; for the second only the differences."""
+    if second is None:
+        return to_query(first)
+    one, other = (dict(parse_qsl(to_query(neuron), keep_blank_values=True)) for neuron in (first, second))
+    differing = {name: other.get(name, "") for name in {**one, **other} if one.get(name) != other.get(name)}
+    marked = {f"{SECOND_NEURON}{name}": text for name, text in (differing or {"theta_d": other["theta_d"]}).items()}
+    return f"{to_query(first)}&{urlencode(marked)}"
+
+
+def pair_from_arguments(arguments: Mapping[str, Sequence[bytes]]) -> tuple[Parameters, Parameters | None, list[str]]:
+    """The one or two neurons of a link, and the problems found in it.
+
+    Examples
+    --------
+    >>> first, second, _ = pair_from_arguments({"theta_d": [b"0.05"], "gamma": [b"20"], "b.theta_d": [b"1"]})
+    >>> first.theta_d, second.theta_d, second.gamma
+    (0.05, 1.0, 20.0)
+    """
+    plain = {name: values for name, values in arguments.items() if not name.startswith(SECOND_NEURON)}
+    marked = {name[len(SECOND_NEURON) :]: values for name, values in arguments.items() if name not in plain}
+    first, problems = from_arguments(plain)
+    if not marked:
+        return first, None, problems
+    second, more = from_arguments({**plain, **marked})
+    return first, second, [*problems, *(problem for problem in more if problem not in problems)]
+
+
+def from_query(query: str) -> tuple[Parameters, list[str]]:
+    """Like `from_arguments`, for a query given as one string."""
+    arguments = parse_qs(query, keep_blank_values=True)
+    return from_arguments({name: [value.encode() for value in values] for name, values in arguments.items()})
+
+
+def from_arguments(arguments: Mapping[str, Sequence[bytes]]) -> tuple[Parameters, list[str]]:
+    """The parameters of a link, and the problems found in it; bad parameters keep their defaults.
+
+    Parameters
+    ----------
+    arguments : mapping from str to list of bytes
+        The arguments as a web server provides them.
+
+    Examples
+    --------
+    >>> parameters, problems = from_arguments({"theta_d": [b"0.05"], "f_in": [b"7"]})
+    >>> parameters.theta_d, problems
+    (0.05, ['f_in = 7.0 is not allowed: it must be a finite number in [0.01, 0.99]'])
+    """
+    if sum(len(name) + sum(map(len, values)) for name, values in arguments.items()) > LONGEST:
+        return Parameters(), [f"the link is longer than {LONGEST} characters and was not read"]
+    parameters, problems, values = Parameters(), [], {}
+    for name, given in arguments.items():
+        if name.startswith("bokeh-"):
+            continue  # a parameter of the server itself
+        try:
+            values[name] = _value(name, given)
+        except DendrocapError as error:
+            problems.append(str(error))
+    together = {name for group in TOGETHER for name in group}
+    for group in (*TOGETHER, *((name,) for name in values if name not in together)):
+        found = {name: values[name] for name in group if name in values}
+        try:
+            parameters = parameters.changed(found)
+        except DendrocapError as error:
+            problems.append(str(error))
+            for name, value in found.items():  # one bad value must not discard the other
+                with suppress(DendrocapError):
+                    parameters = parameters.changed({name: value})
+    return parameters, problems
+
+
+def _value(name: str, values: Sequence[bytes]) -> object:
+    try:
+        (text,) = (value.decode("utf-8") for value in values)
+    except UnicodeDecodeError:
+        raise InvalidParameter(f"{_short(name)} is not text in UTF-8") from None
+    except ValueError:
+        raise InvalidParameter(f"{_short(name)} is given {len(values)} times") from None
+    if name in SLIDERS:
+        try:
+            return int(text) if SLIDERS[name].whole else float(text)
+        except ValueError:
+            raise refuse(name, _short(text), "a whole number" if SLIDERS[name].whole else "a number") from None
+    if name == "curve":
+        return _points(text)
+    if name not in {parameter.name for parameter in fields(Parameters)}:
+        raise InvalidParameter(f"{_short(name)} is not a parameter of this page")
+    return _short(text)
+
+
+def _points(text: str) -> tuple[tuple[float, ...], ...]:
+    try:
+        points = tuple(tuple(map(float, point.split("_"))) for point in text.split("~") if point)
+    except ValueError:
+        points = ((),)
+    if any(len(point) not in (2, 3) for point in points):
+        raise refuse("curve", _short(text), "points like 0.0_0.0~1.0_1.0, or with errors 0.0_0.0_0.1~1.0_1.0_0.1")
+    return points
+
+
+def _short(text: str) -> str:
+    """At most 40 characters of a text from outside, for a message."""
+    return text if len(text) <= 40 else text[:40] + "…"
+
+
+# Named neurons as starting points, each with the source of its numbers.
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A named neuron.
+
+    Parameters
+    ----------
+    label, source : str
+        Its label on the page, and the source of its numbers.
+    changes : callable
+        Returns the parameters that it sets.
+    """
+
+    label: str
+    source: str
+    changes: Callable[[], dict[str, Any]]
+
+
+def preset(name: str) -> dict[str, Any]:
+    """The parameters that a preset sets.
+
+    Examples
+    --------
+    >>> preset("paper")["theta_d"], preset("linear")["nonlinearity"]
+    (0.5, 'linear')
+    """
+    from dendrocap.validation import choice
+
+    return PRESETS[choice("preset", name, tuple(PRESETS))].changes()
+
+
+@lru_cache(maxsize=1)
+def _song2005() -> dict[str, Any]:
+    """Fitted on first use, not copied: the numbers are those printed by ``dendrocap fit song2005``."""
+    from dendrocap.fitting.song2005 import PRINTED, compare_with_paper
+
+    fit = compare_with_paper(n_bootstrap=0).paper_way
+    g, task, units = PRINTED.nonlinearity, PRINTED.task, PRINTED.units
+    return _neuron(
+        "polsky",
+        x_min=g.x_min,
+        gamma=g.gamma,
+        theta_d=fit.dendrites.theta_d,
+        theta_s=fit.dendrites.theta_s,
+        f_in=task.f_in,
+        f_out=task.f_out,
+        n_inputs=units.n_inputs,
+        n_branches=units.n_branches,
+    )
+
+
+def _neuron(nonlinearity: str, **values: Any) -> dict[str, Any]:
+    """All parameters of the neuron, so that none of an earlier neuron remains."""
+    usual = {"x_min": 0.33, "gamma": 15.0, "theta_d": 0.5, "theta_s": 0.5, "f_in": 0.5, "f_out": 0.5, "kappa": 0.0}
+    usual |= {"branch_correlation": 0.0, "inhibitory_share": 0.0, "inhibitory_drive": 0.5}
+    usual |= {"n_inputs": 10_000, "n_branches": 100}
+    return {"nonlinearity": nonlinearity} | usual | values
+
+
+PRESETS = {
+    "paper": Preset(
+        "paper", "Fig. 2 of the paper: x_min = 0.33, γ = 15, θ_d = θ_s = ½, f = ½", lambda: _neuron("polsky")
+    ),
+    "song2005": Preset(
+        "Song 2005 fit",
+        "least squares on the histogram of the 931 EPSPs of Song et al. (2005), as `dendrocap fit song2005` prints it",
+        _song2005,
+    ),
+    "linear": Preset("linear", "a neuron without dendrites, f = ½", lambda: _neuron("linear")),
+}

@@ -4,35 +4,61 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from bokeh.models import ColumnDataSource, FixedTicker, LinearAxis, NumeralTickFormatter, Range1d, Span, Whisker
 from bokeh.plotting import figure
-from numpy.typing import NDArray
 
+from dendrocap.answers import Capacity
 from dendrocap.explorer.parameters import AXES, OF_CURVE, Parameters
-from dendrocap.explorer.theme import LIGHT, Theme
+from dendrocap.explorer.trainer import Progress, WeightTheory
 from dendrocap.explorer.views import View
-from dendrocap.figures.style import LABELS
-from dendrocap.theory import Capacity
+from dendrocap.figures.style import LABELS, PALETTE
+from dendrocap.numerics.types import Floats
 
-__all__ = [
-    "AXIS_TITLES",
-    "CapacityPlot",
-    "DendritePlot",
-    "BINS",
-    "Plot",
-    "WeightPlot",
-    "plain",
-]
+# Colours of the page and of its plots, light and dark, from the palette of the figures.
 
-Floats = NDArray[np.float64]
+
+@dataclass(frozen=True)
+class Theme:
+    """The colours that a plot needs.
+
+    Parameters
+    ----------
+    background, text, faint : str
+        Colours of the page, of axes and labels, and of guide lines.
+    curves : dict
+        Colour of each non-linearity, and of the branch inputs ("inputs") and silent synapses ("silent").
+    """
+
+    background: str
+    text: str
+    faint: str
+    curves: dict[str, str]
+
+
+_SHARED = {"inputs": PALETTE["tabulated"], "silent": PALETTE["step"], "learned": PALETTE["custom"]}
+
+LIGHT = Theme("#ffffff", "#1b1b1b", "#767676", PALETTE | _SHARED)
+
+# Black, the blue of ReLU, the wine of a measured curve and violet are hardly visible on a dark page: lighter colours
+# replace them.
+DARK = Theme(
+    "#15181c",
+    "#e8e6e3",
+    "#9a9a9a",
+    PALETTE | _SHARED | {"linear": "#e8e6e3", "relu": "#56B4E9", "smooth": "#F0E442", "piecewise_linear": "#9A86FF"},
+)
+
 BINS = 40  # bins of a histogram of weights
+
 # Of the neuron without dendrites. Dashes and dots in turn mean instability in all figures of the package.
 LONG_DASHES = [16, 4]
 
 FONT = "DejaVu Sans, Verdana, sans-serif"
+
 AXIS_TITLES = {
     "theta_d": "dendritic threshold θ<sub>d</sub>",
     "theta_s": "somatic threshold θ<sub>s</sub>",
@@ -350,3 +376,109 @@ def plain(low: float, high: float) -> list[float]:
     digits = (1, 2, 5) if high / low < 300.0 else (1,)
     ticks = [float(f"{digit}e{decade}") for decade in decades for digit in digits]
     return [tick for tick in ticks if low <= tick <= high]
+
+
+# The figures of the second tab: error and learned weights.
+
+
+class ErrorPlot(Plot):
+    """Fraction of patterns wrong after each epoch."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "epoch",
+            "fraction of patterns wrong",
+            description="Training error against epoch",
+            x_range=Range1d(0, 50),
+            y_range=Range1d(0.0, 0.5),
+        )
+        self.error = ColumnDataSource({"epoch": [], "error": [], "best": []})
+        thin = self.figure.line("epoch", "error", source=self.error, line_alpha=0.7, legend_label="after each epoch")
+        thick = self.figure.line("epoch", "best", source=self.error, line_width=2.5, legend_label="best so far")
+        self.lines = (thin.glyph, thick.glyph)
+        self.figure.legend.location = "top_right"
+        self.set_theme(LIGHT)
+
+    def show(self, progress: Progress, name: str) -> None:
+        """Draw the run so far."""
+        for line in self.lines:
+            line.line_color = self.theme.curves[name]
+        best = np.minimum.accumulate(progress.error) if progress.error.size else progress.error
+        self.error.data = {"epoch": progress.epochs, "error": progress.error, "best": best}
+        self.figure.x_range.update(start=0, end=max(50, 1.05 * progress.epoch))
+        top = float(progress.error.max()) if progress.error.size else 0.4
+        self.figure.y_range.update(start=0.0, end=max(0.05, 1.2 * top))
+
+
+class LearnedWeightPlot(Plot):
+    """Histogram of the weights, with the theoretical expectation in each bin."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "synaptic weight W / mean",
+            "density",
+            description="Histogram of the learned weights and theory",
+            x_range=Range1d(-0.05, 5.0),
+            y_range=Range1d(0.0, 2.0),
+        )
+        self.learned = ColumnDataSource({"left": [], "right": [], "top": []})
+        self.at_load = ColumnDataSource({"x": [], "y": []})
+        self.at_capacity = ColumnDataSource({"x": [], "y": []})
+        bars = self.figure.quad(
+            left="left", right="right", bottom=0, top="top", source=self.learned, fill_alpha=0.45, line_color=None,
+            legend_label="learned",
+        ).glyph  # fmt: skip
+        typical = self.figure.line(
+            "x", "y", source=self.at_load, line_width=2.2, legend_label="replica symmetric, this load"
+        )
+        capacity = self.figure.line(
+            "x",
+            "y",
+            source=self.at_capacity,
+            line_width=2,
+            line_dash="dashed",
+            legend_label="broken symmetry, at capacity",
+        )
+        self.figure.legend.location = "top_right"
+        self.coloured(bars, fill_color="learned")
+        self.coloured(typical.glyph, line_color="polsky")
+        self.coloured(capacity.glyph, line_color="text")
+        self.set_theme(LIGHT)
+
+    def show_theory(self, theory: WeightTheory, mean: float) -> None:
+        """Draw the theoretical expectation in each bin; silent synapses fall into the first bin."""
+        edges = bin_edges(mean)
+        for source, distribution in ((self.at_load, theory.at_load), (self.at_capacity, theory.at_capacity)):
+            if distribution is None:
+                source.data = {"x": [], "y": []}
+                continue
+            cumulative = np.asarray(distribution.cdf(edges))
+            cumulative[0] = 0.0  # silent synapses, all at zero, belong to the first bin
+            source.data = _outline(edges / mean, np.diff(cumulative) / np.diff(edges / mean))
+        self._fit_range()
+
+    def show(self, weights: Floats, mean: float) -> None:
+        """Draw the current weights."""
+        edges = bin_edges(mean)
+        counts, _ = np.histogram(weights, edges)
+        width = np.diff(edges) / mean
+        density = counts / (max(weights.size, 1) * width)
+        self.learned.data = {"left": edges[:-1] / mean, "right": edges[1:] / mean, "top": density}
+        self._fit_range()
+
+    def _fit_range(self) -> None:
+        # The bar of silent synapses at capacity may exceed the range: the page shows its number above.
+        columns: list[Any] = [self.learned.data["top"], self.at_load.data["y"], self.at_capacity.data["y"][2:], [1.0]]
+        highest = max(float(np.max(column)) for column in columns if len(column))
+        self.figure.y_range.update(start=0.0, end=1.1 * highest)
+
+
+def _outline(edges: Floats, heights: Floats) -> dict[str, Floats]:
+    """The outline of a histogram as one line."""
+    x = np.repeat(edges, 2)[1:-1]
+    return {"x": x, "y": np.repeat(heights, 2)}
+
+
+def bin_edges(mean: float) -> Floats:
+    """Bins of the histogram: up to five times the mean weight."""
+    return np.linspace(0.0, 5.0 * mean, BINS + 1)

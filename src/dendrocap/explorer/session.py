@@ -20,16 +20,23 @@ from numpy.typing import NDArray
 
 from dendrocap.errors import DendrocapError, InvalidParameter
 from dendrocap.explorer.background import Best, Desk, Status
-from dendrocap.explorer.links import pair_query, to_query
-from dendrocap.explorer.parameters import AXES, OF_INHIBITION, Parameters
-from dendrocap.explorer.plots import CapacityPlot, DendritePlot, WeightPlot
-from dendrocap.explorer.presets import PRESETS, preset
-from dendrocap.explorer.theme import DARK, LIGHT
+from dendrocap.explorer.files import LARGEST_FILE, read_amplitudes, read_curve
+from dendrocap.explorer.parameters import AXES, OF_INHIBITION, PRESETS, Parameters, pair_query, preset, to_query
+from dendrocap.explorer.plots import DARK, LIGHT, CapacityPlot, DendritePlot, ErrorPlot, LearnedWeightPlot, WeightPlot
 from dendrocap.explorer.trainer import ENDED, IDLE, Trainer, WeightTheory, weight_theory
-from dendrocap.explorer.training_plots import ErrorPlot, LearnedWeightPlot
-from dendrocap.explorer.uploads import LARGEST_FILE, read_amplitudes, read_curve
-from dendrocap.explorer.views import NOTHING, View, along_question, difference, key_numbers, quick_look, view
-from dendrocap.explorer.words import branches_in_words, described, pending, written
+from dendrocap.explorer.views import (
+    NOTHING,
+    View,
+    along_question,
+    branches_in_words,
+    described,
+    difference,
+    key_numbers,
+    pending,
+    quick_look,
+    view,
+    written,
+)
 from dendrocap.fitting import fit_weights
 from dendrocap.learning import weight_statistics
 from dendrocap.validation import choice, whole_number

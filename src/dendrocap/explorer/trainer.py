@@ -10,14 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dendrocap.answers import Capacity, capacity
 from dendrocap.errors import DendrocapError, TrainingFailed
 from dendrocap.explorer.parameters import Parameters
 from dendrocap.learning import SGD, ExponentialAnnealing, Lorentzian, Recipe, Training, patterns_at_load
-from dendrocap.theory import Capacity, capacity, saddle_point
+from dendrocap.numerics.types import Floats
+from dendrocap.theory import saddle_point
 
 __all__ = ["MOST_EPOCHS", "Progress", "Trainer", "WeightTheory", "recipe", "weight_theory"]
 
-Floats = NDArray[np.float64]
 
 MOST_EPOCHS = 20_000
 POINTS_SHOWN = 600  # points of the error history; a screen cannot resolve more

@@ -10,43 +10,31 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dendrocap.answers import Capacity, capacity
 from dendrocap.display import with_error
 from dendrocap.errors import DendrocapError
-from dendrocap.explorer.parameters import SLIDERS, Parameters
+from dendrocap.explorer.background import Status
+from dendrocap.explorer.parameters import AXES, SLIDERS, Parameters
 from dendrocap.model import DendriticNeuron, Inhibition, Linear, NeuronSpec, Nonlinearity, TaskSpec
-from dendrocap.theory import Capacity, capacity, critical_capacity, maximal_margin, noise_error, saddle_point
-
-__all__ = [
-    "DETAILS",
-    "NOTHING",
-    "Along",
-    "Curve",
-    "View",
-    "along",
-    "along_question",
-    "curve_axis",
-    "difference",
-    "key_numbers",
-    "linear_capacity",
-    "mean_excitation",
-    "quick_look",
-    "view",
-]
-
-Floats = NDArray[np.float64]
-
+from dendrocap.numerics.types import Floats
+from dendrocap.theory import critical_capacity, maximal_margin, noise_error, saddle_point
 
 # Points of the paper's curve: at rest, while a slider moves, and while many pages move sliders at once.
 DETAILS = {"full": 120, "draft": 60, "sketch": 12}
+
 BROKEN_POINTS = 24
+
 # An uploaded curve has a knot at every point, and the time of a solution grows with the number of knots and with the
 # number of kinds of branches.
 KNOTS_AT_FULL_RESOLUTION, FEWEST_POINTS, OF_TWO_KINDS = 10, 6, 2
+
 LINEAR_POINTS = 40  # enough, because the dependence on the threshold is smooth and weak
+
 USUAL_THETA_D = (0.01, 2.0)
+
 SHORTEST = 4.0  # synapses per branch at the end of the axis of branches; there is no theory for shorter ones
+
 NOTHING = "–"
 
 
@@ -325,8 +313,6 @@ def _of_population(one: Any) -> State:
 
 
 # Curves ---------------------------------------------------------------------------------------------------------------
-
-
 def curve_axis(parameters: Parameters, points: int) -> Floats:
     """The values of the parameter on the axis of the capacity plot."""
     if parameters.axis == "theta_d":
@@ -450,3 +436,77 @@ def _dendrite_axis(kinds: Iterable[Nonlinearity], states: list[State]) -> Floats
         mean, sd = one.preactivation.mean(), one.preactivation.std()
         low, high = min(low, mean - 3.5 * sd), max(high, mean + 3.5 * sd)
     return np.unique(np.concatenate([np.linspace(low, high, 240), np.clip(knots, low, high)]))
+
+
+# Texts of the page: estimates and lights of an answer, pending computations, and figures for screen readers.
+
+Message = dict[str, Any]
+
+
+def written(answer: Capacity | None) -> Message | None:
+    """Estimates, lights and remarks of an answer."""
+    if answer is None:
+        return None
+    last = list(answer.estimates)[-1]
+    return {
+        "accuracy": answer.accuracy,
+        "in_words": answer.in_words,
+        "remark": answer.remark,
+        "ladder": [
+            {"name": name, "value": value, "assumes": answer.assumes[name], "best": name == last}
+            for name, value in answer.estimates.items()
+        ],
+        "error": None if np.isnan(answer.error) else answer.error,
+        "lights": [
+            {"name": _greek(name), "light": flag.light, "words": _greek(flag.words)}
+            for name, flag in answer.validity.items()
+        ],
+    }
+
+
+def _greek(words: str) -> str:
+    return words.replace("theta_s", "θ_s")
+
+
+def pending(statuses: list[Status]) -> Message | None:
+    """The computations that the page waits for; None when all are done."""
+    waiting = [status for status in statuses if not status.done]
+    if not waiting:
+        return None
+    share = sum(1.0 if status.done else status.share for status in statuses) / len(statuses)
+    return {"share": share, "words": next((one.words for one in waiting if one.share), waiting[0].words)}
+
+
+def branches_in_words(by_number: list[tuple[int, Status]], n_inputs: int) -> str:
+    """The best number of branches among those computed."""
+    known = [(k, status.answer) for k, status in by_number if status.answer is not None]
+    if not by_number:
+        return ""
+    if len(known) < 2:
+        return f"Best estimates for {', '.join(str(k) for k, _ in by_number)} branches are being computed."
+    best_k, best = max(known, key=lambda pair: pair[1].alpha_c)
+    enough, least = next((k, found) for k, found in known if found.alpha_c + found.error >= best.alpha_c - best.error)
+    text = f"Of {', '.join(str(k) for k, _ in known)} branches, {best_k} store most: {best.answer}."
+    if enough != best_k:
+        text += f" {enough} are not distinguishably worse: {least.texts()['capacity']}."
+    return f"{text} All with N = {n_inputs:,} synapses."
+
+
+def described(shown: View) -> dict[str, str]:
+    """Descriptions of the figures for screen readers."""
+    curve, answer, axis = shown.curve, shown.answer, AXES[shown.parameters.axis]
+    if answer is None:
+        return {"dendrite": "no solution", "capacity": "no solution", "weights": "no solution"}
+    texts, mean_mv = answer.texts(), shown.parameters.units.weight_mv(mean_excitation(answer))
+    ends = ""
+    known = np.isfinite(curve.broken)
+    if known.any():
+        x, y = curve.broken_x[known], curve.broken[known]
+        ends = f" With broken symmetry it changes from {y[0]:.2g} at {x[0]:.2g} to {y[-1]:.2g} at {x[-1]:.2g}."
+    outputs = ", ".join(f"{kind.fraction:.0%} of branches at a mean output of {kind.mean_output:.2g}" for kind in
+                        answer.populations)  # fmt: skip
+    return {
+        "dendrite": f"Output of a branch against its input, and the inputs at capacity: {outputs}.",
+        "capacity": f"Capacity against {axis}: here {texts['capacity']}.{ends} {answer.paper}.",
+        "weights": f"Weights at capacity: {texts['silent']} silent, mean EPSP {mean_mv:.2g} mV. {answer.paper}.",
+    }

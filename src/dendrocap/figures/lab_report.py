@@ -18,7 +18,7 @@ from dendrocap.files import write_file
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from dendrocap.theory.validity import Flag
+    from dendrocap.answers.validity import Flag
 
 __all__ = ["CITATION", "LabReport", "Section"]
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from dendrocap.theory import Flag
+    from dendrocap.answers import Flag
 
 __all__ = [
     "AXIS_LABELS",
@@ -208,7 +208,7 @@ def validity_footer(figure: Figure, validities: Sequence[Mapping[str, Flag]]) ->
     """
     from matplotlib.lines import Line2D
 
-    from dendrocap.theory.validity import worst_flags
+    from dendrocap.answers.validity import worst_flags
 
     marks = []
     for name, (flag, count) in worst_flags(validities).items():

@@ -3,10 +3,7 @@
 This layer inverts the theory below it, and receives data from the experiments above it.
 """
 
-from dendrocap.fitting.amplitudes import WeightFit, fit_weights
-from dendrocap.fitting.bootstrap import Interval
-from dendrocap.fitting.capacity_report import CapacityReport, capacity_report
-from dendrocap.fitting.dendritic_curve import NonlinearityFit, fit_nonlinearity
+from dendrocap.fitting.curve import NonlinearityFit, fit_nonlinearity
 from dendrocap.fitting.morphology import (
     BranchGroup,
     GroupShare,
@@ -15,6 +12,8 @@ from dendrocap.fitting.morphology import (
     group_shares,
 )
 from dendrocap.fitting.recovery import Recovery, recover_curves, recover_synapses
+from dendrocap.fitting.report import CapacityReport, capacity_report
+from dendrocap.fitting.weights import Interval, WeightFit, fit_weights
 
 __all__ = [
     "BranchGroup",

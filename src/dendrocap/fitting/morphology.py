@@ -10,17 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dendrocap.answers import Capacity, capacity
 from dendrocap.display import Displayed
 from dendrocap.errors import CorruptData, InvalidParameter, MissingExtra
 from dendrocap.model import Branches, DendriticNeuron, NeuronSpec, Nonlinearity, Polsky, TaskSpec
-from dendrocap.theory import Capacity, capacity
+from dendrocap.numerics.types import Floats
 from dendrocap.validation import choice, real_number, refuse
 
 __all__ = ["BranchGroup", "GroupShare", "ReconstructedNeuron", "cell_from_morphology", "group_shares"]
 
-Floats = NDArray[np.float64]
 
 BASAL, TRUNK, OBLIQUE, TUFT = GROUPS = ("basal", "apical trunk", "apical oblique", "apical tuft")
 FORMATS = (".swc", ".asc", ".h5")

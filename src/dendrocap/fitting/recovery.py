@@ -10,10 +10,9 @@ import numpy as np
 
 from dendrocap.display import Displayed
 from dendrocap.errors import ConvergenceError, NoSolution
-from dendrocap.fitting.amplitudes import fit_weights
-from dendrocap.fitting.bootstrap import interval_of_logs
-from dendrocap.fitting.capacity_report import capacity_report
-from dendrocap.fitting.dendritic_curve import fit_nonlinearity
+from dendrocap.fitting.curve import fit_nonlinearity
+from dendrocap.fitting.report import capacity_report
+from dendrocap.fitting.weights import fit_weights, interval_of_logs
 from dendrocap.model import NeuronSpec, Nonlinearity, Polsky, TaskSpec, Units
 from dendrocap.theory import critical_capacity
 from dendrocap.validation import real_number, whole_number

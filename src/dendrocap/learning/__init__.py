@@ -1,46 +1,73 @@
 """Learning: the paper's stochastic gradient descent, its variants, and measurements of learned neurons."""
 
-from dendrocap.learning.algorithmic_capacity import (
-    AlgorithmicCapacity,
-    ErrorCurve,
-    LoadPoint,
-    algorithmic_capacity,
-    training_error_curve,
-)
-from dendrocap.learning.algorithms import Algorithm, EpochOutcome, Rule, Solver
-from dendrocap.learning.linear_oracle import LinearFeasibility, linear_feasibility
-from dendrocap.learning.local_rule import SGD, LocalRule, ThreeFactors, cross_entropy, soft_error, three_factors
-from dendrocap.learning.many import train_many
-from dendrocap.learning.measured_local_entropy import MeasuredLocalEntropy, measured_local_entropy
-from dendrocap.learning.perturbation import Perturbation, perturb
-from dendrocap.learning.recipe import Recipe
-from dendrocap.learning.robustness import NoisePoint, NoiseRobustness, noise_robustness
-from dendrocap.learning.schedules import Constant, ExponentialAnnealing, HalveOnPlateau, Pace, Schedule
-from dendrocap.learning.solvers import (
-    AnnealedSurrogate,
-    BetheEstimate,
-    LeastAction,
-    MessagePassing,
-    PlainSGD,
-    PolishedAnnealing,
-    ReplicatedSGD,
-    SelectedAnnealing,
-    SharpenedNonlinearity,
-    SplitStart,
-    bethe_free_entropy,
-    search,
-    suitable_solver,
-)
-from dendrocap.learning.speed import LearningSpeed, learning_speed
-from dendrocap.learning.storage import SavedRun, load_run, save_run
-from dendrocap.learning.surrogates import FlooredSlope, Lorentzian, SlopeOf, Surrogate, TrueSlope
-from dendrocap.learning.training import EpochRecord, Training, TrainingResult, TrainingState, train
-from dendrocap.learning.trials import Trial, patterns_at_load
-from dendrocap.learning.weight_statistics import (
+from dendrocap.learning.learned import (
+    NoisePoint,
+    NoiseRobustness,
+    Perturbation,
     WeightComparison,
     WeightDistribution,
     WeightStatistics,
+    noise_robustness,
+    perturb,
     weight_statistics,
+)
+from dendrocap.learning.linear_oracle import LinearFeasibility, linear_feasibility
+from dendrocap.learning.message_passing import (
+    BetheEstimate,
+    MeasuredLocalEntropy,
+    MessagePassing,
+    bethe_free_entropy,
+    measured_local_entropy,
+)
+from dendrocap.learning.protocols import (
+    AlgorithmicCapacity,
+    ErrorCurve,
+    LearningSpeed,
+    LoadPoint,
+    algorithmic_capacity,
+    learning_speed,
+    train_many,
+    training_error_curve,
+)
+from dendrocap.learning.recipe import Constant, ExponentialAnnealing, HalveOnPlateau, Pace, Recipe, Schedule
+from dendrocap.learning.rules import (
+    SGD,
+    Algorithm,
+    EpochOutcome,
+    FlooredSlope,
+    LocalRule,
+    Lorentzian,
+    Rule,
+    SlopeOf,
+    Solver,
+    Surrogate,
+    ThreeFactors,
+    TrueSlope,
+    cross_entropy,
+    soft_error,
+    three_factors,
+)
+from dendrocap.learning.solvers import (
+    AnnealedSurrogate,
+    PlainSGD,
+    PolishedAnnealing,
+    ReplicatedSGD,
+    SplitStart,
+    search,
+    suitable_solver,
+)
+from dendrocap.learning.solvers_tried import LeastAction, SelectedAnnealing, SharpenedNonlinearity
+from dendrocap.learning.training import (
+    EpochRecord,
+    SavedRun,
+    Training,
+    TrainingResult,
+    TrainingState,
+    Trial,
+    load_run,
+    patterns_at_load,
+    save_run,
+    train,
 )
 
 __all__ = [

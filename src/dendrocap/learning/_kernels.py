@@ -1,6 +1,6 @@
 """The training step, compiled. Only this module and its vector type need Numba.
 
-Sixteen branches are processed together in the lanes of a vector (`dendrocap.learning.lanes` arranges them), so
+Sixteen branches are processed together in the lanes of a vector (`dendrocap.learning.engine` arranges them), so
 one pass over the synapses of a branch is a pass over sixteen branches, and the bits of a pattern select the
 active lanes. Arrays are assumed to match; nothing is checked here.
 
@@ -37,8 +37,8 @@ from dendrocap.learning._simd import (
     where,
     where_less,
 )
-from dendrocap.learning.lanes import LANES
-from dendrocap.learning.surrogates import FLOORED, LORENTZIAN, OTHER_SLOPE, TRUE_SLOPE
+from dendrocap.learning.engine import LANES
+from dendrocap.learning.rules import FLOORED, LORENTZIAN, OTHER_SLOPE, TRUE_SLOPE
 from dendrocap.model._compiled import slope, value
 from dendrocap.model.nonlinearities import LINEAR, POLSKY, RELU, SATURATING_RELU
 from dendrocap.numerics._caching import njit

@@ -19,7 +19,7 @@ from numba import extending, njit, types
 from numba.core import cgutils
 from numba.extending import models, overload, register_model
 
-from dendrocap.learning.lanes import LANES
+from dendrocap.learning.engine import LANES
 
 __all__ = [
     "exponential",

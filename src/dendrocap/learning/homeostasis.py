@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from dendrocap.model.dendritic_neuron import DendriticNeuron
 from dendrocap.model.patterns import PackedPatterns, active_fraction
+from dendrocap.numerics.types import Floats
 
 __all__ = ["Homeostasis", "active_fractions", "homeostasis_for", "measured_activity"]
 
-Floats = NDArray[np.float64]
 
 # Patterns are counted in blocks.
 BLOCK = 4_000_000

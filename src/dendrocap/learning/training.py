@@ -6,32 +6,46 @@ time. `train` and `solve` run it to the end.
 
 from __future__ import annotations
 
+import dataclasses
+import io
+import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dendrocap.display import Displayed
-from dendrocap.errors import InvalidParameter, TrainingFailed
-from dendrocap.learning.algorithms import Algorithm, EpochOutcome
+from dendrocap.errors import CorruptData, InvalidParameter, TrainingFailed
+from dendrocap.files import reading, write_file
 from dendrocap.learning.homeostasis import measured_activity
-from dendrocap.learning.recipe import Recipe
-from dendrocap.learning.schedules import Pace, Schedule
+from dendrocap.learning.recipe import Pace, Recipe, Schedule
+from dendrocap.learning.rules import Algorithm, EpochOutcome
 from dendrocap.model.dendritic_neuron import DendriticNeuron
-from dendrocap.model.patterns import PackedPatterns, binary_patterns
-from dendrocap.model.seeds import Seed, generator_for
-from dendrocap.validation import choice, real_number, refuse
-
-__all__ = ["INTERRUPTED", "EpochRecord", "Training", "TrainingResult", "TrainingState", "resumable", "train"]
+from dendrocap.model.flat import finite_neuron, flat_neuron, neuron_from_flat
+from dendrocap.model.neuron import TaskSpec
+from dendrocap.model.patterns import (
+    PackedPatterns,
+    Patterns,
+    Seed,
+    binary_patterns,
+    generator_for,
+    pack_patterns,
+    random_patterns,
+)
+from dendrocap.validation import choice, real_number, refuse, whole_number
 
 # A dendritic signal this small changes no weight of order one.
 NO_SIGNAL = 1e-9
+
 SOLVED, RATE_FLOOR, EPOCHS, ASKED = "solved", "learning rate below its floor", "max_epochs reached", "asked to stop"
+
 TIME, INTERRUPTED, EXHAUSTED = "time limit reached", "interrupted", "attempt exhausted"
+
 DEAD, DIVERGED = "dead", "diverged"
 
 
@@ -552,3 +566,262 @@ def train(
         if on_failure == "raise":
             raise
     return run.result()
+
+
+# Runs on disk: one ``.npz`` file with the neuron, its patterns, its weights, and the state needed to resume the run.
+#
+# The run of a solver is stored without this state, because it cannot be resumed; `SavedRun.state` raises in that case.
+#
+# Nothing in the file is executable: it holds arrays and one JSON text.
+
+FORMAT = 2
+
+
+@dataclass(frozen=True, eq=False)
+class SavedRun(Displayed):
+    """A run read from disk.
+
+    Parameters
+    ----------
+    neuron : DendriticNeuron
+        The trained neuron.
+    inputs, labels : PackedPatterns, array
+        Its patterns.
+    weights : array
+        The best weights found.
+    errors : int
+        Number of patterns that they get wrong.
+    algorithm : str
+        How it was trained.
+    error_history, rate_history : array
+        Number of wrong patterns after each epoch, and its learning rate.
+    resumption : TrainingState or None
+        State from which the run can be resumed; None for solvers. Use `state`, which raises in that case.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from dendrocap import SGD, LinearNeuron, random_patterns, train
+    >>> neuron, patterns = LinearNeuron(0.5, 20), random_patterns(8, 20, rng=0)
+    >>> first = train(neuron, *patterns, algorithm=SGD(1.0), max_epochs=2, seed=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_run(Path(folder, "run.npz"), first, *patterns)
+    ...     saved = load_run(Path(folder, "run.npz"))
+    >>> saved.neuron == neuron, bool((saved.weights == first.weights).all())
+    (True, True)
+    >>> more = train(saved.neuron, saved.inputs, saved.labels, algorithm=SGD(1.0), max_epochs=99, resume=saved.state)
+    >>> more.errors <= first.errors
+    True
+    """
+
+    _displayed = ("errors", "inputs", "weights")
+
+    neuron: DendriticNeuron
+    inputs: PackedPatterns
+    labels: NDArray[np.uint8]
+    weights: NDArray[np.float64]
+    errors: int
+    algorithm: str
+    error_history: NDArray[np.int64]
+    rate_history: NDArray[np.float64]
+    resumption: TrainingState | None
+
+    @property
+    def state(self) -> TrainingState:
+        """The state for ``train(..., resume=saved.state)``; raises `InvalidParameter` for the run of a solver."""
+        return resumable(self.resumption, self.algorithm)
+
+
+def save_run(path: str | Path, result: TrainingResult, inputs: ArrayLike | PackedPatterns, labels: ArrayLike) -> None:
+    """Write a run and its patterns to a ``.npz`` file.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file to write.
+    result : TrainingResult
+        The run.
+    inputs, labels : arrays
+        The training patterns.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from dendrocap import SGD, LinearNeuron, random_patterns, train
+    >>> neuron, patterns = LinearNeuron(0.5, 20), random_patterns(8, 20, rng=0)
+    >>> result = train(neuron, *patterns, algorithm=SGD(1.0), seed=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_run(Path(folder, "run.npz"), result, *patterns)
+    ...     [file.name for file in Path(folder).iterdir()]
+    ['run.npz']
+    """
+    packed = inputs if isinstance(inputs, PackedPatterns) else pack_patterns(inputs)
+    state = result.resumption
+    arrays: dict[str, Any] = {}
+    about: dict[str, Any] = {
+        "format": FORMAT,
+        "neuron": flat_neuron(result.neuron),
+        "n_inputs": packed.n_inputs,
+        "errors": result.errors,
+        "stopped": result.stopped,
+        "algorithm": repr(result.algorithm),
+        "schedule": repr(result.schedule),
+        "state": None,
+    }
+    if state is not None:
+        about["state"] = {
+            "best_errors": state.best_errors,
+            "best_epoch": state.best_epoch,
+            "pace": dataclasses.asdict(state.pace),
+            "random_state": state.random_state,
+        }
+        arrays = {"state_weights": state.weights, "state_best_weights": state.best_weights}
+    content = io.BytesIO()
+    np.savez_compressed(
+        content,
+        about=np.array(json.dumps(about, default=np.ndarray.tolist)),
+        weights=result.weights,
+        inputs=packed.bits,
+        labels=np.asarray(labels, dtype=np.uint8),
+        error_history=result.error_history,
+        rate_history=result.rate_history,
+        **arrays,
+    )
+    write_file(path, content.getvalue())
+
+
+def load_run(path: str | Path) -> SavedRun:
+    """Read a run written by `save_run`.
+
+    Raises
+    ------
+    CorruptData
+        If the file is not such a run.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from dendrocap import SGD, LinearNeuron, random_patterns, train
+    >>> neuron, patterns = LinearNeuron(0.5, 20), random_patterns(8, 20, rng=0)
+    >>> result = train(neuron, *patterns, algorithm=SGD(1.0), seed=0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_run(Path(folder, "run.npz"), result, *patterns)
+    ...     load_run(Path(folder, "run.npz")).errors == result.errors
+    True
+    """
+    with reading(path, "a run saved by dendrocap"):
+        with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as stored:
+            about = json.loads(str(stored["about"]))
+            arrays = {name: stored[name] for name in stored.files if name != "about"}
+        if about["format"] != FORMAT:
+            raise CorruptData(f"{path} has format {about['format']}, but {FORMAT} was expected: update dendrocap")
+        state = about["state"] and TrainingState(
+            weights=arrays["state_weights"],
+            best_weights=arrays["state_best_weights"],
+            error_history=tuple(arrays["error_history"].tolist()),
+            rate_history=tuple(arrays["rate_history"].tolist()),
+            **{**about["state"], "pace": Pace(**about["state"]["pace"])},
+        )
+        return SavedRun(
+            neuron=finite_neuron(neuron_from_flat(about["neuron"])),
+            inputs=PackedPatterns(arrays["inputs"], about["n_inputs"]),
+            labels=arrays["labels"],
+            weights=arrays["weights"],
+            errors=about["errors"],
+            algorithm=about["algorithm"],
+            error_history=arrays["error_history"],
+            rate_history=arrays["rate_history"],
+            resumption=state,
+        )
+
+
+# Runs on random patterns for protocols and sweeps, and their summaries.
+#
+# A seed determines one set of patterns at each load, and one run on it; the two are independent (see
+# `dendrocap.model.patterns`), so that other recipes use the same patterns.
+
+
+@dataclass(frozen=True)
+class Trial(Displayed):
+    """One run on one set of random patterns.
+
+    Parameters
+    ----------
+    alpha : float
+        Load.
+    seed : int
+        Seed of patterns, initial weights and shuffles.
+    n_patterns, errors : int
+        Number of patterns, and how many the best weights get wrong.
+    epochs, best_epoch : int
+        Number of epochs, and the epoch of the best weights.
+    stopped : str
+        Why the run ended.
+
+    Examples
+    --------
+    >>> trial = Trial(0.5, seed=0, n_patterns=50, errors=2, epochs=100, best_epoch=90, stopped="max_epochs reached")
+    >>> trial.error
+    0.04
+    """
+
+    _displayed = ("errors", "n_patterns", "alpha", "seed", "epochs", "best_epoch", "stopped")
+
+    alpha: float
+    seed: int
+    n_patterns: int
+    errors: int
+    epochs: int
+    best_epoch: int
+    stopped: str
+
+    @property
+    def error(self) -> float:
+        """Fraction of patterns wrong."""
+        return self.errors / self.n_patterns
+
+
+def patterns_at_load(neuron: DendriticNeuron, alpha: float, seed: int, task: TaskSpec | None = None) -> Patterns:
+    """The random patterns of a seed at a load: ``round(alpha N)`` of them, at least one.
+
+    The activity of a population's inputs, or of inhibitory ones, is that of the neuron if given, else that of the task.
+
+    Examples
+    --------
+    >>> from dendrocap import LinearNeuron, random_patterns
+    >>> patterns = patterns_at_load(LinearNeuron(0.5, 200), alpha=0.4, seed=7)
+    >>> len(patterns.labels), bool((patterns.inputs == random_patterns(80, 200, rng=7).inputs).all())
+    (80, True)
+    """
+    task = task or TaskSpec()
+    n_patterns = max(1, round(real_number("alpha", alpha, 0.0, low_open=True) * neuron.n_inputs))
+    each = neuron.input_activity(task.f_in)
+    return random_patterns(
+        n_patterns,
+        neuron.n_inputs,
+        task.f_in if np.all(each == task.f_in) else each,
+        task.f_out,
+        seed,
+        branch_correlation=task.branch_correlation,
+        n_branches=neuron.branch_sizes.tolist(),
+    )
+
+
+def train_at_load(
+    neuron: DendriticNeuron, alpha: float, seed: int, task: TaskSpec | None, recipe: Recipe, **run: Any
+) -> TrainingResult:
+    """One run on the random patterns of this load and seed; failures are returned, not raised."""
+    return train(neuron, *patterns_at_load(neuron, alpha, seed, task), recipe, seed=seed, on_failure="return", **run)
+
+
+def trial_of(alpha: float, seed: int, result: TrainingResult) -> Trial:
+    """The summary of a run for a protocol."""
+    return Trial(alpha, seed, result.n_patterns, result.errors, result.epochs, result.best_epoch, result.stopped)
+
+
+def checked_seeds(seeds: Sequence[int]) -> list[int]:
+    """Seeds as a list of whole numbers, at least one."""
+    several = [whole_number("seeds", seed, 0) for seed in seeds]
+    if not several:
+        raise refuse("seeds", seeds, "at least one seed")
+    return several

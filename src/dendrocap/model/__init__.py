@@ -1,8 +1,8 @@
 """The neuron, its dendritic non-linearity and its patterns."""
 
+from dendrocap.model.curves import PiecewiseCubic, PiecewiseLinear, Smooth, Tabulated
 from dendrocap.model.dendritic_neuron import DendriticNeuron, LinearNeuron
-from dendrocap.model.measured_curves import PiecewiseCubic, PiecewiseLinear, Smooth, Tabulated
-from dendrocap.model.neuron import Branches, Inhibition, Level, NeuronSpec, TaskSpec
+from dendrocap.model.neuron import Bounded, Branches, Inhibition, Level, NeuronSpec, NonNegative, Prior, Ridge, TaskSpec
 from dendrocap.model.nonlinearities import (
     Custom,
     Kernel,
@@ -15,7 +15,6 @@ from dendrocap.model.nonlinearities import (
     named_nonlinearity,
 )
 from dendrocap.model.patterns import PackedPatterns, Patterns, pack_patterns, random_patterns
-from dendrocap.model.priors import Bounded, NonNegative, Prior, Ridge
 from dendrocap.model.units import Units
 
 __all__ = [

@@ -9,15 +9,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dendrocap.model.nonlinearities import LINEAR, POLSKY, RELU, SATURATING_RELU, STEP
 from dendrocap.model.table import HEADER
 from dendrocap.numerics._caching import njit
+from dendrocap.numerics.types import Floats
 
 __all__ = ["slope", "slopes", "value", "value_and_slope", "values"]
-
-Floats = NDArray[np.float64]
 
 
 @njit(cache=True)

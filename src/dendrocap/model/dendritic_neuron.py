@@ -13,15 +13,13 @@ from numpy.typing import ArrayLike, NDArray
 from dendrocap.errors import InvalidParameter, NoSolution
 from dendrocap.model.neuron import Branches, Inhibition, NeuronSpec
 from dendrocap.model.nonlinearities import Linear, Nonlinearity
-from dendrocap.model.patterns import PackedPatterns, Patterns, binary_inputs
-from dendrocap.model.seeds import Seed, generator_for
-from dendrocap.numerics.apportion import apportioned
-from dendrocap.numerics.quadrature import trapezoidal_rule
+from dendrocap.model.patterns import PackedPatterns, Patterns, Seed, binary_inputs, generator_for
+from dendrocap.numerics import apportioned, trapezoidal_rule
+from dendrocap.numerics.types import Floats
 from dendrocap.validation import real_number, refuse, whole_number
 
 __all__ = ["DendriticNeuron", "LinearNeuron"]
 
-Floats = NDArray[np.float64]
 
 # Patterns are converted to floats in blocks: 16 MB for any number of patterns.
 BLOCK = 2_000_000

@@ -14,8 +14,8 @@ from dataclasses import asdict, fields, replace
 from typing import Any
 
 from dendrocap.errors import InvalidParameter
+from dendrocap.model.curves import PiecewiseLinear, Smooth, Tabulated
 from dendrocap.model.dendritic_neuron import DendriticNeuron, LinearNeuron
-from dendrocap.model.measured_curves import PiecewiseLinear, Smooth, Tabulated
 from dendrocap.model.neuron import Branches, Inhibition, NeuronSpec, TaskSpec
 from dendrocap.model.nonlinearities import BUILT_IN, Nonlinearity, named_nonlinearity
 from dendrocap.validation import refuse

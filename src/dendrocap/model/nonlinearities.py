@@ -15,10 +15,11 @@ from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dendrocap.errors import InvalidParameter
 from dendrocap.model import table
+from dendrocap.numerics.types import Floats
 from dendrocap.validation import choice, real_number, refuse
 
 __all__ = [
@@ -33,7 +34,6 @@ __all__ = [
     "named_nonlinearity",
 ]
 
-Floats = NDArray[np.float64]
 ScalarFunction = Callable[[Any], Any]
 
 # Codes for compiled loops; they must agree with dendrocap.model._compiled.

@@ -16,14 +16,13 @@ from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dendrocap.errors import InvalidParameter
-from dendrocap.numerics.quadrature import legendre_rule
+from dendrocap.numerics import legendre_rule
+from dendrocap.numerics.types import Floats
 
 __all__ = ["HEADER", "Pieces", "adaptive_cubics", "distinct", "packed", "polynomial_pieces"]
 
-Floats = NDArray[np.float64]
 
 HEADER = 6
 MOST_CELLS = 50_000

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dendrocap.numerics._caching import njit
+from dendrocap.numerics.types import Floats
 
 __all__ = [
     "compiled",
@@ -21,7 +21,6 @@ __all__ = [
     "tail",
 ]
 
-Floats = NDArray[np.float64]
 
 # Division by zero gives infinity, as in NumPy: callers check the result.
 compiled = njit(cache=True, error_model="numpy")

@@ -1,12 +1,17 @@
 """Reproduction of the paper: one module per figure, with its data, compared with the claims of the paper."""
 
-from dendrocap.reproduction.claims import Claim, Judged, Measured, judge, paper_claims
-from dendrocap.reproduction.figure_runner import FigureOutcome, Reproduction, reproduce, stored
-from dendrocap.reproduction.full_size import FullSizeVerdict, full_size_verdicts
-from dendrocap.reproduction.paper_figure import PaperFigure, read_tables, stored_results
-from dendrocap.reproduction.registry import FIGURES, selected
+from dendrocap.reproduction.claims import (
+    Claim,
+    FullSizeVerdict,
+    Judged,
+    Measured,
+    full_size_verdicts,
+    judge,
+    paper_claims,
+)
+from dendrocap.reproduction.figure_runner import FIGURES, FigureOutcome, Reproduction, reproduce, selected, stored
 from dendrocap.reproduction.report_page import write_report
-from dendrocap.reproduction.run_size import PRESETS, RunSize
+from dendrocap.reproduction.runs import PRESETS, PaperFigure, RunSize, read_tables, stored_results
 
 __all__ = [
     "FIGURES",

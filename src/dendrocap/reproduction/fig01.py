@@ -9,7 +9,7 @@ import numpy as np
 from dendrocap.figures.style import AXIS_LABELS, PALETTE, drawing
 from dendrocap.model import Polsky, ReLU
 from dendrocap.reproduction.claims import Measured
-from dendrocap.reproduction.paper_figure import Tables, exact
+from dendrocap.reproduction.runs import Tables, exact
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dendrocap.figures.capacity_plots import curves
 from dendrocap.figures.style import PALETTE, footnote, house_style
+from dendrocap.figures.theory import curves
 from dendrocap.model import Custom, Linear, NeuronSpec, Nonlinearity, Polsky, ReLU, SaturatingReLU, Step, Tabulated
 from dendrocap.reproduction.claims import Measured
-from dendrocap.reproduction.paper_figure import Tables, exact
-from dendrocap.reproduction.theory_tables import (
+from dendrocap.reproduction.runs import Tables, exact
+from dendrocap.reproduction.shared import (
     ALL,
     ASSUMED,
     BROKEN,

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dendrocap.experiments import Sweep
 from dendrocap.figures.style import AXIS_LABELS, ONE_STEP, PALETTE, PAPER_LABEL, SYMMETRIC, UNSTABLE, drawing
 from dendrocap.model import NeuronSpec, Polsky, TaskSpec
-from dendrocap.reproduction import simulated_runs as sim
+from dendrocap.reproduction import shared as sim
 from dendrocap.reproduction.claims import Measured
-from dendrocap.reproduction.paper_figure import PaperFigure, Records, Tables, read_table
-from dendrocap.reproduction.run_size import RunSize
-from dendrocap.reproduction.theory_tables import along
+from dendrocap.reproduction.runs import PaperFigure, Records, RunSize, Tables, read_table
+from dendrocap.reproduction.shared import along
+from dendrocap.sweeps import Sweep
 from dendrocap.theory import stability_limit
 
 if TYPE_CHECKING:

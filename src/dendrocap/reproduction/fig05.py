@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dendrocap.figures.capacity_plots import curves
 from dendrocap.figures.style import footnote
+from dendrocap.figures.theory import curves
 from dendrocap.model import Linear, Polsky, ReLU
 from dendrocap.reproduction.claims import Measured
-from dendrocap.reproduction.paper_figure import Tables, exact
-from dendrocap.reproduction.theory_tables import ALL, ASSUMED, DENDRITIC, along, both, broken_name, furthest, of
+from dendrocap.reproduction.runs import Tables, exact
+from dendrocap.reproduction.shared import ALL, ASSUMED, DENDRITIC, along, both, broken_name, furthest, of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

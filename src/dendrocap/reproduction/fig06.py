@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dendrocap.answers.grids import capacity_points
 from dendrocap.errors import ConvergenceError, NoSolution
-from dendrocap.experiments.song2005_fit import (
+from dendrocap.figures.style import AXIS_LABELS, ONE_STEP, PALETTE, drawing
+from dendrocap.fitting.song2005 import (
     PRINTED,
     READING_ATTENUATED,
     READING_MILLIVOLTS,
@@ -16,13 +18,10 @@ from dendrocap.experiments.song2005_fit import (
     READING_W_STAR,
     compare_with_paper,
 )
-from dendrocap.figures.style import AXIS_LABELS, ONE_STEP, PALETTE, drawing
 from dendrocap.model import NeuronSpec, Polsky, ReLU, Tabulated
 from dendrocap.reproduction.claims import Measured
-from dendrocap.reproduction.paper_figure import PaperFigure, Records, Tables
-from dendrocap.reproduction.run_size import RunSize
+from dendrocap.reproduction.runs import PaperFigure, Records, RunSize, Tables
 from dendrocap.theory import CapacityWeights, critical_capacity
-from dendrocap.theory.parameter_grids import capacity_points
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dendrocap.experiments import Sweep
 from dendrocap.figures.style import AXIS_LABELS, drawing, footnote
 from dendrocap.model import Linear, NeuronSpec, Polsky
-from dendrocap.reproduction import simulated_runs as sim
+from dendrocap.reproduction import shared as sim
 from dendrocap.reproduction.claims import Measured
-from dendrocap.reproduction.paper_figure import PaperFigure, Records, Tables
-from dendrocap.reproduction.run_size import RunSize
+from dendrocap.reproduction.runs import PaperFigure, Records, RunSize, Tables
+from dendrocap.sweeps import Sweep
 from dendrocap.theory import learned_state, least_noise_error, maximal_margin, noise_error, saddle_point
 
 if TYPE_CHECKING:

@@ -8,13 +8,12 @@ import numpy as np
 
 from dendrocap.datasets.binarise import BINARY_SETS
 from dendrocap.datasets.images import is_here
-from dendrocap.experiments import Sweep
 from dendrocap.figures.style import AXIS_LABELS, PALETTE, drawing
 from dendrocap.model import Polsky
-from dendrocap.reproduction import simulated_runs as sim
+from dendrocap.reproduction import shared as sim
 from dendrocap.reproduction.claims import Measured
-from dendrocap.reproduction.paper_figure import PaperFigure, Records, Tables
-from dendrocap.reproduction.run_size import RunSize
+from dendrocap.reproduction.runs import PaperFigure, Records, RunSize, Tables
+from dendrocap.sweeps import Sweep
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dendrocap.figures.capacity_plots import curve_key, lines_of
-from dendrocap.figures.capacity_plots import curves as capacity_curves
 from dendrocap.figures.style import AXIS_LABELS, PALETTE, SYMMETRIC, drawing, footnote
+from dendrocap.figures.theory import curve_key, lines_of
+from dendrocap.figures.theory import curves as capacity_curves
 from dendrocap.model import NeuronSpec, Nonlinearity, Polsky, ReLU, SaturatingReLU
 from dendrocap.reproduction.claims import Measured, paper_claims
-from dendrocap.reproduction.paper_figure import Tables, exact
-from dendrocap.reproduction.theory_tables import ASSUMED, DENDRITIC, along, of
+from dendrocap.reproduction.runs import Tables, exact
+from dendrocap.reproduction.shared import ASSUMED, DENDRITIC, along, of
 from dendrocap.theory import critical_capacity, large_threshold_slope, relu_large_threshold_capacity
 
 if TYPE_CHECKING:

@@ -6,22 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dendrocap.figures.capacity_plots import curve_key, curves, lines_of
 from dendrocap.figures.style import drawing, footnote
+from dendrocap.figures.theory import curve_key, curves, lines_of
 from dendrocap.model import Polsky, SaturatingReLU
 from dendrocap.reproduction.claims import Measured
-from dendrocap.reproduction.paper_figure import Tables, exact
-from dendrocap.reproduction.theory_tables import (
-    ALL,
-    ASSUMED,
-    BROKEN,
-    DENDRITIC,
-    along,
-    along_shape,
-    both,
-    broken_name,
-    of,
-)
+from dendrocap.reproduction.runs import Tables, exact
+from dendrocap.reproduction.shared import ALL, ASSUMED, BROKEN, DENDRITIC, along, along_shape, both, broken_name, of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,33 +9,63 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dendrocap.datasets.catalogue import data_set
-from dendrocap.datasets.images import is_here
+from dendrocap.datasets.images import data_set, is_here
 from dendrocap.display import Displayed
 from dendrocap.errors import DendrocapError, InvalidParameter
-from dendrocap.experiments import Executor, Progress, Record, Store, run_sweeps
-from dendrocap.experiments.environment import package_version
 from dendrocap.figures.style import footnote, save
 from dendrocap.files import reading, write_file
+from dendrocap.reproduction import fig01, fig02, fig03, fig04, fig05, fig06, fig07, fig08, fig09, fig10, learned_weights
 from dendrocap.reproduction.claims import Judged, judge, paper_claims
-from dendrocap.reproduction.paper_figure import PaperFigure, Tables, read_tables, write_table
-from dendrocap.reproduction.registry import FIGURES, selected
-from dendrocap.reproduction.run_size import FULL_SIZE, PRESETS, RunSize
+from dendrocap.reproduction.runs import FULL_SIZE, PRESETS, PaperFigure, RunSize, Tables, read_tables, write_table
+from dendrocap.sweeps import Executor, Progress, Record, Store, run_sweeps
+from dendrocap.sweeps.process import package_version
 from dendrocap.validation import choice, whole_number
 
-__all__ = [
-    "DONE",
-    "FAILED",
-    "INTERRUPTED",
-    "MISSING",
-    "FigureOutcome",
-    "Reproduction",
-    "reproduce",
-    "stored",
-]
+# The figures of the paper in order, and their selection by name.
+
+FIGURES: tuple[PaperFigure, ...] = (
+    fig01.FIGURE,
+    *fig02.FIGURES,
+    fig03.FIGURE,
+    fig04.FIGURE,
+    fig05.FIGURE,
+    fig06.FIGURE,
+    fig07.FIGURE,
+    fig08.FIGURE,
+    fig09.FIGURE,
+    fig10.FIGURE,
+    learned_weights.FIGURE,
+)
+
+
+def selected(names: Sequence[str]) -> tuple[PaperFigure, ...]:
+    """The figures with these names, aliases or numbers, in the order of the paper; a number selects all its panels.
+
+    Examples
+    --------
+    >>> [figure.name for figure in selected(["2", "speed", "fig9"])]
+    ['fig2a', 'fig2b', 'fig2c', 'fig2d', 'fig4', 'fig9']
+    """
+    if not names:
+        return FIGURES
+    wanted: set[str] = set()
+    for text in names:
+        word = text.strip().lower()
+        number = word.removeprefix("fig").removeprefix(".").strip()
+        found = {f.name for f in FIGURES if word in (f.name, f.alias) or f.name == f"fig{number}"}
+        if not found and number.isdecimal():
+            found = {f.name for f in FIGURES if f.name.removeprefix(f"fig{number}") in ("a", "b", "c", "d")}
+        if not found:
+            known = ", ".join(f"{figure.name} ({figure.alias})" for figure in FIGURES)
+            raise InvalidParameter(f"there is no figure {text!r}: choose among {known}")
+        wanted |= found
+    return tuple(figure for figure in FIGURES if figure.name in wanted)
+
 
 DONE, FAILED, INTERRUPTED, MISSING = "done", "failed", "interrupted", "not run"
+
 FORMATS = ("png", "pdf", "svg")
+
 STORE = "results.db"
 
 

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dendrocap.experiments import Sweep
 from dendrocap.figures.style import AXIS_LABELS, drawing
-from dendrocap.numerics.statistics import standard_error
-from dendrocap.reproduction import simulated_runs as sim
+from dendrocap.numerics import standard_error
+from dendrocap.reproduction import shared as sim
 from dendrocap.reproduction.claims import Measured
-from dendrocap.reproduction.paper_figure import PaperFigure, Records, Tables
-from dendrocap.reproduction.run_size import RunSize
+from dendrocap.reproduction.runs import PaperFigure, Records, RunSize, Tables
+from dendrocap.sweeps import Sweep
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,10 +16,10 @@ from pathlib import Path
 
 from dendrocap.errors import InvalidParameter
 from dendrocap.files import write_file
+from dendrocap.reproduction.claims import FILE, full_size_verdicts, gathered
 from dendrocap.reproduction.figure_runner import DONE, Reproduction, stored
-from dendrocap.reproduction.full_size import FILE, full_size_verdicts, gathered
 from dendrocap.reproduction.report_page import markdown_report
-from dendrocap.reproduction.run_size import FULL_SIZE
+from dendrocap.reproduction.runs import FULL_SIZE
 
 __all__ = ["publish"]
 

@@ -15,15 +15,21 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from dendrocap.answers import Capacity, capacity
 from dendrocap.files import write_file
 from dendrocap.model import DendriticNeuron, NeuronSpec, Polsky
-from dendrocap.reproduction.claims import CANNOT, DIFFERS, NOT_RUN, REPRODUCED, UNDECIDED, Judged
-from dendrocap.reproduction.figure_runner import DONE, MISSING, FigureOutcome, Reproduction
-from dendrocap.reproduction.full_size import contradicts, full_size_verdicts
-from dendrocap.reproduction.paper_figure import PaperFigure
-from dendrocap.reproduction.registry import FIGURES
-from dendrocap.reproduction.run_size import FULL_SIZE, PRESETS
-from dendrocap.theory import Capacity, capacity
+from dendrocap.reproduction.claims import (
+    CANNOT,
+    DIFFERS,
+    NOT_RUN,
+    REPRODUCED,
+    UNDECIDED,
+    Judged,
+    contradicts,
+    full_size_verdicts,
+)
+from dendrocap.reproduction.figure_runner import DONE, FIGURES, MISSING, FigureOutcome, Reproduction
+from dendrocap.reproduction.runs import FULL_SIZE, PRESETS, PaperFigure
 
 __all__ = ["markdown_report", "write_report"]
 

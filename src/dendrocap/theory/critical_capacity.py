@@ -6,11 +6,9 @@ from typing import overload
 
 from dendrocap.model import NeuronSpec, TaskSpec
 from dendrocap.model.neuron import check_spec
-from dendrocap.theory.branches.mean_outputs import population_capacity
-from dendrocap.theory.branches.population import needs_populations
-from dendrocap.theory.branches.solution import PopulationCapacity
-from dendrocap.theory.replica_symmetric import CapacitySolution, symmetric_capacity
-from dendrocap.theory.rsb.broken_capacity import BrokenCapacity, broken_capacity
+from dendrocap.theory.neuron_kernel import needs_populations
+from dendrocap.theory.search import BrokenCapacity, PopulationCapacity, broken_capacity, population_capacity
+from dendrocap.theory.symmetric import CapacitySolution, symmetric_capacity
 from dendrocap.validation import refuse
 
 __all__ = ["critical_capacity"]

@@ -14,18 +14,17 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dendrocap.display import Displayed
 from dendrocap.errors import ConvergenceError, NoSolution
 from dendrocap.model import Linear, NeuronSpec, Nonlinearity, TaskSpec
 from dendrocap.numerics._compiled import tail
-from dendrocap.theory.gaussian import prepared
-from dendrocap.theory.labels import label_averages
-from dendrocap.theory.replica_symmetric import CapacitySolution, symmetric_capacity
-from dendrocap.theory.response import check_independent_inputs, response
-from dendrocap.theory.roots import bracketed_root
-from dendrocap.theory.weight_distributions import CapacityWeights
+from dendrocap.numerics.types import Floats
+from dendrocap.theory.dendrite import check_independent_inputs, prepared, response
+from dendrocap.theory.patterns import label_averages
+from dendrocap.theory.solver import bracketed_root
+from dendrocap.theory.symmetric import CapacitySolution, symmetric_capacity
+from dendrocap.theory.weights import CapacityWeights
 
 __all__ = [
     "SilentRange",
@@ -37,7 +36,6 @@ __all__ = [
     "threshold_grid",
 ]
 
-Floats = NDArray[np.float64]
 
 # Thresholds closer than this to an end of the range of g, as a fraction of it, are left out: one of a thousand branches
 # would have to decide.

@@ -14,18 +14,18 @@ from dendrocap.display import Displayed
 from dendrocap.errors import NoSolution
 from dendrocap.model import Linear, NeuronSpec, Nonlinearity, TaskSpec
 from dendrocap.model.neuron import check_spec
+from dendrocap.numerics import legendre_rule
 from dendrocap.numerics._compiled import tail
-from dendrocap.numerics.quadrature import legendre_rule
-from dendrocap.theory.labels import label_averages
-from dendrocap.theory.replica_symmetric import CapacitySolution, symmetric_capacity
-from dendrocap.theory.response import (
+from dendrocap.theory.dendrite import (
     check_capacity_inputs,
     check_independent_inputs,
     common_variance,
     is_monotone,
     tree_response,
 )
-from dendrocap.theory.roots import bracketed_root, monotone_root
+from dendrocap.theory.patterns import label_averages
+from dendrocap.theory.solver import bracketed_root, monotone_root
+from dendrocap.theory.symmetric import CapacitySolution, symmetric_capacity
 from dendrocap.validation import real_number, refuse
 
 __all__ = [

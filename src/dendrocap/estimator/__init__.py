@@ -1,5 +1,0 @@
-"""The dendritic neuron as a scikit-learn classifier: encoding, wiring, learning, readout, files."""
-
-from dendrocap.estimator.classifier import DendriticClassifier
-
-__all__ = ["DendriticClassifier"]

@@ -1,0 +1,437 @@
+"""Errors of a trained neuron under noise.
+
+There are two kinds [noise]: inputs that flip with a probability, and synapses perturbed in proportion to their
+strength, ``max(W (1 + amplitude z), 0)`` with normal z. The mean increase in error under the second is the local
+energy, a measure of the flatness around a solution.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dendrocap.display import Displayed
+from dendrocap.errors import InvalidParameter
+from dendrocap.learning.training import SavedRun, TrainingResult
+from dendrocap.model import Branches, Custom, LinearNeuron, NeuronSpec, Nonlinearity
+from dendrocap.model.dendritic_neuron import DendriticNeuron
+from dendrocap.model.patterns import PackedPatterns, Patterns, Seed, binary_patterns, generator_for
+from dendrocap.numerics import standard_error
+from dendrocap.numerics.types import Floats
+from dendrocap.validation import real_number, refuse, whole_number
+
+
+@dataclass(frozen=True)
+class NoisePoint(Displayed):
+    """Errors at one strength of noise.
+
+    Parameters
+    ----------
+    level : float
+        Flip probability, or amplitude of the synaptic noise.
+    error : float
+        Fraction of patterns wrong, averaged over samples of the noise.
+    standard_error : float
+        Standard error of that average.
+    increase : float
+        ``error`` minus the error without noise; for synapses this is the local energy.
+    """
+
+    level: float
+    error: float
+    standard_error: float
+    increase: float
+
+
+@dataclass(frozen=True)
+class NoiseRobustness(Displayed):
+    """Errors with and without noise.
+
+    Parameters
+    ----------
+    baseline : float
+        Error without noise.
+    input_flips, synaptic_noise : tuple of NoisePoint
+        Errors with noise.
+    samples : int
+        Number of noise samples per point.
+
+    Examples
+    --------
+    >>> from dendrocap import SGD, LinearNeuron, random_patterns, train
+    >>> neuron, patterns = LinearNeuron(0.5, 99), random_patterns(30, 99, rng=1)
+    >>> weights = train(neuron, *patterns, algorithm=SGD(1.0), seed=1).weights
+    >>> noise = noise_robustness(neuron, weights, *patterns, flip_probabilities=[0.0, 0.2], seed=1)
+    >>> [point.level for point in noise.input_flips], noise.input_flips[0].error == noise.baseline
+    ([0.0, 0.2], True)
+    """
+
+    baseline: float
+    input_flips: tuple[NoisePoint, ...]
+    synaptic_noise: tuple[NoisePoint, ...]
+    samples: int
+
+
+def noise_robustness(
+    neuron: DendriticNeuron,
+    weights: ArrayLike,
+    inputs: ArrayLike | PackedPatterns,
+    labels: ArrayLike,
+    *,
+    flip_probabilities: Iterable[float] = (0.01, 0.05, 0.1),
+    noise_amplitudes: Iterable[float] = (0.2, 0.5, 1.0),
+    samples: int = 20,
+    seed: Seed = None,
+) -> NoiseRobustness:
+    """Training error of given weights under input noise and under synaptic noise.
+
+    Parameters
+    ----------
+    neuron : DendriticNeuron
+        The neuron.
+    weights : array
+        Its weights, usually a solution.
+    inputs, labels : arrays
+        The learned patterns.
+    flip_probabilities : iterable of float
+        Each input is flipped with this probability, independently; labels are not changed.
+    noise_amplitudes : iterable of float
+        Each weight is multiplied by 1 + amplitude z and clipped at zero.
+    samples : int
+        Number of noise samples to average over, at least 2.
+    seed : int, SeedSequence, Generator or None
+        Seed, of which the child for noise is used, or generator.
+
+    Examples
+    --------
+    >>> from dendrocap import LinearNeuron, random_patterns
+    >>> from dendrocap.learning import SGD, train
+    >>> neuron, patterns = LinearNeuron(0.5, 99), random_patterns(30, 99, rng=1)
+    >>> result = train(neuron, *patterns, algorithm=SGD(1.0), seed=1)
+    >>> noise = noise_robustness(neuron, result.weights, *patterns, seed=1)
+    >>> noise.baseline, noise.input_flips[0].error < noise.input_flips[-1].error
+    (0.0, True)
+    """
+    samples = whole_number("samples", samples, 2)
+    patterns = binary_patterns(inputs, labels, neuron.n_inputs)
+    dense = patterns.dense
+    flat = neuron.flat_weights(weights)
+    rng = generator_for("noise", seed)
+
+    def error(perturbed_weights: NDArray[np.float64], perturbed_inputs: NDArray[np.uint8]) -> float:
+        return neuron.errors(perturbed_weights, Patterns(perturbed_inputs, patterns.labels)) / len(dense)
+
+    def flipped(probability: float) -> float:
+        flips = rng.random(dense.shape, dtype=np.float32) < probability
+        return error(flat, dense ^ flips.astype(np.uint8))
+
+    def shaken(amplitude: float) -> float:
+        return error(neuron.rectified(flat * (1.0 + amplitude * rng.standard_normal(flat.size))), dense)
+
+    baseline = error(flat, dense)
+    probabilities = [real_number("flip_probabilities", p, 0.0, 1.0) for p in flip_probabilities]
+    amplitudes = [real_number("noise_amplitudes", a, 0.0) for a in noise_amplitudes]
+    return NoiseRobustness(
+        baseline=baseline,
+        input_flips=tuple(_point(p, [flipped(p) for _ in range(samples)], baseline) for p in probabilities),
+        synaptic_noise=tuple(_point(a, [shaken(a) for _ in range(samples)], baseline) for a in amplitudes),
+        samples=samples,
+    )
+
+
+def _point(level: float, errors: list[float], baseline: float) -> NoisePoint:
+    mean = float(np.mean(errors))
+    return NoisePoint(level, mean, standard_error(errors), mean - baseline)
+
+
+# Simulated experiments on a trained neuron: blocked inhibition, failing synapses, a blocked NMDA part of g.
+
+
+@dataclass(frozen=True)
+class Perturbation(Displayed):
+    """Errors of a trained neuron after an intervention.
+
+    Attributes
+    ----------
+    words : str
+        Description of the intervention.
+    misses : float
+        Share of the patterns with label 1 for which the neuron does not fire.
+    false_alarms : float
+        Share of the patterns with label 0 for which it fires.
+    misses_before, false_alarms_before : float
+        The same rates without the intervention.
+    standard_error : float
+        Standard error of the larger rate, over samples of the failing synapses; 0 if nothing is random.
+    """
+
+    words: str
+    misses: float
+    false_alarms: float
+    misses_before: float
+    false_alarms_before: float
+    standard_error: float
+
+
+def perturb(
+    result: TrainingResult | SavedRun,
+    inputs: ArrayLike | PackedPatterns,
+    labels: ArrayLike,
+    *,
+    theta_d: float = 0.0,
+    theta_s: float = 0.0,
+    failures: float = 0.0,
+    nmda_block: float = 0.0,
+    samples: int = 20,
+    seed: Seed = None,
+) -> Perturbation:
+    """Misses and false alarms of a trained neuron after a change of its inhibition, synapses or dendrites.
+
+    Parameters
+    ----------
+    result : TrainingResult or SavedRun
+        Result of `train` or `solve`, or a saved run.
+    inputs, labels : arrays
+        The learned patterns.
+    theta_d, theta_s : float
+        Relative change of the dendritic and of the somatic threshold: -0.25 blocks a quarter of that inhibition.
+        Plastic inhibitory synapses are not changed.
+    failures : float
+        Share of synapses that are silenced, drawn at random ``samples`` times.
+    nmda_block : float
+        Share of the supralinear part of g that is lost: at 1, branches only add up their inputs and saturate.
+    samples : int
+        Number of random draws of failing synapses.
+    seed : int, SeedSequence, Generator or None
+        Seed of these draws.
+
+    Examples
+    --------
+    >>> from dendrocap import DendriticNeuron, NeuronSpec, Polsky, random_patterns, solve
+    >>> neuron = DendriticNeuron(NeuronSpec(Polsky(), theta_d=0.1, theta_s=0.5), n_inputs=99, n_branches=9)
+    >>> patterns = random_patterns(60, 99, rng=0)
+    >>> result = solve(neuron, *patterns, seed=0)
+    >>> blocked = perturb(result, *patterns, theta_d=-0.5)
+    >>> blocked.false_alarms > blocked.false_alarms_before == 0.0
+    True
+    """
+    theta_d, theta_s = (real_number(name, value, -1.0) for name, value in (("theta_d", theta_d), ("theta_s", theta_s)))
+    failures, nmda_block = (
+        real_number(name, value, 0.0, 1.0) for name, value in (("failures", failures), ("nmda_block", nmda_block))
+    )
+    samples = whole_number("samples", samples, 1)
+    neuron = result.neuron
+    patterns = binary_patterns(inputs, labels, neuron.n_inputs)
+    if not 0 < patterns.labels.sum() < patterns.labels.size:
+        raise InvalidParameter("labels must contain both 0 and 1")
+    changed = _changed(neuron, theta_d, theta_s, nmda_block)
+    flat = neuron.flat_weights(result.weights)
+    rng = generator_for("noise", seed)
+
+    def rates(one: DendriticNeuron, weights: NDArray[np.float64]) -> tuple[float, float]:
+        fires = np.asarray(one.predict(weights, patterns.dense), dtype=bool)
+        wanted = patterns.labels.astype(bool)
+        return float(np.mean(~fires[wanted])), float(np.mean(fires[~wanted]))
+
+    before = rates(neuron, flat)
+    draws = samples if failures > 0.0 else 1
+    after = np.array([rates(changed, flat * (rng.random(flat.size) >= failures)) for _ in range(draws)])
+    scatter = max(standard_error(list(column)) for column in after.T) if draws > 1 else 0.0
+    words = [f"{name} {100.0 * value:+g} %" for name, value in (("theta_d", theta_d), ("theta_s", theta_s)) if value]
+    words += [f"{100.0 * failures:g} % of synapses fail"] * bool(failures)
+    words += [f"{100.0 * nmda_block:g} % of the NMDA part blocked"] * bool(nmda_block)
+    misses, false_alarms = (float(rate) for rate in after.mean(axis=0))
+    return Perturbation(", ".join(words) or "nothing", misses, false_alarms, *before, scatter)
+
+
+def _changed(neuron: DendriticNeuron, theta_d: float, theta_s: float, nmda_block: float) -> DendriticNeuron:
+    """The neuron with other thresholds and a flatter g."""
+    if isinstance(neuron, LinearNeuron):
+        if theta_s or nmda_block:
+            raise InvalidParameter("theta_s and nmda_block are not allowed for a neuron without dendrites")
+        return LinearNeuron(_threshold(neuron.kinds[0], theta_d), neuron.n_inputs, neuron.spec.inhibition)
+    spec, somatic = neuron.spec, (1.0 + theta_s) * neuron.spec.theta_s
+    kinds = tuple(
+        replace(kind, theta_d=_threshold(kind, theta_d), nonlinearity=_flatter(kind.nonlinearity, nmda_block))
+        for kind in neuron.kinds
+    )
+    if spec.populations:
+        return replace(neuron, spec=NeuronSpec(populations=kinds, theta_s=somatic))
+    (kind,) = kinds
+    return replace(neuron, spec=NeuronSpec(kind.nonlinearity, kind.theta_d, somatic, inhibition=kind.inhibition))
+
+
+def _threshold(kind: Branches, change: float) -> float:
+    """theta_d after a relative change of the fixed threshold, which is theta_d minus the inhibitory drive."""
+    if kind.inhibition is None:
+        return (1.0 + change) * kind.theta_d
+    return kind.inhibition.drive + (1.0 + change) * (kind.theta_d - kind.inhibition.drive)
+
+
+def _flatter(g: Nonlinearity, share: float) -> Nonlinearity:
+    """g with a share of its deviation from plain summation up to its largest value removed."""
+    if share == 0.0:
+        return g
+    low, high = g.range
+    return Custom(lambda x: (1.0 - share) * g(x) + share * np.clip(x, max(low, 0.0), high))
+
+
+# Statistics of learned weights.
+#
+# The number of silent synapses depends on the definition of silent. After the last update a weight that was repeatedly
+# pushed to zero usually has a small positive value, so exact zeros are few (0 to 6 %) where in theory half of all
+# weights are zero. Weights below a thousandth of the mean are a better count, once the learning rate, which sets the
+# size of the updates, has become small; both counts are reported.
+
+
+class WeightDistribution(Protocol):
+    """The interface of a theoretical P(W) for comparisons: the probability of a weight of at most W.
+
+    Examples
+    --------
+    >>> from dendrocap.theory import CapacityWeights
+    >>> anything_with_cdf: WeightDistribution = CapacityWeights(B=0.0, W_star=1.0)
+    >>> float(anything_with_cdf.cdf(0.0))
+    0.5
+    """
+
+    def cdf(self, weight: Any, /) -> Any:
+        """Probability of a weight of at most this one, including silent ones."""
+
+
+@dataclass(frozen=True)
+class WeightComparison(Displayed):
+    """Comparison of learned weights with a theoretical distribution.
+
+    Parameters
+    ----------
+    largest_distance : float
+        Largest difference of the cumulative distributions, over all non-silent weights (Kolmogorov and Smirnov).
+    silent_theory, silent_learned : float
+        Fraction of weights at zero in the theory, and of learned weights below the threshold.
+
+    Examples
+    --------
+    >>> from dendrocap.theory import CapacityWeights
+    >>> theory = CapacityWeights(B=0.0, W_star=1.0)
+    >>> comparison = weight_statistics(theory.rvs(4000, random_state=0)).compare(theory)
+    >>> comparison.largest_distance < 0.03, round(comparison.silent_theory, 12)
+    (True, 0.5)
+    """
+
+    largest_distance: float
+    silent_theory: float
+    silent_learned: float
+
+
+@dataclass(frozen=True, eq=False)
+class WeightStatistics(Displayed):
+    """Histogram and moments of weights.
+
+    Parameters
+    ----------
+    weights : array
+        All synapses, sorted.
+    edges, density : array
+        Histogram of the non-silent weights; ``density`` integrates to their fraction.
+    exact_zeros : float
+        Fraction of weights that are exactly zero.
+    near_zeros : float
+        Fraction of weights below ``threshold`` times the mean.
+    threshold : float
+        Threshold of silence, in units of the mean weight.
+    mean, standard_deviation, second_moment : float
+        Moments of all weights, including silent ones.
+    inhibition : WeightStatistics or None
+        The same statistics for the strengths of inhibitory synapses, which are then excluded from all other fields.
+
+    Examples
+    --------
+    >>> statistics = weight_statistics([0.0, 1.0, 2.0, 5.0], bins=2)
+    >>> statistics.mean, statistics.exact_zeros, float((statistics.density * np.diff(statistics.edges)).sum())
+    (2.0, 0.25, 0.75)
+    """
+
+    _displayed = ("near_zeros", "exact_zeros", "mean", "standard_deviation", "weights")
+
+    weights: Floats
+    edges: Floats
+    density: Floats
+    exact_zeros: float
+    near_zeros: float
+    threshold: float
+    mean: float
+    standard_deviation: float
+    second_moment: float
+    inhibition: WeightStatistics | None = None
+
+    def compare(self, theory: WeightDistribution) -> WeightComparison:
+        """Distance between these weights and a theoretical P(W)."""
+        n = len(self.weights)
+        awake = self.weights >= self.threshold * self.mean
+        expected = np.asarray(theory.cdf(self.weights[awake]), dtype=np.float64)
+        rank = np.arange(1, n + 1)[awake] / n
+        distance = np.maximum(np.abs(rank - expected), np.abs(rank - 1.0 / n - expected))
+        return WeightComparison(float(distance.max(initial=0.0)), float(theory.cdf(0.0)), self.near_zeros)
+
+
+def weight_statistics(
+    weights: ArrayLike, *, inhibitory: ArrayLike | None = None, bins: int = 50, threshold: float = 1e-3
+) -> WeightStatistics:
+    """Histogram, silent fractions and moments of weights, separately for excitatory and inhibitory ones.
+
+    Parameters
+    ----------
+    weights : array
+        Weights of the synapses, in any shape. If branches differ in size, pass ``neuron.flat_weights(w)``, so that
+        the padding of short branches is not counted as silent synapses.
+    inhibitory : array of bool, shape of ``weights``, optional
+        Mask of inhibitory synapses, ``neuron.inhibitory``: their weights are <= 0, all others >= 0.
+    bins : int
+        Number of bins of the histogram, from the threshold of silence to the largest weight.
+    threshold : float
+        Weights below this multiple of the mean are silent.
+
+    Examples
+    --------
+    >>> statistics = weight_statistics([0.0, 0.0005, 1.0, 3.0])
+    >>> statistics.exact_zeros, statistics.near_zeros
+    (0.25, 0.5)
+    >>> weight_statistics([0.0, 1.0, 2.0, -3.0], inhibitory=[False, False, False, True]).inhibition.mean
+    3.0
+    """
+    if inhibitory is not None:
+        mask, flat = np.asarray(inhibitory, dtype=bool), np.asarray(weights, dtype=np.float64)
+        if mask.shape != flat.shape:
+            raise refuse("inhibitory.shape", mask.shape, f"that of the weights, {flat.shape}")
+        excitation, inhibition = (
+            weight_statistics(part, bins=bins, threshold=threshold) if part.size else None
+            for part in (flat[~mask], -flat[mask])
+        )
+        if excitation is None:
+            raise InvalidParameter("inhibitory must leave some synapses excitatory")
+        return replace(excitation, inhibition=inhibition)
+    ordered = np.sort(np.asarray(weights, dtype=np.float64).ravel())
+    if ordered.size == 0 or not np.all(np.isfinite(ordered)) or ordered[0] < 0.0:
+        raise InvalidParameter("weights must be finite numbers >= 0, at least one")
+    bins = whole_number("bins", bins, 1)
+    threshold = real_number("threshold", threshold, 0.0)
+    mean = float(ordered.mean())
+    awake = ordered[ordered >= threshold * mean]
+    top = float(ordered[-1]) or 1.0
+    counts, edges = np.histogram(awake, bins=bins, range=(min(threshold * mean, top), top))
+    return WeightStatistics(
+        weights=ordered,
+        edges=edges,
+        density=counts / (ordered.size * np.diff(edges)),
+        exact_zeros=float(np.mean(ordered == 0.0)),
+        near_zeros=float(np.mean(ordered < threshold * mean)),
+        threshold=threshold,
+        mean=mean,
+        standard_deviation=float(ordered.std()),
+        second_moment=float(np.mean(ordered**2)),
+    )

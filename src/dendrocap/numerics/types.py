@@ -1,0 +1,8 @@
+"""Names of the types of arrays, for annotations."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Flags = NDArray[np.bool_]

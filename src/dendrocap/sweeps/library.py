@@ -1,0 +1,339 @@
+"""Jobs that train neurons on random patterns or on images: they take flat parameters and return a few numbers.
+
+The seed of a cell determines its patterns, initial weights and shuffles, as in `dendrocap.learning`. A cell runs
+nothing in parallel: the sweep does.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from dendrocap.datasets import BinarySet, binary_set
+from dendrocap.errors import InvalidParameter
+from dendrocap.learning import (
+    SGD,
+    BetheEstimate,
+    Recipe,
+    TrainingResult,
+    message_passing,
+    noise_robustness,
+    patterns_at_load,
+    solvers,
+    weight_statistics,
+)
+from dendrocap.learning import algorithmic_capacity as measure_capacity
+from dendrocap.learning.training import train_at_load
+from dendrocap.model import DendriticNeuron, LinearNeuron, NeuronSpec, TaskSpec
+from dendrocap.model.flat import finite_neuron, neuron_from_flat
+from dendrocap.solving import solver_by_theory
+from dendrocap.sweeps import generalise as images
+from dendrocap.sweeps.generalise import positive_logistic
+from dendrocap.theory import CapacityWeights, TeacherStudent
+from dendrocap.theory import teacher_student as student_of
+from dendrocap.validation import real_number, refuse
+
+# A learning curve is kept at this many epochs, evenly spaced in the logarithm.
+SAMPLED_EPOCHS = 60
+
+# Only its CPU time ends a search.
+MOST_EPOCHS = 10**9
+
+IMAGE_ERRORS = ("train_error", "test_error", "balanced_test_error")
+
+# Defaults: the flat loss used for comparing robustness, and the settings for weights at rest.
+FLAT_LOSS, TO_REST = Recipe(SGD(0.1, 10.0)), Recipe(stop_when_solved=False)
+
+
+def train(neuron: DendriticNeuron, task: TaskSpec, recipe: Recipe, alpha: float, seed: int) -> dict[str, Any]:
+    """One training run on random patterns of load ``alpha``, by `dendrocap.learning.train`.
+
+    A run in which all branches die or weights overflow is a result, marked by ``stopped``, not a failed cell.
+    """
+    return _summary(train_at_load(finite_neuron(neuron), alpha, seed, task, recipe))
+
+
+def solve(
+    neuron: DendriticNeuron,
+    task: TaskSpec,
+    alpha: float,
+    seed: int,
+    *,
+    solver: str = "auto",
+    cpu_seconds: float = 120.0,
+) -> dict[str, Any]:
+    """One search for weights without errors on random patterns of load ``alpha``, as `dendrocap.solve` does it.
+
+    ``cpu_seconds`` limits the CPU time of the search, so that a busy machine changes how long it takes and not what
+    it finds; the time used is a metric of the same name.
+    """
+    if task.kappa:
+        raise refuse("kappa", task.kappa, "0: solvers ask for no margin")
+    patterns, start = patterns_at_load(finite_neuron(neuron), alpha, seed, task), time.process_time()
+    end = start + real_number("cpu_seconds", cpu_seconds, 0.0, low_open=True)
+    chosen = solver_by_theory(neuron, len(patterns.labels), task).name if solver == "auto" else solver
+    result = solvers.search(
+        neuron,
+        *patterns,
+        chosen,
+        seed=seed,
+        time_limit=None,
+        max_epochs=MOST_EPOCHS,
+        callback=lambda _: time.process_time() > end,
+    )
+    return {**_summary(result), "solver": chosen, "cpu_seconds": time.process_time() - start}
+
+
+def bethe_free_entropy(
+    neuron: DendriticNeuron,
+    task: TaskSpec,
+    alpha: float,
+    seed: int,
+    *,
+    damping: float = 0.5,
+    max_iterations: int = 500,
+    tolerance: float = 1e-4,
+) -> BetheEstimate:
+    """Free entropy of random patterns of load ``alpha``, as `dendrocap.learning.bethe_free_entropy` finds it.
+
+    Messages that do not settle are a result, with ``converged`` false, not a failed cell.
+    """
+    return message_passing.bethe_free_entropy(
+        finite_neuron(neuron),
+        *patterns_at_load(neuron, alpha, seed, task),
+        kappa=task.kappa,
+        damping=damping,
+        max_iterations=max_iterations,
+        tolerance=tolerance,
+        on_failure="return",
+    )
+
+
+def algorithmic_capacity(
+    neuron: DendriticNeuron,
+    task: TaskSpec,
+    recipe: Recipe,
+    seed: int,
+    *,
+    limits: Sequence[float] = (0.1, 2.0),
+    resolution: float = 0.1,
+    method: str = "bisection",
+    tolerance: float = 0.0,
+) -> dict[str, Any]:
+    """Largest load that one sequence of runs solves, found by `dendrocap.learning.protocols`."""
+    if len(limits) != 2:
+        raise InvalidParameter(f"limits = {list(limits)} is not allowed: it must be two loads")
+    outcome = measure_capacity(
+        finite_neuron(neuron),
+        recipe=recipe,
+        limits=(limits[0], limits[1]),
+        resolution=resolution,
+        method=method,
+        seeds=[seed],
+        tolerance=tolerance,
+        task=task,
+        workers=1,
+    )
+    trials = [trial for point in outcome.points for trial in point.trials]
+    return {
+        "largest_solved": outcome.alpha,
+        "reaches_limit": outcome.reaches_limit,
+        "runs": len(trials),
+        "epochs": sum(trial.epochs for trial in trials),
+    }
+
+
+def robustness(
+    neuron: DendriticNeuron,
+    task: TaskSpec,
+    alpha: float,
+    seed: int,
+    recipe: Recipe = FLAT_LOSS,
+    *,
+    flip_probabilities: Sequence[float] = (0.01, 0.05, 0.1),
+    noise_amplitudes: Sequence[float] = (0.2, 0.5, 1.0),
+    samples: int = 20,
+) -> dict[str, Any]:
+    """Errors of a trained neuron under flipped inputs and noisy synapses, one entry per strength of the noise."""
+    result = train_at_load(finite_neuron(neuron), alpha, seed, task, recipe)
+    outcome = noise_robustness(
+        neuron,
+        result.weights,
+        *patterns_at_load(neuron, alpha, seed, task),
+        flip_probabilities=flip_probabilities,
+        noise_amplitudes=noise_amplitudes,
+        samples=samples,
+        seed=seed,
+    )
+    return {
+        **_summary(result),
+        "flip_error": [point.error for point in outcome.input_flips],
+        "flip_standard_error": [point.standard_error for point in outcome.input_flips],
+        "noise_error": [point.error for point in outcome.synaptic_noise],
+        "noise_standard_error": [point.standard_error for point in outcome.synaptic_noise],
+    }
+
+
+def learning_speed(neuron: DendriticNeuron, task: TaskSpec, recipe: Recipe, alpha: float, seed: int) -> dict[str, Any]:
+    """Error of one run as a function of the epoch; the run ends when all patterns are learned.
+
+    ``sampled_error`` is the fraction of patterns wrong after each of ``sampled_epochs``; it is zero after the end of a
+    run that has learned all patterns.
+    """
+    result = train_at_load(finite_neuron(neuron), alpha, seed, task, recipe)
+    at = np.unique(np.geomspace(1, recipe.max_epochs or max(result.epochs, 1), SAMPLED_EPOCHS).round().astype(int))
+    history = result.error_history / result.n_patterns
+    error = history[np.minimum(at, len(history)) - 1] if len(history) else np.full(len(at), result.error)
+    return {**_summary(result), "sampled_epochs": at, "sampled_error": error}
+
+
+def learned_weights(
+    neuron: DendriticNeuron,
+    task: TaskSpec,
+    alpha: float,
+    seed: int,
+    recipe: Recipe = TO_REST,
+    *,
+    threshold: float = 1e-3,
+    quantiles: int = 101,
+) -> dict[str, Any]:
+    """Weights at rest: training continues after zero error until the rate has reached its minimum or the epochs end.
+
+    ``last_errors`` is the number of patterns that these weights get wrong. ``near_zeros`` is the fraction of weights
+    below ``threshold`` times the mean weight. ``distance`` is the largest difference between the cumulative
+    distribution of the other weights and the form of the theory, a truncated Gaussian with the same silent fraction
+    and the same mean. All of these refer to excitatory weights; ``inhibitory_near_zeros`` and ``mean_inhibition`` refer
+    to inhibitory ones, if there are any.
+    """
+    result = train_at_load(finite_neuron(neuron), alpha, seed, task, recipe)
+    mask = result.neuron.inhibitory
+    found = weight_statistics(result.state.weights, inhibitory=mask, threshold=threshold)
+    B = float(ndtri(min(max(found.near_zeros, 1e-9), 1.0 - 1e-9)))
+    unit = CapacityWeights(B, 1.0)
+    return {
+        **_summary(result),
+        "last_errors": result.error_history[-1],
+        "last_rate": result.rate_history[-1],
+        "exact_zeros": found.exact_zeros,
+        "near_zeros": found.near_zeros,
+        "mean_weight": found.mean,
+        "standard_deviation": found.standard_deviation,
+        "distance": found.compare(CapacityWeights(B, found.mean / unit.mean())).largest_distance,
+        "weight_quantiles": np.quantile(found.weights, np.linspace(0.0, 1.0, quantiles)),
+        **(
+            {}
+            if found.inhibition is None
+            else {"inhibitory_near_zeros": found.inhibition.near_zeros, "mean_inhibition": found.inhibition.mean}
+        ),
+    }
+
+
+def generalise(
+    dataset: str,
+    seed: int,
+    neuron: NeuronSpec = images.DENDRITIC,
+    recipe: Recipe = images.RECIPE,
+    *,
+    n_branches: int,
+    n_train: int | None = None,
+    every: int = 1,
+    linear_theta: float = images.LINEAR_THETA,
+    linear_rate: float = 0.1,
+    linear_gamma_ce: float = 10.0,
+) -> dict[str, Any]:
+    """Dendritic and linear neuron on the same images, compared by `dendrocap.sweeps.generalise`.
+
+    Errors are lists with one entry per measurement, at ``epochs``.
+    """
+    dendritic, linear = images.generalise(
+        dataset,
+        neuron,
+        recipe,
+        n_branches=n_branches,
+        seeds=[seed],
+        n_train=n_train,
+        every=every,
+        workers=1,
+        linear_theta=linear_theta,
+        linear_rate=linear_rate,
+        linear_gamma_ce=linear_gamma_ce,
+    )
+    return {
+        "epochs": dendritic.epochs,
+        **{
+            f"{name}_{error}": getattr(curve, error)
+            for name, curve in (("dendritic", dendritic), ("linear", linear))
+            for error in IMAGE_ERRORS
+        },
+    }
+
+
+def image_error(
+    dataset: str,
+    seed: int,
+    neuron: NeuronSpec = images.DENDRITIC,
+    recipe: Recipe = images.RECIPE,
+    *,
+    n_branches: int | None = None,
+    n_train: int | None = None,
+    held_out: float = 0.0,
+    every: int = 1,
+) -> dict[str, Any]:
+    """Errors of one neuron during its training on images; without ``n_branches`` this is the linear neuron.
+
+    With ``held_out`` this share of the training images replaces the test images, for choosing settings.
+    """
+    found = _image_set(dataset, seed, n_train, held_out)
+    if n_branches is None:
+        chosen = images.Contender("linear", LinearNeuron(neuron.theta_d, found.n_inputs), recipe)
+    else:
+        chosen = images.contenders(found.n_inputs, neuron, recipe, n_branches=n_branches)[0]
+    curve = images.generalisation_curve(found, chosen, seed=seed, every=every)
+    return {"epochs": curve.epochs, **{error: getattr(curve, error) for error in IMAGE_ERRORS}}
+
+
+def image_logistic(
+    dataset: str, seed: int, *, penalty: float, n_train: int | None = None, held_out: float = 0.0
+) -> dict[str, Any]:
+    """Errors of the logistic regression with non-negative weights on the same images."""
+    found = _image_set(dataset, seed, n_train, held_out)
+    fitted = positive_logistic(found.inputs.unpack(), found.labels, penalty=penalty)
+    wrong, missed = (
+        fitted.predict(inputs.unpack()) != labels
+        for inputs, labels in ((found.inputs, found.labels), (found.test_inputs, found.test_labels))
+    )
+    errors = (wrong.mean(), missed.mean(), images.balanced_error(missed, found.test_labels))
+    kept = {"loss": fitted.loss, "gradient": fitted.gradient, "evaluations": fitted.evaluations}
+    return {**dict(zip(IMAGE_ERRORS, map(float, errors), strict=True)), **kept}
+
+
+def _image_set(dataset: str, seed: int, n_train: int | None, held_out: float) -> BinarySet:
+    found = binary_set(dataset, n_train=n_train, rng=seed)
+    return found.held_out(held_out) if held_out else found
+
+
+def _summary(result: TrainingResult) -> dict[str, Any]:
+    kept = ("solved", "error", "errors", "n_patterns", "epochs", "best_epoch", "stopped")
+    flat, mask = result.neuron.flat_weights(result.weights), result.neuron.inhibitory
+    silent = {"silent_fraction": float(np.mean(flat[~mask] == 0.0))}
+    if mask.any():
+        silent["inhibitory_silent_fraction"] = float(np.mean(flat[mask] == 0.0))
+    return {**{name: getattr(result, name) for name in kept}, **silent}
+
+
+# Jobs of the theory that need more than flat parameters.
+
+
+def teacher_student(
+    neuron: NeuronSpec, task: TaskSpec, alpha: float, *, teacher: Mapping[str, Any] | None = None
+) -> TeacherStudent:
+    """Generalisation of a student, computed by `dendrocap.teacher_student`.
+
+    ``teacher`` is a table of flat parameters; parameters that it does not give are those of the student.
+    """
+    other = None if teacher is None else neuron_from_flat(teacher, neuron)
+    return student_of(neuron, task, alpha=alpha, teacher=other)  # type: ignore[arg-type]

@@ -1,0 +1,846 @@
+"""The replica-symmetric free entropy and its derivatives, at any order parameters.
+
+``phi = q q_hat / 2 - Q Q_hat - W_bar M_hat + G_S + alpha G_E`` [free-entropy]. The entropic term G_S describes a
+weight in the random field of the other weights and the patterns, the energetic term G_E a pattern. The saddle-point
+solver uses a reduced form of the equations; here they have their printed form, one derivative each, so that the two
+can be checked against each other.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from dendrocap.numerics import legendre_rule
+from dendrocap.numerics._compiled import LOG_SQRT_2PI, PEAK, compiled, density, kept_positive, mass_beyond, mills, tail
+from dendrocap.numerics.types import Floats
+from dendrocap.theory._dendrite import MOST_FIELD_NODES
+
+FIELD_STEP = 0.12  # of the averages over the field, see `field_nodes`
+
+FIELD_RANGE = 10.0  # of z: the Gaussian mass beyond is 2e-23
+
+FAR_APART = 3.0  # two bends of a function of Mills' ratio beyond this distance have nodes of their own
+
+FINER = 0.7  # step of functions with two bends: the parting must vanish at the other bend, and is steeper than they are
+
+
+@compiled
+def field_nodes(centre: float, width: float, step: float) -> tuple[Floats, Floats]:
+    """Nodes (z - centre) / width and weights of a standard Gaussian average of functions that bend at one point.
+
+    Trapezoidal rule in u with z = centre + width sinh(u): it converges geometrically, because the integrands
+    are analytic in a strip around the real u axis for any width. Where z is nearly linear in u, because the
+    width is large or the bend far away, the Gaussian itself needs steps of at most half a deviation.
+    """
+    zero = math.asinh(-centre / width)  # the u of z = 0; v = u - zero keeps the digits of z when that is far
+    low = math.asinh((-FIELD_RANGE - centre) / width) - zero
+    high = math.asinh((FIELD_RANGE - centre) / width) - zero
+    points = (high - low) / step * max(1.0, 0.36 * (width + abs(centre)))
+    if not points < MOST_FIELD_NODES:
+        return np.full(1, np.nan), np.full(1, np.nan)
+    n = 2 + int(points)
+    step = (high - low) / (n - 1)
+    node, weight = np.empty(n), np.empty(n)
+    for i in range(n):
+        v = low + i * step
+        node[i] = math.sinh(zero + v)
+        z = 2.0 * width * math.cosh(zero + 0.5 * v) * math.sinh(0.5 * v)
+        weight[i] = step * width * math.cosh(zero + v) * density(z)
+    return node, weight
+
+
+@compiled
+def entropic_averages(eta: float, xi: float, step: float) -> tuple[float, float, float, float, float]:
+    """Averages over z of a unit Gaussian centred at x = eta + sqrt(xi) z and kept positive.
+
+    Returns those of ln of its normaliser [exp(x^2/2) sqrt(2 pi) H(-x)], of its mean, squared mean, variance
+    and squared variance.
+    """
+    root = math.sqrt(xi)
+    x, weight = field_nodes(-eta / root, 1.0 / root, step)
+    log_norm = mean = mean_squared = variance = variance_squared = 0.0
+    for i in range(weight.size):
+        log_one, at, var = kept_positive(x[i])
+        log_norm += weight[i] * log_one
+        mean += weight[i] * at
+        mean_squared += weight[i] * at * at
+        variance += weight[i] * var
+        variance_squared += weight[i] * var * var
+    return log_norm, mean, mean_squared, variance, variance_squared
+
+
+@compiled
+def towards_mean(
+    mean: float, now: float, variance: float, eta: float, low: float, high: float, last: float
+) -> tuple[float, float, float, bool]:
+    """A bracket and the step from eta towards the point with the required mean, and whether that is the last step.
+
+    ``now`` is the mean at eta and ``variance`` its derivative; the mean grows with eta, and is convex.
+    """
+    if now > mean:
+        high = min(high, eta)
+    else:
+        low = max(low, eta)
+    change = math.log(mean / now) * now / variance
+    if low == -np.inf:
+        change = max(change, -2.0 * abs(eta) - 1.0)
+    elif not low <= eta + change <= high or abs(change) > 0.5 * last:
+        change = 0.5 * (low + high) - eta
+    # The error of Newton's method is the square of the last step.
+    found = (abs(change) <= 1e-9 * (abs(eta) + 1e-3) and abs(now / mean - 1.0) < 1e-7) or low == high
+    return low, high, change, found
+
+
+@compiled
+def entropic_centre(mean: float, xi: float, step: float, guess: float = np.nan) -> float:
+    """The eta at which the average mean of `entropic_averages` has the required value; NaN if not found.
+
+    The mean is increasing and convex in eta. Newton's method on its logarithm is used inside a bracket, with bisection
+    if a step leaves the bracket or is not at most half the previous one. It starts at the guess if there is one.
+    """
+    low, high = -np.inf, mean
+    eta = mean if mean > 1.0 else -1.0 / mean
+    if not math.isnan(guess):
+        eta = min(guess, mean)
+    last = np.inf
+    for _ in range(300):
+        _, now, _, variance, _ = entropic_averages(eta, xi, step)
+        low, high, change, found = towards_mean(mean, now, variance, eta, low, high, last)
+        eta += change
+        if found:
+            return eta
+        last = abs(change)
+    return np.nan
+
+
+@compiled
+def energetic_averages(steepness: float, shift: float, step: float) -> Floats:
+    """Averages over z of ln H, R = G/H, R^2, R (R - a) and [R (R - a)]^2 at a = steepness z + shift."""
+    a, weight = field_nodes(-shift / steepness, 1.0 / steepness, step)
+    result = np.zeros(5)
+    for i in range(weight.size):
+        log_tail, R, _, variance = mills(a[i])
+        bend = 1.0 - variance
+        # Far below zero 1 - variance has no digits left, and R (R - a) is exact.
+        if a[i] < 0.0:
+            bend = R * (R - a[i])
+        result[0] += weight[i] * log_tail
+        result[1] += weight[i] * R
+        result[2] += weight[i] * R * R
+        result[3] += weight[i] * bend
+        result[4] += weight[i] * bend * bend
+    return result
+
+
+@compiled
+def given_up_at(penalty: float) -> float:
+    """The a at which a wrong pattern counts as much as a right one, (1 - eps) H(a) = eps with eps = exp(-penalty).
+
+    At most 0 where eps is 1/3 or more. ln H is concave: from the right Newton's method comes down to the root.
+    """
+    wanted = -penalty - math.log1p(-math.exp(-penalty))
+    if wanted >= -math.log(2.0):
+        return 0.0
+    a = math.sqrt(-2.0 * wanted)  # H(a) is smaller than exp(-a^2 / 2)
+    for _ in range(100):
+        log_tail, R, _, _ = mills(a)
+        step = (log_tail - wanted) / R
+        a += step
+        if abs(step) <= 1e-13 * a:
+            break
+    return a
+
+
+@compiled
+def tempered_averages(steepness: float, shift: float, penalty: float, step: float) -> Floats:
+    """`energetic_averages` with eps + (1 - eps) H in place of H, eps = exp(-penalty), and the probability of an error.
+
+    R is then (1 - eps) G / [eps + (1 - eps) H]. The functions bend at a = 0 and where patterns are given up; if these
+    places are far apart, the average is parted smoothly between nodes that crowd at either.
+    """
+    end = given_up_at(penalty)
+    log_kept, result = math.log1p(-math.exp(-penalty)), np.zeros(6)
+    parted = end > FAR_APART
+    for place in range(2 if parted else 1):
+        centre, width = 0.5 * end, 1.0
+        if parted:
+            centre, width = (0.0, 1.0) if place == 0 else (end, 2.0 / end)
+        x, weight = field_nodes((centre - shift) / steepness, width / steepness, FINER * step)
+        for i in range(weight.size):
+            a, w = centre + width * x[i], weight[i]
+            if parted:
+                w *= mass_beyond(16.0 * (a if place == 0 else end - a) / end - 8.0)
+            if w < 1e-30:
+                continue
+            log_tail, R, _, variance = mills(a)
+            bend = R * (R - a) if a < 0.0 else 1.0 - variance
+            met, missed = log_kept + log_tail, -penalty
+            log_sum = max(met, missed) + math.log1p(math.exp(-abs(met - missed)))
+            # The share of the weight of a pattern that does not come from giving it up.
+            share = math.exp(met - log_sum)
+            rest = math.exp(missed - log_sum)
+            bend = share * (bend - rest * R * R)
+            R *= share
+            result[0] += w * log_sum
+            result[1] += w * R
+            result[2] += w * R * R
+            result[3] += w * bend
+            result[4] += w * bend * bend
+            result[5] += w * rest * mass_beyond(-a)
+    return result
+
+
+# Inner loops for weights between zero and a largest one, which is the unit of all weights here.
+
+_NODES, _WEIGHTS = legendre_rule(12)
+
+SHORT = 1.0  # u below which differences of tails would cancel
+
+PARTED = 4.0  # precision from which most of a Gaussian kept positive lies on this side of the other end
+
+STEEP = 1.0  # the same for the slope of the density at zero
+
+FAR = 60.0  # exponent beyond which a density is taken to vanish
+
+TWO_BENDS = 36.0  # precision from which both ends have nodes of their own
+
+
+@compiled
+def clipped_tail(B: float, u: float) -> tuple[float, float, float]:
+    """Of x = min(max(z - B, 0), u) with standard normal z: probability of 0 < x < u, mean and mean square."""
+    if u < SHORT:
+        # Derivatives of the moments in u are tails: E x = int H, E x^2 = int 2 (t - B) H from B to B + u.
+        i0 = i1 = i2 = 0.0
+        for i in range(_NODES.size):
+            x, w = 0.5 * u * (1.0 + _NODES[i]), 0.5 * u * _WEIGHTS[i]
+            h = mass_beyond(B + x)
+            i0 += w * density(B + x)
+            i1 += w * h
+            i2 += w * 2.0 * x * h
+        return i0, i1, i2
+    if -0.5 * u > B:  # mirrored, x -> u - x, so that nothing cancels
+        i0, i1, i2 = clipped_tail(-B - u, u)
+        return i0, u - i1, u * u - 2.0 * u * i1 + i2
+    n0, n1, n2 = tail(B)
+    f0, f1, f2 = tail(B + u)
+    return n0 - f0, n1 - f1, n2 - f2 - 2.0 * u * f1
+
+
+@compiled
+def lower_cut(mean: float, u: float, above: float) -> float:
+    """The B at which `clipped_tail` has this mean, from a larger one ``above``; NaN if not found.
+
+    ln E x is concave in B: from above, Newton's method comes down to the root and never passes it.
+    """
+    B = above
+    for _ in range(200):
+        i0, i1, _ = clipped_tail(B, u)
+        step = math.log(i1 / mean) * i1 / i0
+        B += step
+        if abs(step) <= 1e-15 * (abs(B) + 1.0) or step > 0.0:
+            return B
+    return np.nan
+
+
+@compiled
+def _by_panels(a: float, h: float) -> tuple[float, float, float]:
+    """`kept_between` by quadrature, for h <= a / 2 and a < PARTED: the density is largest near zero."""
+    reach = 1.0
+    if -h > max(2.0 * abs(a), FAR):
+        reach = min(1.0, 1.4 * FAR / -h)
+    panels = 1 + int((abs(h) + abs(a)) * reach / 8.0)
+    width = reach / panels
+    norm = first = second = 0.0
+    for panel in range(panels):
+        for i in range(_NODES.size):
+            w = width * (panel + 0.5 * (1.0 + _NODES[i]))
+            p = _WEIGHTS[i] * math.exp(w * (h - 0.5 * a * w))
+            norm += p
+            first += p * w
+            second += p * w * w
+    mean = first / norm
+    return math.log(0.5 * width * norm), mean, second / norm - mean * mean
+
+
+@compiled
+def kept_between(a: float, h: float) -> tuple[float, float, float]:
+    """Of exp(-a w^2 / 2 + h w) on 0 <= w <= 1: ln of its integral, its mean and its variance, for a of either sign."""
+    if h > 0.5 * a:  # mirrored, w -> 1 - w
+        log_norm, mean, variance = kept_between(a, a - h)
+        return log_norm + h - 0.5 * a, 1.0 - mean, variance
+    if a <= 1e-280 or (a < PARTED and h > -STEEP):
+        return _by_panels(a, h)
+    root = math.sqrt(a)
+    log_norm, mean, variance = kept_positive(h / root)
+    log_beyond, mean_beyond, variance_beyond = kept_positive((h - a) / root)
+    beyond = math.exp(h - 0.5 * a + log_beyond - log_norm)  # the share of w > 1 among all w > 0
+    # The law on w > 0 is a mixture of those on either side of w = 1.
+    within = (mean - beyond * (root + mean_beyond)) / (1.0 - beyond)
+    apart = root + mean_beyond - within
+    spread = (variance - beyond * variance_beyond) / (1.0 - beyond) - beyond * apart * apart
+    return log_norm + math.log1p(-beyond) - 0.5 * math.log(a), within / root, spread / a
+
+
+@compiled
+def kept_between_each(a: float, h: Floats) -> tuple[Floats, Floats, Floats]:
+    """`kept_between` at every entry of a 1-D array."""
+    log_norm, mean, variance = np.empty(h.size), np.empty(h.size), np.empty(h.size)
+    for i in range(h.size):
+        log_norm[i], mean[i], variance[i] = kept_between(a, h[i])
+    return log_norm, mean, variance
+
+
+@compiled
+def kept_between_pairs(a: Floats, h: Floats) -> Floats:
+    """The first number of `kept_between`, ln of the integral, at every pair of entries of two 1-D arrays."""
+    log_norm = np.empty(h.size)
+    for i in range(h.size):
+        log_norm[i] = kept_between(a[i], h[i])[0]
+    return log_norm
+
+
+@compiled
+def bounded_averages(a: float, q: float, eta: float, step: float) -> tuple[float, float, float, float, float]:
+    """Averages over z of the law exp(-a w^2 / 2 + h w) on 0 <= w <= 1 in the field h = eta + sqrt(q) z.
+
+    Returns those of ln of its integral, of its mean, squared mean, variance and squared variance. As functions of h
+    they bend at 0 and at a. Near capacity these are far apart: the average is then parted smoothly between nodes that
+    crowd at either bend.
+    """
+    root = math.sqrt(q)
+    log_norm = mean = mean_squared = variance = variance_squared = 0.0
+    if a < TWO_BENDS:
+        unit = 3.0 + max(a, 0.0) / 6.0
+        x, weight = field_nodes((0.5 * a - eta) / root, unit / root, step)
+        for i in range(weight.size):
+            log_one, at, var = kept_between(a, 0.5 * a + unit * x[i])
+            log_norm += weight[i] * log_one
+            mean += weight[i] * at
+            mean_squared += weight[i] * at * at
+            variance += weight[i] * var
+            variance_squared += weight[i] * var * var
+        return log_norm, mean, mean_squared, variance, variance_squared
+    u = math.sqrt(a)
+    for end in range(2):
+        # At the upper end the law is the mirror image of the one at the lower, in the field a - h.
+        centre = -eta / root if end == 0 else (eta - a) / root
+        x, weight = field_nodes(centre, u / root, FINER * step)
+        for i in range(weight.size):
+            share = mass_beyond(16.0 * x[i] / u - 8.0)  # of the average that belongs to this end
+            w = weight[i] * share
+            if w < 1e-30:
+                continue
+            log_one, at, var = kept_between(a, u * x[i])
+            if end == 1:
+                log_one += 0.5 * a - u * x[i]
+                at = 1.0 - at
+            log_norm += w * log_one
+            mean += w * at
+            mean_squared += w * at * at
+            variance += w * var
+            variance_squared += w * var * var
+    return log_norm, mean, mean_squared, variance, variance_squared
+
+
+@compiled
+def bounded_centre(mean: float, a: float, q: float, step: float) -> float:
+    """The eta at which the average mean of `bounded_averages` has the value wanted; NaN if not found."""
+    low, high = -np.inf, np.inf
+    eta = a * mean + 1.0 / (1.0 - mean) - 1.0 / mean
+    reach = 4.0 * (1.0 + abs(eta) + math.sqrt(q))
+    last = np.inf
+    for _ in range(300):
+        _, now, _, variance, _ = bounded_averages(a, q, eta, step)
+        if now > mean:
+            high = min(high, eta)
+        else:
+            low = max(low, eta)
+        # On the logit of the mean, which is closer to a straight line than the mean.
+        change = math.log(mean / now * (1.0 - now) / (1.0 - mean)) * now * (1.0 - now) / variance
+        if not abs(change) < reach:
+            change = math.copysign(reach, mean - now)
+        if not low <= eta + change <= high or (abs(change) > 0.5 * last and low > -np.inf and high < np.inf):
+            change = 0.5 * (low + high) - eta
+        eta += change
+        if (abs(change) <= 1e-9 * (abs(eta) + 1e-3) and abs(now / mean - 1.0) < 1e-7) or low == high:
+            return eta
+        last = abs(change)
+    return np.nan
+
+
+# Inner loops of the theory of noise and of teachers: Gaussian averages with panels where the integrands bend.
+
+RANGE = 9.0  # deviations of a Gaussian average: the mass beyond is 2e-19
+
+PANEL = 3.0  # longest Gauss-Legendre panel, in deviations
+
+STEP_EDGES = (-8.0, -4.0, -1.5, 1.5, 4.0, 8.0)  # around the step of a Gaussian integral, in its deviations
+
+DEEP = 42.0  # exponent beyond which an exponential tail is negligible
+
+MOST_PANELS = 512
+
+MOST_EXPONENT = 700.0
+
+SMALL = 1e-9  # steps of Newton's method below this end when they no longer shrink: the rest is rounding
+
+CROSS_ENTROPY, NORMAL_INTEGRAL = 0, 1  # the losses of proximal.py
+
+FIELD_PANEL, ROUGH = 1.5, 60  # longest panel in deviations of the field, and places from which panels are found
+
+
+@compiled
+def typical_error(
+    steepness: float, shift: float, offset: float, along: float, across: float, sd: float, rule: tuple[Floats, Floats]
+) -> float:
+    """E of the probability that offset + along x + across z + sd (a normal number) is negative [noise-typical].
+
+    x is normal; z is normal and cut at z > shift - steepness x. All are in units of the standard deviations of the
+    somatic input that solutions share (x) and do not share (z).
+    """
+    node, weight = field_nodes(shift / steepness, 1.0 / steepness, 0.12)
+    edges = np.empty(64)
+    nodes, weights = rule
+    total = 0.0
+    for i in range(node.size):
+        if weight[i] < 1e-25:
+            continue
+        start = -node[i]
+        x = (shift + node[i]) / steepness
+        below = offset + along * x
+        low = max(start, -RANGE)
+        # the density of z beyond its cut falls like exp(-start w - w^2 / 2)
+        high = RANGE if start < 0.0 else start + 2.0 * DEEP / (start + math.sqrt(start * start + 2.0 * DEEP))
+        longest = PANEL if start < 1.0 else PANEL / start
+        count = _edges_around(low, high, -below / across, sd / abs(across), longest, edges)
+        inner = 0.0
+        for panel in range(count):
+            middle, half = 0.5 * (edges[panel] + edges[panel + 1]), 0.5 * (edges[panel + 1] - edges[panel])
+            for j in range(nodes.size):
+                z = middle + half * nodes[j]
+                # G(z) / H(start), far from the mean without the underflow of both
+                beyond = z - start
+                given = density(z) if start < 0.0 else math.exp(-beyond * (start + 0.5 * beyond))
+                inner += half * weights[j] * given * mass_beyond((below + across * z) / sd)
+        norm = 1.0 / mass_beyond(start) if start < 0.0 else mills(start)[1]
+        total += weight[i] * norm * inner
+    return total
+
+
+@compiled
+def _edges_around(low: float, high: float, step: float, width: float, longest: float, edges: Floats) -> int:
+    """Cut [low, high] around a step of the given width and into pieces no longer than ``longest``."""
+    edges[0] = low
+    count = 0
+    for k in range(len(STEP_EDGES) + 1):
+        target = min(step + STEP_EDGES[k] * width, high) if k < len(STEP_EDGES) else high
+        gap = target - edges[count]
+        if gap <= 0.0:
+            continue
+        pieces = min(math.ceil(gap / longest), edges.size - 2 - count)
+        start = edges[count]
+        for piece in range(1, pieces + 1):
+            edges[count + piece] = start + gap * piece / pieces
+        count += pieces
+    return count
+
+
+@compiled
+def equal_costs(tau: float) -> tuple[float, float]:
+    """The two responses x to the field t at which giving up a pattern costs as much as correcting it.
+
+    Of H(x) + (x - t)^2 / (2 tau), whose stationary fields are t = x - tau G(x). Up to tau = 1 / G(1) the response is
+    continuous, and both are -1.
+    """
+    steepest = 1.0 / density(1.0)
+    if tau <= steepest:
+        return -1.0, -1.0
+    # x G(x) = -1 / tau at the two ends of the unstable branch
+    low_turn = _bisected_turn(-1.0, -40.0, tau)
+    high_turn = _bisected_turn(-1.0, 0.0, tau)
+    low, high = high_turn - tau * density(high_turn), low_turn - tau * density(low_turn)
+    low = max(low, -1.0 - math.sqrt(2.0 * tau))  # from further away the way alone costs more than the pattern
+    farthest = math.sqrt(2.0 * math.log(tau)) + 1.0  # where the push is below one half
+    t, given_up, saved = 0.5 * (low + high), low_turn, 0.5 * (high_turn + farthest)
+    last = np.inf
+    for _ in range(60):
+        given_up = _response(t - 1.0, low_turn, t, t, tau, False)
+        saved = _response(high_turn, farthest, saved, t, tau, True)
+        excess = mass_beyond(saved) + 0.5 * tau * density(saved) ** 2
+        excess -= mass_beyond(given_up) + 0.5 * tau * density(given_up) ** 2
+        # further up it is cheaper to save
+        if excess < 0.0:
+            high = t
+        else:
+            low = t
+        # the cost of a response falls with t at the rate push / tau
+        ahead = t + tau * excess / (saved - given_up)
+        change = abs(ahead - t)
+        if change <= 1e-15 * (1.0 + abs(t)) or change >= last < SMALL:
+            break
+        t, last = ahead if low < ahead < high else 0.5 * (low + high), change
+    return given_up, saved
+
+
+@compiled
+def _bisected_turn(inner: float, outer: float, tau: float) -> float:
+    """The zero of 1 + tau x G(x), which is negative at ``inner`` and positive at ``outer``."""
+    for _ in range(60):
+        middle = 0.5 * (inner + outer)
+        if 1.0 + tau * middle * density(middle) < 0.0:
+            inner = middle
+        else:
+            outer = middle
+    return 0.5 * (inner + outer)
+
+
+@compiled
+def _response(low: float, high: float, x: float, t: float, tau: float, strong: bool) -> float:
+    """Where x - tau G(x) = t on a branch on which the left side rises: Newton's method, halving where it leaves.
+
+    Where the push is ``strong`` it falls by orders of magnitude along the branch, and logarithms are compared.
+    """
+    last = np.inf
+    for _ in range(100):
+        push = tau * density(x)
+        miss, slope = x - push - t, 1.0 + x * push
+        if strong and push > 0.0 and x > t:
+            miss, slope = math.log((x - t) / push), x + 1.0 / (x - t)
+        if miss < 0.0:
+            low = x
+        else:
+            high = x
+        ahead = x - miss / slope if slope > 0.0 else low
+        change = abs(ahead - x)
+        # Before the bracket is asked: at the root its end is here, and halving it would lead away again.
+        if slope > 0.0 and (change <= 1e-15 * (1.0 + abs(x)) or change >= last < SMALL):
+            return x
+        x, last = ahead if low < ahead < high else 0.5 * (low + high), change
+    return x
+
+
+@compiled
+def _push(loss: int, width: float, log_tau: float, x: float) -> float:
+    """-tau times the slope of the loss at the margin x."""
+    if loss == NORMAL_INTEGRAL:
+        return PEAK * math.exp(log_tau - 0.5 * x * x)
+    y = x / width
+    if y > 0.0:
+        return math.exp(min(log_tau - y, MOST_EXPONENT)) / (1.0 + math.exp(-y))
+    return math.exp(min(log_tau, MOST_EXPONENT)) / (1.0 + math.exp(y))
+
+
+@compiled
+def _stiffness(loss: int, width: float, x: float, push: float) -> float:
+    """tau times the curvature of the loss at the margin x, from its push."""
+    if loss == NORMAL_INTEGRAL:
+        return x * push
+    below = math.exp(-abs(x) / width)
+    return push / width * (1.0 if x > 0.0 else below) / (1.0 + below)
+
+
+@compiled
+def response_nodes(
+    loss: int,
+    width: float,
+    log_tau: float,
+    field: tuple[float, float],
+    ends: tuple[float, float],
+    bends: Floats,
+    rule: tuple[Floats, Floats],
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Margins x, pushes, stiffnesses and weights of an average over normal fields t = x - push(x) [proximal].
+
+    ``field`` holds mean and standard deviation of t, ``ends`` the interval of x, on which t rises with x. Panels end at
+    the ``bends`` and, roughly, at multiples of the standard deviation: these keep a panel from spanning too much of the
+    Gaussian.
+    """
+    mean, sd = field
+    low, high = ends
+    inside = bends[(bends > low) & (bends < high)]
+    rough = np.sort(np.concatenate((np.linspace(low, high, ROUGH), inside)))
+    fields = np.empty(rough.size)
+    for i in range(rough.size):
+        fields[i] = rough[i] - _push(loss, width, log_tau, rough[i])
+    deviations = np.arange(-RANGE, RANGE + FIELD_PANEL, FIELD_PANEL)
+    steps = np.interp(mean + sd * deviations, fields, rough)
+    edges = np.sort(np.concatenate((np.array([low, high]), steps, inside)))
+    nodes, weights = rule
+    n = nodes.size
+    most = (edges.size - 1) * n
+    x, pushes, stiffnesses, weight = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
+    count = 0
+    end = edges[0] - _push(loss, width, log_tau, edges[0])
+    for panel in range(edges.size - 1):
+        start, half = end, 0.5 * (edges[panel + 1] - edges[panel])
+        if half == 0.0:
+            continue
+        end = edges[panel + 1] - _push(loss, width, log_tau, edges[panel + 1])
+        if end < mean - RANGE * sd or start > mean + RANGE * sd:
+            continue
+        for j in range(n):
+            at = edges[panel] + half * (1.0 + nodes[j])
+            push = _push(loss, width, log_tau, at)
+            stiffness = _stiffness(loss, width, at, push)
+            given = (1.0 + stiffness) * density((at - push - mean) / sd) / sd
+            x[count], pushes[count], stiffnesses[count] = at, push, stiffness
+            weight[count] = half * weights[j] * given
+            count += 1
+    return x[:count], pushes[:count], stiffnesses[:count], weight[:count]
+
+
+@compiled
+def response_sums(push: Floats, stiffness: Floats, weight: Floats) -> tuple[float, float, float, float, float, float]:
+    """Averages of p, p^2, r p, r p^2, r s and r s p, where p is the push, s the stiffness, and r = 1 / (1 + s)."""
+    first = second = given = given_second = bent = bent_push = 0.0
+    for i in range(push.size):
+        pushed, kept = weight[i] * push[i], 1.0 / (1.0 + stiffness[i])
+        first += pushed
+        second += pushed * push[i]
+        given += pushed * kept
+        given_second += pushed * push[i] * kept
+        bent += weight[i] * kept * stiffness[i]
+        bent_push += pushed * kept * stiffness[i]
+    return first, second, given, given_second, bent, bent_push
+
+
+@compiled
+def _taught_nodes(rate: float, bend: float, width: float, rule: tuple[Floats, Floats]) -> tuple[Floats, Floats, Floats]:
+    """Nodes y and weights of an average over y = e / rate + z, e exponential and z normal, both of unit size.
+
+    The averaged functions bend at one point, on the scale ``width``. Also returns the mean of e given y.
+    """
+    low, middle = -RANGE, rate + RANGE
+    high = max(RANGE, middle + DEEP / rate) if rate < DEEP else RANGE
+    a_waiting, b_waiting = np.empty(64), np.empty(64)
+    starts, ends = np.empty(MOST_PANELS), np.empty(MOST_PANELS)
+    done, waiting = 0, 1
+    a_waiting[0], b_waiting[0] = low, high
+    while waiting > 0:
+        waiting -= 1
+        a, b = a_waiting[waiting], b_waiting[waiting]
+        distance = max(max(a - bend, bend - b), 0.0)
+        # Beyond the Gaussian part the density is an exponential of the given rate.
+        longest = 1.5 if a < middle else max(1.5, 2.0 / rate)
+        if b - a <= min(longest, max(2.0 * width, distance)) or waiting >= 62 or done + waiting > MOST_PANELS - 3:
+            starts[done], ends[done] = a, b
+            done += 1
+        else:
+            a_waiting[waiting], b_waiting[waiting] = 0.5 * (a + b), b
+            a_waiting[waiting + 1], b_waiting[waiting + 1] = a, 0.5 * (a + b)
+            waiting += 2
+    nodes, weights = rule
+    n = nodes.size
+    y, weight, given = np.empty(done * n), np.empty(done * n), np.empty(done * n)
+    for i in range(done):
+        half = 0.5 * (ends[i] - starts[i])
+        for j in range(n):
+            at = 0.5 * (starts[i] + ends[i]) + half * nodes[j]
+            # rate exp(rate (rate / 2 - y)) H(rate - y), in a form that cannot overflow; e / rate is a normal number
+            # centred at y - rate and kept positive
+            _, R, mean, _ = mills(rate - at)
+            if at < rate:
+                likely = rate * density(at) / R
+            else:
+                likely = rate * math.exp(rate * (0.5 * rate - at)) * mass_beyond(rate - at)
+            y[i * n + j], weight[i * n + j], given[i * n + j] = at, half * weights[j] * likely, rate * mean
+    return y, weight, given
+
+
+@compiled
+def taught_averages(eta: float, xi: float, rate: float, rule: tuple[Floats, Floats]) -> Floats:
+    """Averages over y = e / rate + z of a unit Gaussian centred at x = eta + sqrt(xi) y and kept positive.
+
+    Returns those of ln of its normaliser, of its mean, squared mean, variance, and of e times its mean.
+    """
+    root = math.sqrt(xi)
+    y, weight, teacher = _taught_nodes(rate, -eta / root, 1.0 / root, rule)
+    result = np.zeros(5)
+    for i in range(y.size):
+        log_norm, mean, variance = kept_positive(eta + root * y[i])
+        result[0] += weight[i] * log_norm
+        result[1] += weight[i] * mean
+        result[2] += weight[i] * mean * mean
+        result[3] += weight[i] * variance
+        result[4] += weight[i] * mean * teacher[i]
+    return result
+
+
+@compiled
+def taught_centre(mean: float, xi: float, rate: float, guess: float, rule: tuple[Floats, Floats]) -> float:
+    """The eta at which the average mean of `taught_averages` has the required value; NaN if not found."""
+    low, high = -np.inf, mean
+    eta = min(guess, mean)
+    last, root = np.inf, math.sqrt(xi)
+    centre = eta
+    y, weight, _ = _taught_nodes(rate, -eta / root, 1.0 / root, rule)
+    for _ in range(200):
+        if abs(eta - centre) > 0.2:  # the bend is elsewhere, by a part of its width
+            centre = eta
+            y, weight, _ = _taught_nodes(rate, -eta / root, 1.0 / root, rule)
+        average = variance = 0.0
+        for i in range(y.size):
+            _, _, first, second = mills(-eta - root * y[i])
+            average += weight[i] * first
+            variance += weight[i] * second
+        low, high, change, found = towards_mean(mean, average, variance, eta, low, high, last)
+        eta += change
+        if found:
+            return eta
+        last = abs(change)
+    return np.nan
+
+
+@compiled
+def taught_energy(steepness: float, certainty: float, step: float) -> Floats:
+    """Averages of ln H, R^2 and R (R - a) at a = -steepness z, over normal z weighted by 2 H(-certainty z)."""
+    node, weight = field_nodes(0.0, 1.0 / max(steepness, certainty), step)
+    result = np.zeros(3)
+    for i in range(node.size):
+        z = node[i] / max(steepness, certainty)
+        w = weight[i] * 2.0 * mass_beyond(-certainty * z)
+        a = -steepness * z
+        log_tail, R, _, variance = mills(a)
+        result[0] += w * log_tail
+        result[1] += w * R * R
+        result[2] += w * (R * (R - a) if a < 0.0 else 1.0 - variance)
+    return result
+
+
+# Inner loops of the local entropy: averages over a reference, and over what counted solutions share beyond it.
+
+COUPLED_RANGE = 8.0  # deviations of a Gaussian average: the mass beyond is 1e-15
+
+COUPLED_PANEL = 2.0  # longest Gauss-Legendre panel, in units of the scale on which an integrand bends
+
+COUPLED_DEEP = 37.0  # exponent beyond which an exponential tail does not count
+
+COUPLED_MOST_PANELS = 256
+
+
+@compiled
+def _cut(low: float, high: float, longest: float, bends: Floats, widths: Floats, edges: Floats) -> int:
+    """Cut [low, high] into panels no longer than ``longest`` and, near a bend, than its width or the distance to it."""
+    a_waiting, b_waiting = np.empty(64), np.empty(64)
+    edges[0] = low
+    done = 0
+    pieces = min(max(1, math.ceil((high - low) / longest)), COUPLED_MOST_PANELS // 2)
+    for piece in range(pieces):
+        a_waiting[0] = low + (high - low) * piece / pieces
+        b_waiting[0] = low + (high - low) * (piece + 1) / pieces
+        waiting = 1
+        while waiting > 0:
+            waiting -= 1
+            a, b = a_waiting[waiting], b_waiting[waiting]
+            allowed = np.inf
+            for k in range(bends.size):
+                distance = max(max(a - bends[k], bends[k] - b), 0.0)
+                allowed = min(allowed, max(COUPLED_PANEL * widths[k], distance))
+            if b - a <= allowed or waiting >= 62 or done + waiting + pieces - piece >= COUPLED_MOST_PANELS - 2:
+                done += 1
+                edges[done] = b
+            else:
+                middle = 0.5 * (a + b)
+                a_waiting[waiting], b_waiting[waiting] = middle, b
+                a_waiting[waiting + 1], b_waiting[waiting + 1] = a, middle
+                waiting += 2
+    return done
+
+
+@compiled
+def coupled_averages(
+    centre: float,
+    steepness: float,
+    field: tuple[float, float, float, float],
+    is_weight: bool,
+    rule: tuple[Floats, Floats],
+) -> Floats:
+    """Averages over a reference x and the field h = a_0 + a z + b x + c y of the solutions counted.
+
+    z and y are standard normal; x is a unit Gaussian centred at mu = centre + steepness z and kept positive: a weight
+    of the reference, or the distance of a pattern from its margin. F(h) is ln of the integral of exp(h w - w^2 / 2)
+    over w > 0 for a weight, and ln H(-h) for a pattern.
+
+    Returns the averages of F, F', F'^2, F'', F''^2, x F', <x> F' and mu F', where <x> is the mean of x given z. The
+    sum b x + c y has a closed density, so that two integrals remain.
+    """
+    a0, a, b, c = field
+    scale = math.sqrt(b * b + c * c)
+    cos, sin = (b / scale, c / scale) if scale > 0.0 else (0.0, 1.0)
+    nodes, weights = rule
+    result, total = np.zeros(8), np.empty(6)
+    bends, widths = np.empty(3), np.empty(3)
+    # z where mu = 0, and where h = 0 with x near 0 or near mu
+    bends[0], widths[0] = -centre / steepness, 1.0 / steepness
+    bends[1], widths[1] = (-a0 / a, 1.0 / abs(a)) if a != 0.0 else (0.0, np.inf)
+    along = a + b * steepness
+    bends[2], widths[2] = (-(a0 + b * centre) / along, 1.0 / abs(along)) if along != 0.0 else (0.0, np.inf)
+    outer, inner = np.empty(COUPLED_MOST_PANELS), np.empty(COUPLED_MOST_PANELS)
+    inner_bends, inner_widths = np.empty(2), np.empty(2)
+    for panel in range(_cut(-COUPLED_RANGE, COUPLED_RANGE, COUPLED_PANEL, bends, widths, outer)):
+        half, middle = 0.5 * (outer[panel + 1] - outer[panel]), 0.5 * (outer[panel + 1] + outer[panel])
+        for i in range(nodes.size):
+            z = middle + half * nodes[i]
+            w = half * weights[i] * density(z)
+            mu = centre + steepness * z
+            log_mass, _, mean_x, _ = mills(-mu)
+            base = a0 + a * z
+            total[:] = 0.0
+            if scale == 0.0:
+                _add(total, 1.0, base, mean_x, is_weight)
+            else:
+                # the interval that holds x, and with y that of v = cos x + sin y
+                near, far = max(mu - COUPLED_RANGE, 0.0), mu + COUPLED_RANGE
+                size = 1.0
+                if mu < 0.0:
+                    near, far = 0.0, 2.0 * COUPLED_DEEP / (-mu + math.sqrt(mu * mu + 2.0 * COUPLED_DEEP))
+                    size = min(1.0, -1.0 / mu)
+                one, other = cos * near, cos * far
+                low, high = min(one, other) - COUPLED_RANGE * sin, max(one, other) + COUPLED_RANGE * sin
+                if sin == 0.0:
+                    low, high = min(one, other), max(one, other)
+                # The edge x = 0 is smeared over sin; F bends at h = 0.
+                inner_bends[0], inner_widths[0] = 0.0, sin
+                inner_bends[1], inner_widths[1] = -base / scale, 1.0 / scale
+                if mu > COUPLED_RANGE or sin == 0.0:
+                    inner_widths[0] = np.inf  # no edge within the range, or at its end
+                longest = COUPLED_PANEL * max(sin, abs(cos) * size)
+                for piece in range(_cut(low, high, longest, inner_bends, inner_widths, inner)):
+                    reach = 0.5 * (inner[piece + 1] - inner[piece])
+                    place = 0.5 * (inner[piece + 1] + inner[piece])
+                    for j in range(nodes.size):
+                        v = place + reach * nodes[j]
+                        away = v - mu * cos
+                        log_density = -0.5 * away * away - LOG_SQRT_2PI - log_mass
+                        if sin > 0.0:
+                            # x given v is a Gaussian of width sin kept positive
+                            start = (mu * sin * sin + cos * v) / sin
+                            log_part, _, x, _ = mills(-start)
+                            log_density += log_part
+                            x *= sin
+                        else:
+                            x = v / cos
+                        _add(total, reach * weights[j] * math.exp(log_density), base + scale * v, x, is_weight)
+            for k in range(6):
+                result[k] += w * total[k]
+            result[6] += w * mean_x * total[1]
+            result[7] += w * mu * total[1]
+    return result
+
+
+@compiled
+def _add(total: Floats, w: float, h: float, x: float, is_weight: bool) -> None:
+    """Add to the sums of F, F', F'^2, F'', F''^2 and x F'."""
+    if is_weight:
+        F, slope, bend = kept_positive(h)
+    else:
+        F, slope, _, variance = mills(-h)
+        bend = -slope * (slope + h) if h > 0.0 else variance - 1.0
+    total[0] += w * F
+    total[1] += w * slope
+    total[2] += w * slope * slope
+    total[3] += w * bend
+    total[4] += w * bend * bend
+    total[5] += w * x * slope

@@ -1,0 +1,217 @@
+"""Stability of equal branches: whether they maximise the capacity, and the margin that makes them stable.
+
+Half of the branches get a slightly larger mean input than the other half, and everything else is optimised. If the load
+decreases, equal branches are stable; if it increases, branches separate into mostly-on and mostly-off ones
+[pop-stability].
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from dendrocap.display import Displayed
+from dendrocap.errors import ConvergenceError, NoSolution
+from dendrocap.model import Branches, NeuronSpec, TaskSpec
+from dendrocap.model.neuron import check_spec
+from dendrocap.theory.broken import PopulationEquations
+from dendrocap.theory.neuron_kernel import Population, populations_of
+from dendrocap.theory.results import estimate_name
+from dendrocap.theory.search import FoundState, PopulationCapacity, broken_state, follow_to, near, population_capacity
+from dendrocap.theory.solver import bracketed_root
+from dendrocap.validation import refuse, whole_number
+
+SPLITS = (0.2, 0.4)  # differences of the mean inputs, in standard deviations of a branch's input
+
+LARGEST_MARGIN = 16.0  # in standard deviations of the somatic input
+
+
+@dataclass(frozen=True)
+class BranchStability(Displayed):
+    """Stability of equal branches.
+
+    Attributes
+    ----------
+    stable : bool
+        Whether the capacity decreases when the mean inputs of two halves of the branches separate.
+    curvature : float
+        Second derivative of the capacity in that difference, relative, in units of the branch input's variance.
+    kappa_c : float
+        Margin above which equal branches are stable; 0 if they are stable without a margin.
+    alpha_c : float
+        Capacity of equal branches at the given margin.
+    neuron, task, rsb, branch_size
+        The inputs.
+
+    Examples
+    --------
+    >>> from dendrocap import NeuronSpec, Polsky, TaskSpec, branch_stability
+    >>> found = branch_stability(NeuronSpec(Polsky(), theta_d=0.5, theta_s=0.5), TaskSpec(kappa=0.05))
+    >>> found.stable, round(found.kappa_c, 4)
+    (False, 0.1184)
+    """
+
+    _displayed = ("stable", "kappa_c", "curvature", "alpha_c", "estimate")
+
+    stable: bool
+    curvature: float
+    kappa_c: float
+    alpha_c: float
+    neuron: NeuronSpec
+    task: TaskSpec
+    rsb: int
+    branch_size: float | None
+
+    @property
+    def estimate(self) -> str:
+        """The name of this estimate of the capacity."""
+        return estimate_name(self.rsb)
+
+    def optimum(self) -> PopulationCapacity:
+        """The best two populations; the fraction of on branches follows from the somatic threshold.
+
+        Raises
+        ------
+        NoSolution
+            If equal branches are best, or the load grows without bound.
+        """
+        if self.stable:
+            raise NoSolution(
+                f"equal branches are stable at kappa = {self.task.kappa:g}: there is no better split nearby"
+            )
+        low, high = self.neuron.nonlinearity.range
+        on = (self.neuron.theta_s - low) / (high - low) if math.isfinite(low + high) else 0.5
+        kinds = tuple(
+            Branches(
+                self.neuron.nonlinearity,
+                self.neuron.theta_d,
+                fraction,
+                mean_output="best",
+                inhibition=self.neuron.inhibition,
+            )
+            for fraction in (1.0 - on, on)
+        )
+        neuron = NeuronSpec(populations=kinds, theta_s=self.neuron.theta_s)
+        return population_capacity(neuron, self.task, self.rsb, self.branch_size)
+
+
+def branch_stability(
+    neuron: NeuronSpec, task: TaskSpec | None = None, *, rsb: int = 1, branch_size: float | None = None
+) -> BranchStability:
+    """Whether equal branches maximise the capacity, and the margin above which they do.
+
+    Parameters
+    ----------
+    neuron : NeuronSpec
+        A neuron with equal branches and a g that never falls.
+    task : TaskSpec, optional
+        Coding levels and margin.
+    rsb : int
+        Steps of replica symmetry breaking, at least 1.
+    branch_size : float, optional
+        Synapses per branch; by default the limit of long branches.
+
+    Returns
+    -------
+    BranchStability
+        Its ``optimum()`` gives the best two populations if equal branches are unstable.
+
+    Notes
+    -----
+    The curvature [pop-stability] is extrapolated from two splits to their limit zero, with about four digits.
+
+    Examples
+    --------
+    >>> from dendrocap import NeuronSpec, ReLU, branch_stability
+    >>> branch_stability(NeuronSpec(ReLU(), theta_d=1.0, theta_s=0.5)).stable
+    True
+    """
+    check_spec(neuron)
+    task = TaskSpec() if task is None else task
+    rsb = whole_number("rsb", rsb, 1)
+    if neuron.populations:
+        raise refuse("neuron.populations", neuron.populations, "empty: stability is that of like branches")
+    (population,) = populations_of(neuron, task, branch_size)
+    equal = _equal(population, neuron.theta_s, task, rsb)
+    latest = equal
+
+    def curvature(kappa: float) -> float:
+        nonlocal latest
+        at_margin = replace(task, kappa=kappa)
+        latest = _at_margin(population, neuron.theta_s, at_margin, rsb, latest)
+        return _curvature(population, neuron.theta_s, at_margin, rsb, latest)
+
+    asked = curvature(task.kappa)
+    kappa_c = 0.0
+    low, at_zero = 0.0, asked if task.kappa == 0.0 else curvature(0.0)
+    if at_zero > 0.0:
+        step = 0.1 * math.sqrt(latest.state.Gamma0)
+        high = low + step
+        while curvature(high) > 0.0:
+            low, high = high, 2.0 * high
+            if high > LARGEST_MARGIN * math.sqrt(latest.state.Gamma0):
+                raise ConvergenceError(f"equal branches are not stable even at kappa = {low:g}", low)
+        kappa_c = bracketed_root(curvature, low, high, xtol=1e-7).at
+    return BranchStability(asked < 0.0, asked, kappa_c, equal.state.alpha, neuron, task, rsb, branch_size)
+
+
+def _equal(population: Population, theta_s: float, task: TaskSpec, k: int) -> FoundState:
+    found = broken_state([population], theta_s, task, k)
+    if isinstance(found, str):
+        raise NoSolution(f"like branches have no solution with {k} step(s) of breaking: {found}")
+    return found
+
+
+def _at_margin(population: Population, theta_s: float, task: TaskSpec, k: int, start: FoundState) -> FoundState:
+    """Equal branches at another margin, near a solution."""
+    found = near(PopulationEquations([population], task, theta_s, k), start.x, start.jacobian)
+    return _equal(population, theta_s, task, k) if found is None else found
+
+
+def _curvature(population: Population, theta_s: float, task: TaskSpec, k: int, equal: FoundState) -> float:
+    """Relative second derivative of the capacity in the split."""
+    start: FoundState | None = None
+    by_split = []
+    for split in SPLITS:
+        start = split_state(population, theta_s, task, k, equal, split, start=start)
+        by_split.append(2.0 * (start.state.alpha / equal.state.alpha - 1.0) / split**2)
+    # The error of the first is of second order in the split, and four times as large in the second.
+    return (4.0 * by_split[0] - by_split[1]) / 3.0
+
+
+def split_state(
+    population: Population,
+    theta_s: float,
+    task: TaskSpec,
+    k: int,
+    equal: FoundState,
+    split: float,
+    on: float = 0.5,
+    start: FoundState | None = None,
+    begin: float = 0.0,
+    n_branches: float = math.inf,
+) -> FoundState:
+    """Two populations whose mean inputs differ by ``split`` standard deviations of the equal state's input.
+
+    Parameters
+    ----------
+    equal : FoundState
+        The solution with equal branches.
+    on : float
+        Share of branches with the larger mean input.
+    start, begin
+        A solution at the split ``begin``, as a starting point; by default that with equal branches.
+    """
+    side = equal.state.sides[0]
+    unit = math.sqrt(population.variance(side.m, side.Q))
+    both = [replace(population, fraction=1.0 - on), replace(population, fraction=on)]
+
+    def family(s: float) -> PopulationEquations:
+        offsets = (0.0, (begin + s * (split - begin)) * unit)
+        return PopulationEquations(both, task, theta_s, k, "inputs", offsets, n_branches)
+
+    x = family(0.0).pack([side.unknowns] * 2, [side.m] * 2, equal.state.shift) if start is None else start.x
+    way = follow_to(family, x, None if start is None else start.jacobian)
+    if way.reached < 1.0 or way.found is None:
+        raise ConvergenceError(f"branches could be parted up to {way.reached:.0%} of a split of {split:g} only", way)
+    return way.found

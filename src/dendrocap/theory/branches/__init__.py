@@ -1,1 +1,0 @@
-"""Branches that differ from each other, and branches of finite length."""

@@ -1,0 +1,439 @@
+"""Clusters of solutions: typical solutions between the load at which replica symmetry breaks and capacity.
+
+The curve of solutions is known at both ends: at capacity from `broken_capacity`, at the other end from
+`stability_limit`. It is followed from capacity downwards, in steps of ln (alpha_c - alpha) / (alpha - alpha_AT), along
+which all unknowns change evenly.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dendrocap.display import Displayed
+from dendrocap.errors import ConvergenceError, NoSolution
+from dendrocap.model import NeuronSpec, TaskSpec
+from dendrocap.model.neuron import check_spec
+from dendrocap.numerics.types import Floats
+from dendrocap.theory.broken import ClusterEquations, ClusterState, TreeSoma
+from dendrocap.theory.cascade import FieldGrid, smooth_measure
+from dendrocap.theory.dendrite import NODES
+from dendrocap.theory.results import estimate_name
+from dendrocap.theory.saddle_point import saddle_point, stability_limit
+from dendrocap.theory.search import broken_capacity
+from dendrocap.theory.solver import newton
+from dendrocap.theory.weights import BrokenWeights, FiniteLoadWeights
+from dendrocap.validation import real_number, whole_number
+
+FIRST_RATIO, LARGEST_RATIO = 1e3, 1e9  # q_hat_k / A_hat at which the curve starts near capacity
+
+LONGEST_STEP, SHORTEST_STEP = 1.0, 1e-3
+
+ROUNDING = 1e-10  # of a complexity that vanishes
+
+ACCEPTED = 1e-8  # largest relative residual of a solution
+
+
+@dataclass(frozen=True)
+class BrokenSaddlePoint(Displayed):
+    """Typical solutions at one load with k steps of replica symmetry breaking: how they cluster.
+
+    Attributes
+    ----------
+    alpha : float
+        Patterns per synapse.
+    rsb, effective_levels : int
+        Requested steps, and distinct steps: none if replica symmetry is stable.
+    free_entropy : float
+        Logarithm of the volume of solutions per weight.
+    internal_entropy : float
+        Logarithm of the volume of one innermost cluster per weight. It equals the free entropy: the typical clusters
+        are so few that their number is negligible.
+    overlaps : tuple of float
+        q_0 < ... < q_k: from two solutions without a common cluster to two in the same innermost one.
+    Q, dq : float
+        Mean squared weight, and Q - q_k without cancellation.
+    breaking_points : tuple of float
+        m_1 < ... < m_k in (0, 1): 1 - m_i is the probability that two solutions share a cluster of level i.
+    q_hat : tuple of float
+        Conjugates of the overlaps.
+    A_hat, M_hat, mean_shift : float
+        q_hat_k - 2 Q_hat, the conjugate of the mean weight, and the mean of the somatic input.
+    symmetric_free_entropy : float
+        Free entropy of the replica-symmetric saddle point at this load, which is larger; nan if there is none.
+    residual : float
+        Largest relative residual of the equations, evaluated with a finer rule than they were solved with.
+    iterations : int
+        Number of evaluations of the equations.
+    neuron, task
+        The inputs.
+
+    Examples
+    --------
+    >>> from dendrocap import NeuronSpec, SaturatingReLU
+    >>> point = broken_saddle_point(NeuronSpec(SaturatingReLU(), theta_d=0.5, theta_s=0.5), alpha=1.2)
+    >>> far, near = (q / point.Q for q in point.overlaps)
+    >>> print(f"overlap {near:.3f} within a cluster, {far:.3f} between clusters")
+    overlap 0.963 within a cluster, 0.740 between clusters
+    """
+
+    _displayed = ("alpha", "estimate", "free_entropy", "overlaps", "Q", "breaking_points", "residual")
+
+    alpha: float
+    rsb: int
+    effective_levels: int
+    free_entropy: float
+    internal_entropy: float
+    overlaps: tuple[float, ...]
+    Q: float
+    dq: float
+    breaking_points: tuple[float, ...]
+    q_hat: tuple[float, ...]
+    A_hat: float
+    M_hat: float
+    mean_shift: float
+    symmetric_free_entropy: float
+    residual: float
+    iterations: int
+    neuron: NeuronSpec
+    task: TaskSpec
+
+    @property
+    def estimate(self) -> str:
+        """The name of this estimate."""
+        return estimate_name(self.effective_levels)
+
+    @property
+    def weights(self) -> BrokenWeights | FiniteLoadWeights:
+        """The distribution of weights; no weight is exactly zero below capacity."""
+        if not self.breaking_points:
+            return FiniteLoadWeights(self.A_hat, self.q_hat[0], self.M_hat)
+        root = math.sqrt(self.A_hat)
+        delta = np.diff(self.q_hat, prepend=0.0) / self.A_hat
+        h, mass = smooth_measure(1.0, self.M_hat / root, delta, np.array(self.breaking_points))
+        keep = mass > 1e-18
+        h, mass = h[keep], mass[keep] / mass[keep].sum()
+        return BrokenWeights(mass, np.ones(h.size), h / root, 1.0 / root)
+
+
+@dataclass(frozen=True)
+class ComplexityCurve(Displayed):
+    """Number of clusters of each size, in one step of breaking.
+
+    Attributes
+    ----------
+    alpha : float
+        Patterns per synapse.
+    m : array
+        Breaking parameters; each selects clusters of one size.
+    internal_entropy : array
+        Logarithm of the volume of such a cluster, per weight.
+    complexity : array
+        Logarithm of the number of such clusters, per weight; zero at the largest clusters that exist.
+    q1, q0 : array
+        Overlap of two solutions in the same cluster, and in two different ones.
+    physical : array of bool
+        Whether such clusters exist. A larger m selects larger clusters; solutions of the equations that contradict
+        this, or have a negative complexity, do not describe clusters.
+    neuron, task
+        The inputs.
+
+    Examples
+    --------
+    >>> from dendrocap import NeuronSpec, SaturatingReLU
+    >>> curve = complexity_curve(NeuronSpec(SaturatingReLU(), 0.5, 0.5), alpha=1.2, m=[0.2, 0.15])
+    >>> bool(curve.complexity[1] > curve.complexity[0] > 0.0)  # smaller clusters are more numerous
+    True
+    """
+
+    _displayed = ("alpha", "estimate")
+
+    alpha: float
+    m: Floats
+    internal_entropy: Floats
+    complexity: Floats
+    q1: Floats
+    q0: Floats
+    physical: NDArray[np.bool_]
+    neuron: NeuronSpec
+    task: TaskSpec
+
+    @property
+    def estimate(self) -> str:
+        """The name of this estimate."""
+        return estimate_name(1)
+
+
+class _Found(NamedTuple):
+    x: Floats
+    state: ClusterState
+
+
+def broken_saddle_point(
+    neuron: NeuronSpec, task: TaskSpec | None = None, *, alpha: float, rsb: int = 1
+) -> BrokenSaddlePoint:
+    """Typical solutions at load ``alpha`` with ``rsb`` steps of replica symmetry breaking.
+
+    Below the load of `stability_limit` all solutions form one cloud, described by `saddle_point`. Above it they form
+    clusters: two solutions have one of several overlaps. Branches are infinitely many, long and equal.
+
+    Parameters
+    ----------
+    neuron : NeuronSpec
+        One level or several; g must not jump.
+    task : TaskSpec, optional
+        Coding levels, margin and correlation of inputs; by default 1/2, 1/2, 0 and 0.
+    alpha : float
+        Patterns per synapse, below the capacity with the same number of steps.
+    rsb : int
+        Steps of breaking, at least 1.
+
+    Raises
+    ------
+    NoSolution
+        If ``alpha`` is not below the capacity with ``rsb`` steps.
+    ConvergenceError
+        If the curve of solutions could not be followed to this load.
+
+    Notes
+    -----
+    Solves [clusters-q], [clusters-norm], [clusters-m] and [clusters-shift].
+
+    Examples
+    --------
+    >>> from dendrocap import Polsky
+    >>> neuron = NeuronSpec(Polsky(), theta_d=0.5, theta_s=0.5)
+    >>> point = broken_saddle_point(neuron, alpha=1.5)
+    >>> round(point.free_entropy, 4), round(point.symmetric_free_entropy, 4)
+    (-0.7533, -0.6902)
+    """
+    check_spec(neuron)
+    task = TaskSpec() if task is None else task
+    neuron.check_usual_prior()
+    alpha, rsb = real_number("alpha", alpha, 0.0), whole_number("rsb", rsb, 1)
+    stable_to = stability_limit(neuron, task).alpha
+    if alpha <= stable_to:
+        return _one_cloud(neuron, task, alpha, rsb)
+    curve = _Curve(neuron, task, rsb, stable_to)
+    found = curve.at(alpha)
+    return curve.described(found, alpha)
+
+
+def complexity_curve(
+    neuron: NeuronSpec, task: TaskSpec | None = None, *, alpha: float, m: Sequence[float]
+) -> ComplexityCurve:
+    """Number and size of clusters at a load, one pair for each breaking parameter m.
+
+    Parameters
+    ----------
+    neuron, task
+        As in `broken_saddle_point`.
+    alpha : float
+        Patterns per synapse, between the load of `stability_limit` and the capacity with one step of breaking.
+    m : sequence of float
+        Breaking parameters in (0, 1). At that of the typical solutions the complexity vanishes; smaller ones select
+        smaller and more numerous clusters, larger ones clusters that exist only in rare tasks.
+
+    Examples
+    --------
+    >>> from dendrocap import SaturatingReLU
+    >>> neuron = NeuronSpec(SaturatingReLU(), 0.5, 0.5)
+    >>> (typical,) = broken_saddle_point(neuron, alpha=1.2).breaking_points
+    >>> bool(abs(complexity_curve(neuron, alpha=1.2, m=[typical]).complexity[0]) < 1e-10)
+    True
+    """
+    check_spec(neuron)
+    task = TaskSpec() if task is None else task
+    neuron.check_usual_prior()
+    alpha = real_number("alpha", alpha, 0.0)
+    wanted = [real_number("m", one, 0.0, 1.0, low_open=True, high_open=True) for one in m]
+    stable_to = stability_limit(neuron, task).alpha
+    if alpha <= stable_to:
+        raise NoSolution(f"alpha = {alpha:g} is not above {stable_to:.6g}, where solutions begin to form clusters")
+    curve = _Curve(neuron, task, 1, stable_to)
+    typical = curve.at(alpha)
+    states: dict[float, tuple[ClusterState, bool]] = {}
+    above = [one for one in wanted if one > typical.state.m[0]]
+    # From the typical clusters outwards, on either side.
+    for side in (sorted(above), sorted(set(wanted) - set(above), reverse=True)):
+        near = typical
+        for one in side:
+            near = curve.with_m(near, alpha, one)
+            larger = curve.with_m(near, alpha, one + min(1e-4 * one, 0.5 * (1.0 - one))).state
+            states[one] = near.state, larger.internal_entropy > near.state.internal_entropy
+    chosen = [states[one][0] for one in wanted]
+    complexity = np.array([state.complexity for state in chosen])
+    return ComplexityCurve(
+        alpha=alpha,
+        m=np.array(wanted),
+        internal_entropy=np.array([state.internal_entropy for state in chosen]),
+        complexity=complexity,
+        q1=np.array([state.q[1] for state in chosen]),
+        q0=np.array([state.q[0] for state in chosen]),
+        physical=np.array([states[one][1] for one in wanted]) & (complexity > -ROUNDING),
+        neuron=neuron,
+        task=task,
+    )
+
+
+class _Curve:
+    """Solutions with k steps of breaking between the end of stability and capacity."""
+
+    def __init__(self, neuron: NeuronSpec, task: TaskSpec, k: int, stable_to: float) -> None:
+        self.neuron, self.task, self.k, self.stable_to = neuron, task, k, stable_to
+        capacity = broken_capacity(neuron, task, k)
+        if capacity.effective_levels < k:
+            raise NoSolution(f"there is no solution with {k} step(s) of breaking: {capacity.reason}")
+        self.alpha_c, self._at_capacity = capacity.by_steps[k], capacity.ladder[k - 1].unknowns
+        self._W_bar = capacity.W_bar
+        self.equations = ClusterEquations(self._W_bar, TreeSoma(neuron, task), task, k)
+
+    def at(self, alpha: float) -> _Found:
+        """The typical solutions at a load."""
+        if not self.stable_to < alpha < self.alpha_c:
+            raise NoSolution(
+                f"alpha = {alpha:g} is not below {self.alpha_c:.10g}, the capacity with {self.k} step(s) of breaking"
+            )
+        found = self._next_to_capacity(alpha)
+        return self._followed(
+            found, self._place(found.state.load), self._place(alpha), lambda y: self._solved_at(self._load(y))
+        )
+
+    def with_m(self, found: _Found, alpha: float, m: float) -> _Found:
+        """Clusters selected by another m, from neighbouring ones."""
+        return self._followed(
+            found,
+            math.log(found.state.m[0]),
+            math.log(m),
+            lambda y: lambda state: np.array([math.log(state.load / alpha), math.log(state.m[0]) - y]),
+        )
+
+    def described(self, found: _Found, alpha: float) -> BrokenSaddlePoint:
+        """The public result, with the residual by a finer rule."""
+        state = found.state
+        finer = ClusterEquations(
+            self._W_bar, TreeSoma(self.neuron, self.task, 3 * NODES // 2), self.task, self.k, FieldGrid().doubled()
+        ).state(found.x)
+        try:
+            symmetric = saddle_point(self.neuron, self.task, alpha=alpha).free_entropy
+        except (NoSolution, ConvergenceError):
+            symmetric = math.nan
+        return BrokenSaddlePoint(
+            alpha=alpha,
+            rsb=self.k,
+            effective_levels=self.k,
+            free_entropy=state.free_entropy,
+            internal_entropy=state.internal_entropy,
+            overlaps=tuple(map(float, state.q)),
+            Q=state.Q,
+            dq=state.dq,
+            breaking_points=tuple(map(float, state.m)),
+            q_hat=tuple(map(float, state.q_hat)),
+            A_hat=state.A_hat,
+            M_hat=state.M_hat,
+            mean_shift=state.mean_shift,
+            symmetric_free_entropy=symmetric,
+            residual=float(np.max(np.abs([*finer.stationarity, *finer.by_m, finer.load / alpha - 1.0]))),
+            iterations=self.equations.evaluations,
+            neuron=self.neuron,
+            task=self.task,
+        )
+
+    def _place(self, alpha: float) -> float:
+        """Position of a load on the curve: minus infinity at capacity, infinity at the end of stability."""
+        return math.log((self.alpha_c - alpha) / (alpha - self.stable_to))
+
+    def _load(self, y: float) -> float:
+        """The load at a position of the curve."""
+        return self.stable_to + (self.alpha_c - self.stable_to) / (1.0 + math.exp(y))
+
+    def _solved_at(self, alpha: float) -> Callable[[ClusterState], Floats]:
+        return lambda state: np.append(state.by_m, math.log(state.load / alpha))
+
+    def _next_to_capacity(self, alpha: float) -> _Found:
+        """A solution at a load above ``alpha``, where the scaled unknowns are almost those of the capacity."""
+        ratio = FIRST_RATIO
+        while ratio <= LARGEST_RATIO:
+            log_ratio = math.log(ratio)
+            found = self._solve(
+                self.equations.pack(self._at_capacity, log_ratio),
+                lambda state, at=log_ratio: np.append(state.by_m, state.log_ratio - at),  # type: ignore[misc]
+            )
+            if found is not None and alpha <= found.state.load < self.alpha_c:
+                return found
+            ratio *= 10.0
+        raise ConvergenceError(
+            f"no solution was found between alpha = {alpha:.10g} and the capacity {self.alpha_c:.10g}, the load is too "
+            "close to capacity: use critical_capacity(neuron, task, rsb=...) there",
+            None,
+        )
+
+    def _followed(
+        self, found: _Found, here: float, goal: float, conditions: Callable[[float], Callable[[ClusterState], Floats]]
+    ) -> _Found:
+        """The solution at ``goal``, reached in steps that are as long as Newton's method allows."""
+        path, step = [(here, found)], LONGEST_STEP
+        while path[-1][0] != goal:
+            y0, last = path[-1]
+            y = goal if abs(goal - y0) <= step else y0 + math.copysign(step, goal - y0)
+            guess = last.x
+            if len(path) > 1:
+                before, older = path[-2]
+                guess = last.x + (last.x - older.x) * (y - y0) / (y0 - before)
+            moved = self._solve(guess, conditions(y))
+            if moved is None:
+                step *= 0.5
+                if step < SHORTEST_STEP:
+                    raise ConvergenceError(
+                        f"the curve of solutions with {self.k} step(s) of breaking was lost at alpha = "
+                        f"{last.state.load:.6g}. Clusters begin at {self.stable_to:.6g}; very close to that load they "
+                        "are almost one cloud, which saddle_point(neuron, task, alpha=...) describes",
+                        last.state,
+                    )
+                continue
+            path.append((y, moved))
+            step = min(1.5 * step, LONGEST_STEP)
+        return path[-1][1]
+
+    def _solve(self, x: Floats, conditions: Callable[[ClusterState], Floats]) -> _Found | None:
+        """The solution near x, if Newton's method finds one with distinct levels."""
+
+        def residuals(at: Floats) -> Floats:
+            state = self.equations.state(at)
+            return np.concatenate([state.stationarity, conditions(state)])
+
+        solved = newton(residuals, x)
+        if not solved.residual < ACCEPTED:
+            return None
+        state = self.equations.state(solved.x)
+        return _Found(solved.x, state) if np.all(np.diff(state.q) > 0.0) else None
+
+
+def _one_cloud(neuron: NeuronSpec, task: TaskSpec, alpha: float, rsb: int) -> BrokenSaddlePoint:
+    """The replica-symmetric saddle point as the result of any number of steps."""
+    point = saddle_point(neuron, task, alpha=alpha)
+    return BrokenSaddlePoint(
+        alpha=alpha,
+        rsb=rsb,
+        effective_levels=0,
+        free_entropy=point.free_entropy,
+        internal_entropy=point.free_entropy,
+        overlaps=(point.q,),
+        Q=point.Q,
+        dq=point.dq,
+        breaking_points=(),
+        q_hat=(point.q_hat,),
+        A_hat=point.A_hat,
+        M_hat=point.M_hat,
+        mean_shift=point.mean_shift,
+        symmetric_free_entropy=point.free_entropy,
+        residual=point.residual,
+        iterations=point.iterations,
+        neuron=neuron,
+        task=task,
+    )

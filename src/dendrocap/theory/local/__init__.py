@@ -1,1 +1,0 @@
-"""Local entropy: how many solutions lie at a distance from a given one."""
