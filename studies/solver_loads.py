@@ -20,7 +20,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # NumPy's own threads would spend
 from dendrocap import DendriticNeuron, NeuronSpec, Polsky, TaskSpec, capacity, critical_capacity, solve
 from dendrocap.figures.style import ONE_STEP, SYMMETRIC, drawing_axes, save
 from dendrocap.learning import patterns_at_load
-from dendrocap.learning.solvers import SOLVERS
+from dendrocap.learning.search import SOLVERS
 from studies.tables import IMAGES, complete, markdown, stored
 
 HERE = Path(__file__).parent

@@ -29,7 +29,7 @@ import dendrocap
 from dendrocap import DendriticNeuron, NeuronSpec, Polsky, Sweep, TaskSpec, noise_robustness
 from dendrocap.files import write_file
 from dendrocap.learning import patterns_at_load
-from dendrocap.learning.solvers import SOLVERS
+from dendrocap.learning.search import SOLVERS
 from dendrocap.sweeps import Record, library
 from studies.tables import IMAGES, ROOT, Row, add, later_runs, loads_reached, markdown, stored, swept, write
 

@@ -15,7 +15,7 @@ from dendrocap.errors import DendrocapError, NoSolution
 from dendrocap.learning import EpochRecord, TrainingResult, search, suitable_solver
 from dendrocap.learning.homeostasis import active_fractions
 from dendrocap.learning.rules import Solver
-from dendrocap.learning.solvers import SOLVERS
+from dendrocap.learning.search import SOLVERS
 from dendrocap.model import DendriticNeuron, PackedPatterns, Patterns, TaskSpec
 from dendrocap.model.patterns import BLOCK, Seed, binary_patterns
 from dendrocap.validation import choice, whole_number

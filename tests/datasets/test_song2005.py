@@ -8,7 +8,7 @@ import dendrocap
 
 
 def test_summary_numbers_are_those_of_the_publication():
-    data = dendrocap.datasets.measured()
+    data = dendrocap.datasets.song2005()
     assert data.amplitudes_mv.size == 931
     assert data.n_tested == 8050
     # Song et al., text and Appendix S1: mean 0.77 mV, median 0.50 mV, connection probability 0.116.
@@ -22,4 +22,4 @@ def test_summary_numbers_are_those_of_the_publication():
 
 def test_the_data_cannot_be_changed_by_accident():
     with pytest.raises(ValueError, match="read-only"):
-        dendrocap.datasets.measured().amplitudes_mv[0] = 1.0
+        dendrocap.datasets.song2005().amplitudes_mv[0] = 1.0

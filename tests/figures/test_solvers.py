@@ -2,7 +2,7 @@
 
 from dendrocap import plot
 from dendrocap.figures.theory import SOLVER_LOOKS
-from dendrocap.learning.solvers import SOLVERS
+from dendrocap.learning.search import SOLVERS
 
 THEORY = [
     {"theta_d": "0.1", "alpha_rs": "1.57", "alpha_full": "1.35", "alpha_at": "0.76"},

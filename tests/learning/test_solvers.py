@@ -51,16 +51,8 @@ from dendrocap.learning import (
     suitable_solver,
 )
 from dendrocap.learning.engine import CompiledEngine
-from dendrocap.learning.solvers import (
-    SOLVERS,
-    Course,
-    Span,
-    _damped_step,
-    crossing,
-    input_scale,
-    least_squares,
-    rise_of,
-)
+from dendrocap.learning.search import SOLVERS
+from dendrocap.learning.solvers import Course, Span, _damped_step, crossing, input_scale, least_squares, rise_of
 from dendrocap.learning.solvers_tried import _selected, softened
 from dendrocap.learning.training import INTERRUPTED
 from tests.naive.neuron import naive_somatic_input

@@ -337,7 +337,7 @@ TAKEN = {
     "theory.silent_range": (
         changes, lambda task: dc.theory.silent_range(ReLU(), 0.5, task), lambda found: found.high,
     ),
-    "theory.finite.exact_branch_law": (
+    "finite_size.exact_branch_law": (
         refused,
         lambda task: exact_branch_law(
             Polsky(), synapse_state(ONE_STEP), task, alpha=2.0, mu=1.0, kernels=(1.0, 0.5, 1.0), theta_s=0.5,
@@ -363,7 +363,7 @@ def test_no_function_is_left_out():
     for prefix, module in (
         ("", dc),
         ("theory.", dc.theory),
-        ("theory.finite.", dc.theory.finite),
+        ("finite_size.", dc.finite_size),
         ("fitting.", dc.fitting),
     ):
         public = dir(dc) if module is dc else module.__all__

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dendrocap.cli import options as options
+from dendrocap.cli import options
 from dendrocap.cli.options import (
     InputOptions,
     NeuronOptions,

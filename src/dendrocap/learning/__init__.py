@@ -34,29 +34,18 @@ from dendrocap.learning.rules import (
     SGD,
     Algorithm,
     EpochOutcome,
-    FlooredSlope,
     LocalRule,
-    Lorentzian,
     Rule,
-    SlopeOf,
     Solver,
-    Surrogate,
     ThreeFactors,
-    TrueSlope,
     cross_entropy,
     soft_error,
     three_factors,
 )
-from dendrocap.learning.solvers import (
-    AnnealedSurrogate,
-    PlainSGD,
-    PolishedAnnealing,
-    ReplicatedSGD,
-    SplitStart,
-    search,
-    suitable_solver,
-)
+from dendrocap.learning.search import search, suitable_solver
+from dendrocap.learning.solvers import AnnealedSurrogate, PlainSGD, PolishedAnnealing, ReplicatedSGD, SplitStart
 from dendrocap.learning.solvers_tried import LeastAction, SelectedAnnealing, SharpenedNonlinearity
+from dendrocap.learning.surrogates import FlooredSlope, Lorentzian, SlopeOf, Surrogate, TrueSlope
 from dendrocap.learning.training import (
     EpochRecord,
     SavedRun,

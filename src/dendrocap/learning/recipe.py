@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
 from dendrocap.errors import InvalidParameter
-from dendrocap.learning.rules import SGD, Algorithm, Lorentzian
+from dendrocap.learning.rules import SGD, Algorithm
+from dendrocap.learning.surrogates import Lorentzian
 from dendrocap.validation import real_number, refuse, whole_number
 
 # Schedules of the learning rate.

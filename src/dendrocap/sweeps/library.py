@@ -23,10 +23,10 @@ from dendrocap.learning import (
     message_passing,
     noise_robustness,
     patterns_at_load,
-    solvers,
     weight_statistics,
 )
 from dendrocap.learning import algorithmic_capacity as measure_capacity
+from dendrocap.learning import search as find_weights
 from dendrocap.learning.training import train_at_load
 from dendrocap.model import DendriticNeuron, LinearNeuron, NeuronSpec, TaskSpec
 from dendrocap.model.flat import finite_neuron, neuron_from_flat
@@ -76,7 +76,7 @@ def solve(
     patterns, start = patterns_at_load(finite_neuron(neuron), alpha, seed, task), time.process_time()
     end = start + real_number("cpu_seconds", cpu_seconds, 0.0, low_open=True)
     chosen = solver_by_theory(neuron, len(patterns.labels), task).name if solver == "auto" else solver
-    result = solvers.search(
+    result = find_weights(
         neuron,
         *patterns,
         chosen,
@@ -124,7 +124,7 @@ def algorithmic_capacity(
     method: str = "bisection",
     tolerance: float = 0.0,
 ) -> dict[str, Any]:
-    """Largest load that one sequence of runs solves, found by `dendrocap.learning.protocols`."""
+    """Largest load that one sequence of runs solves, found by `dendrocap.learning.algorithmic_capacity`."""
     if len(limits) != 2:
         raise InvalidParameter(f"limits = {list(limits)} is not allowed: it must be two loads")
     outcome = measure_capacity(

@@ -99,7 +99,7 @@ class FixedMean:
 
     Examples
     --------
-    >>> from dendrocap.theory.rsb import FixedMean
+    >>> from dendrocap.theory.broken import FixedMean
     >>> synapses = FixedMean(W_bar=1.0)
     >>> synapses.W_bar, synapses.free_norm
     (1.0, True)
@@ -128,7 +128,7 @@ class Spherical:
 
     Examples
     --------
-    >>> from dendrocap.theory.rsb import Spherical
+    >>> from dendrocap.theory.broken import Spherical
     >>> weights = Spherical()
     >>> weights.Q, weights.free_norm
     (1.0, False)
