@@ -10,7 +10,7 @@ from pathlib import Path
 import dendrocap
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE / "_ext"))
+sys.path[:0] = [str(HERE / "_ext"), str(HERE.parent)]  # studies/ makes the tables of pages
 
 # Pages run commands too: those of this environment, in plain text. Kernels keep their files in the build folder.
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
@@ -40,6 +40,7 @@ extensions = [
     "gallery_figures",
     "local_mathjax",
     "source_links",
+    "stored_tables",
     "tutorial_notebooks",
 ]
 exclude_patterns = ["_build", "gallery", "auto_gallery/*.ipynb", "auto_gallery/**/*.ipynb"]

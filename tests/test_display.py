@@ -17,7 +17,7 @@ from dendrocap.display import Displayed
 from dendrocap.sweeps.generalise import GeneralisationCurve
 from dendrocap.sweeps.tables import Average
 
-PACKAGES = ("model", "theory", "learning", "fitting", "experiments", "datasets", "reproduction")
+PACKAGES = ("model", "theory", "learning", "fitting", "answers", "sweeps", "datasets", "reproduction")
 # What a user writes down: evaluable, as dataclasses are.
 VALUES = {
     "NeuronSpec", "TaskSpec", "DendriticNeuron", "LinearNeuron", "Units", "Cell", "Pace", "SGD", "LocalRule",

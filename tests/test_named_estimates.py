@@ -230,7 +230,7 @@ def best():
 def at_capacity():
     answer = dc.capacity(HALF, accuracy="fast")
     x = np.array([0.5, 1.0])
-    curve = {theory.estimates.SYMMETRIC: (x, symmetric()[::2])}
+    curve = {theory.results.SYMMETRIC: (x, symmetric()[::2])}
     return plot.neuron_at_capacity(answer, curve, "theta_d", dc.Units(999, 27))
 
 

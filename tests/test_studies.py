@@ -2,8 +2,8 @@
 
 import ast
 import math
+import re
 import sys
-from functools import cache
 
 import numpy as np
 import pytest
@@ -18,10 +18,12 @@ from studies import (
     bethe,
     classifiers,
     mutation,
+    pages,
     rsb_capacity,
     settings_for_images,
     settings_of_gradient_descent,
     solvers,
+    success_of_solvers,
     which_dendrite,
 )
 from studies import bounded_weights as bounded
@@ -36,64 +38,42 @@ from studies import tables as shared
 from studies.tables import ROOT, best_solvers, complete, loads_reached, stored, write
 
 DOCS = ROOT / "docs"
-RESULTS = ROOT / "docs" / "results" / "real_neuron.md"
-BRANCHES = ROOT / "docs" / "theory" / "how_many_branches.md"
-INHIBITION = ROOT / "docs" / "theory" / "inhibition.md"
-CLASSIFIERS = ROOT / "docs" / "results" / "classifiers.md"
-REPRODUCTION = ROOT / "docs" / "reproduction.md"
+PAGES = "".join(path.read_text(encoding="utf-8") for path in sorted(DOCS.rglob("*.md")) if "_build" not in path.parts)
+
+
+@pytest.mark.parametrize("name", pages.TABLES)
+def test_a_page_shows_each_stored_table(name):
+    head, rule, *rows = pages.TABLES[name]()
+    assert set(rule) == set("| -")
+    assert len(rows) >= 3
+    columns = head.replace("\\|", "").count("|")
+    assert all(row.replace("\\|", "").count("|") == columns for row in rows)
+    assert f"```{{stored-table}} {name}\n" in PAGES
+
+
+def test_pages_ask_for_tables_that_there_are():
+    assert set(re.findall(r"```\{stored-table\} (\S+)\n", PAGES)) == set(pages.TABLES)
+
+
+def test_every_classifier_had_all_its_seeds():
+    rows = stored(classifiers.TABLE)
+    for name, (n_seeds, _) in classifiers.DATA.items():
+        seeds = {(row["classifier"], row["seed"]) for row in rows if row["data"] == name}
+        assert len(seeds) == n_seeds * len(classifiers.models(0))
+
+
+@pytest.mark.parametrize("kept", [3, 4])
+def test_wilsons_interval_holds_the_share(kept):
+    rows = ([{"errors": "0"}] * 3 + [{"errors": "2"}])[:kept]
+    solved, low, high = success_of_solvers.share(rows)
+    assert (low < solved == 0.75 < high) if kept == 4 else (solved == high == 1.0)
+    # The ends are where the share found is one standard error from the true one.
+    for end in (low, high) if kept == 4 else (low,):
+        assert abs(solved - end) == pytest.approx((end * (1.0 - end) / kept) ** 0.5, rel=1e-9)
 
 
 def numbers(row):
     return {name: float(value) for name, value in row.items() if value != "" and name not in ("validity", "settled")}
-
-
-@cache
-def tables():
-    many = branches.found()
-    real = stored(real_neuron.TABLE), loads_reached()
-    return {
-        "capacity": (RESULTS, real_neuron.table(*real)),
-        "ladder": (DOCS / "theory" / "real_sizes.md", real_neuron.ladder(*real)),
-        "shares": (DOCS / "solvers.md", real_neuron.shares(*real)),
-        "learned": (DOCS / "rsb.md", real_neuron.learned(*real)),
-        "steps": (DOCS / "rsb.md", breaking.table(stored(breaking.TABLE))),
-        "dendrites": (DOCS / "theory" / "exactness.md", any_dendrite.table()),
-        "best dendrite": (DOCS / "theory" / "best_dendrite.md", which_dendrite.table(stored(which_dendrite.TABLE))),
-        "short": (DOCS / "theory" / "exactness.md", breaking.short(stored(breaking.TABLE))),
-        "entropy": (RESULTS, entropy.table(stored(entropy.TABLE))),
-        "solutions": (RESULTS, solutions.table(stored(solutions.TABLE))),
-        "branches": (BRANCHES, branches.table(many)),
-        "settings": (REPRODUCTION, settings_of_gradient_descent.table(stored(settings_of_gradient_descent.TABLE))),
-        "factors": (BRANCHES, branches.factors(many, "0.5")),
-        "solving": (DOCS / "solvers.md", solving.table(stored(solving.TABLE))),
-        "programming": (INHIBITION, programming.table(stored(programming.TABLE))),
-        "bounded": (DOCS / "theory" / "priors_and_channels.md", bounded.table(stored(bounded.TABLE))),
-    }
-
-
-@pytest.mark.parametrize("name", list(tables()))
-def test_pages_hold_the_stored_tables(name):
-    page, lines = tables()[name]
-    assert len(lines) >= 5
-    text = page.read_text(encoding="utf-8").splitlines()
-    assert not [line for line in lines if line not in text]
-
-
-@pytest.mark.parametrize("name", [*classifiers.DATA, "neurons", "wirings"])
-def test_the_page_of_classifiers_holds_the_stored_tables(name):
-    rows = stored(classifiers.TABLE)
-    if name == "neurons":
-        lines = classifiers.neurons_table(stored(classifiers.NEURONS))
-    elif name == "wirings":
-        lines = classifiers.wirings_table(stored(classifiers.WIRED))
-    else:
-        lines = classifiers.table(rows, name)
-        seeds = {(row["classifier"], row["seed"]) for row in rows if row["data"] == name}
-        assert len(seeds) == classifiers.DATA[name][0] * len(classifiers.models(0))
-    pages = [CLASSIFIERS, ROOT / "docs" / "compare.md"] if name == "mnist" else [CLASSIFIERS]
-    for page in pages:
-        text = page.read_text(encoding="utf-8")
-        assert "\n".join(lines) in text
 
 
 def test_the_tutorial_for_machine_learning_holds_the_images_and_needs_no_image_files():
@@ -374,9 +354,6 @@ def test_linear_programming_agrees_with_theory():
             mean, error = programming.extrapolated(rows, setting)
             assert error < 0.02
             assert abs(mean - programming.theory(*setting, math.inf)) < 2.0 * error
-    page = (ROOT / "docs" / "theory" / "inhibition.md").read_text(encoding="utf-8")
-    for lines in (programming.table(rows), programming.sizes(rows)):
-        assert "\n".join(lines) in page
     few = programming.stored_patterns(0, 2.0, 0.25, 0.25, n_inputs=16, n_branches=2)
     assert 0 < few < 1.5 * 16 * programming.theory(2.0, 0.25, 0.25, 8)
 

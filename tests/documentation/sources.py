@@ -15,7 +15,6 @@ PUBLIC_PACKAGES = (
     "dendrocap.model",
     "dendrocap.theory",
     "dendrocap.answers",
-    "dendrocap.finite_size",
     "dendrocap.learning",
     "dendrocap.datasets",
     "dendrocap.sweeps",
