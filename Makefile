@@ -70,7 +70,7 @@ test-site: $(VENV)/.dev $(VENV)/.docs
 	$(BIN)/python -m pytest -q -m site tests
 
 test-sweeps: $(VENV)/.dev
-	$(BIN)/python -m pytest -q -m "slow or dask" tests/experiments
+	$(BIN)/python -m pytest -q -m "slow or dask" tests/sweeps
 
 # Compiled code has a folder of its own: two versions of Numba would throw away each other's.
 test-oldest: $(OLD_VENV)/.dev

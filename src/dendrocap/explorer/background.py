@@ -13,13 +13,13 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
 from dendrocap.answers import capacity
 from dendrocap.errors import DendrocapError
-from dendrocap.explorer.views import Along, along
+from dendrocap.explorer.views import Along, Status, along
 from dendrocap.model import DendriticNeuron, NeuronSpec, TaskSpec
 
 __all__ = ["Best", "Desk", "Question", "Status", "answer_to"]
@@ -39,31 +39,6 @@ class Best(NamedTuple):
 
 Question = Best | Along
 Tell = Callable[[float, str], object]
-
-
-@dataclass(frozen=True)
-class Status:
-    """Progress of an answer.
-
-    Attributes
-    ----------
-    answer : Capacity, or pair of arrays, or None
-        The best estimate or the curve, once it is computed.
-    share, words : float, str
-        Fraction of the work done, and a description of the current step.
-    problem : str
-        Why there is no answer, if so.
-    """
-
-    answer: Any = None
-    share: float = 0.0
-    words: str = "waiting"
-    problem: str = ""
-
-    @property
-    def done(self) -> bool:
-        """Whether the answer or a problem is known."""
-        return self.answer is not None or bool(self.problem)
 
 
 class Desk:

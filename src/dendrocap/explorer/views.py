@@ -14,7 +14,6 @@ import numpy as np
 from dendrocap.answers import Capacity, capacity
 from dendrocap.display import with_error
 from dendrocap.errors import DendrocapError
-from dendrocap.explorer.background import Status
 from dendrocap.explorer.parameters import AXES, SLIDERS, Parameters
 from dendrocap.model import DendriticNeuron, Inhibition, Linear, NeuronSpec, Nonlinearity, TaskSpec
 from dendrocap.numerics.types import Floats
@@ -120,6 +119,31 @@ class Along(NamedTuple):
     axis: str
     x: tuple[float, ...]
     size: float
+
+
+@dataclass(frozen=True)
+class Status:
+    """Progress of an answer.
+
+    Attributes
+    ----------
+    answer : Capacity, or pair of arrays, or None
+        The best estimate or the curve, once it is computed.
+    share, words : float, str
+        Fraction of the work done, and a description of the current step.
+    problem : str
+        Why there is no answer, if so.
+    """
+
+    answer: Any = None
+    share: float = 0.0
+    words: str = "waiting"
+    problem: str = ""
+
+    @property
+    def done(self) -> bool:
+        """Whether the answer or a problem is known."""
+        return self.answer is not None or bool(self.problem)
 
 
 def view(

@@ -22,7 +22,7 @@ from dendrocap.sweeps import (
     read_sweep,
     run_sweep,
 )
-from tests.experiments.comparing import JOBS, contents
+from tests.sweeps.comparing import JOBS, contents
 
 LOADS = {"find": "solved", "level": 0.5, "from": 0.1, "to": 4.0, "resolution": 0.1}
 PLACES = [0.55, 1.23, 3.14]

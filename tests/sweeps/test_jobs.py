@@ -29,7 +29,7 @@ from dendrocap.sweeps import Sweep
 from dendrocap.sweeps.jobs import BUILT_IN, check, job_named, metrics_of
 from dendrocap.sweeps.process import run_cell
 
-HERE = "tests.experiments.test_jobs"
+HERE = "tests.sweeps.test_jobs"
 
 
 def spy(**parameters):

@@ -11,9 +11,9 @@ import pytest
 
 from dendrocap.errors import WorkersLost
 from dendrocap.sweeps import DaskExecutor, ProcessExecutor, SerialExecutor, Store, Sweep, run_sweep
-from tests.experiments import some_jobs
-from tests.experiments.clients import client, finished, sweep_file, wait_until
-from tests.experiments.comparing import JOBS, TRAININGS, contents, draws, stored
+from tests.sweeps import some_jobs
+from tests.sweeps.clients import client, finished, sweep_file, wait_until
+from tests.sweeps.comparing import JOBS, TRAININGS, contents, draws, stored
 
 pytestmark = pytest.mark.dask
 

@@ -14,7 +14,7 @@ from dendrocap.errors import InvalidParameter, MissingExtra
 from dendrocap.sweeps import Store, Sweep, run_sweep
 from dendrocap.sweeps.process import DONE, FAILED, Outcome
 from dendrocap.sweeps.tables import BOOKKEEPING, averages, export, rows
-from tests.experiments.comparing import draws
+from tests.sweeps.comparing import draws
 
 RAGGED = Sweep("capacity", grid={"theta_d": [0.1, 0.2], "kind": ["a", "b"]}, parameters={"limits": [1, 2]}, seeds=2)
 

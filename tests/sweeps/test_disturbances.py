@@ -11,8 +11,8 @@ import pytest
 
 from dendrocap.errors import StoreError
 from dendrocap.sweeps import Store, Sweep, run_sweep
-from tests.experiments.clients import PATIENCE, client, finished, sweep_file, wait_until
-from tests.experiments.comparing import JOBS, contents, draws, stored
+from tests.sweeps.clients import PATIENCE, client, finished, sweep_file, wait_until
+from tests.sweeps.comparing import JOBS, contents, draws, stored
 
 
 @pytest.fixture

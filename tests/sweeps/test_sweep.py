@@ -7,7 +7,7 @@ import pytest
 
 from dendrocap.errors import CorruptData, InvalidParameter
 from dendrocap.sweeps import Sweep, read_sweep
-from tests.experiments import some_jobs
+from tests.sweeps import some_jobs
 
 TOML = """
 job = "capacity"
@@ -78,7 +78,7 @@ def test_cells_have_different_names():
 
 
 def test_functions_stand_for_their_names():
-    assert Sweep(some_jobs.draw, grid={"mean": [1.0]}).job == "tests.experiments.some_jobs:draw"
+    assert Sweep(some_jobs.draw, grid={"mean": [1.0]}).job == "tests.sweeps.some_jobs:draw"
     with pytest.raises(InvalidParameter, match="can import"):
         Sweep(lambda: 0)
     with pytest.raises(InvalidParameter, match="can import"):

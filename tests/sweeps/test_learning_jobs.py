@@ -14,7 +14,7 @@ from dendrocap.learning import algorithmic_capacity as measure_capacity
 from dendrocap.sweeps import ProcessExecutor, SerialExecutor, Store, Sweep, library, run_sweep, run_sweeps
 from dendrocap.sweeps.jobs import check
 from dendrocap.sweeps.process import run_cell
-from tests.experiments.comparing import TRAININGS, contents
+from tests.sweeps.comparing import TRAININGS, contents
 
 POLSKY = {"theta_d": 0.1, "theta_s": 0.5, "n_inputs": 120, "n_branches": 9, "max_epochs": 60}
 LINEAR = {"nonlinearity": "linear", "theta_d": 0.5, "n_inputs": 60, "max_epochs": 200, "learning_rate": 1.0}

@@ -5,7 +5,7 @@ import sqlite3
 
 from dendrocap.sweeps import Store, Sweep
 
-JOBS = "tests.experiments.some_jobs"
+JOBS = "tests.sweeps.some_jobs"
 
 
 def draws(cells):

@@ -14,8 +14,8 @@ import pytest
 
 from dendrocap.errors import InvalidParameter, StoreError
 from dendrocap.sweeps import Store, Sweep, merge_stores, run_sweep, verify_store
-from tests.experiments.clients import PATIENCE, client, environment, finished, sweep_file
-from tests.experiments.comparing import JOBS, contents, draws, stored
+from tests.sweeps.clients import PATIENCE, client, environment, finished, sweep_file
+from tests.sweeps.comparing import JOBS, contents, draws, stored
 
 DOCS = Path(__file__).parents[2] / "docs" / "sweeps.md"
 

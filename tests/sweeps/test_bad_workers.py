@@ -9,9 +9,9 @@ import pytest
 
 from dendrocap.errors import CorruptData, InvalidParameter, WorkersLost
 from dendrocap.sweeps import DaskExecutor, Store, Sweep, run_sweep
-from tests.experiments.clients import client, environment, finished, sweep_file, wait_until
-from tests.experiments.clusters import Cluster
-from tests.experiments.comparing import JOBS, contents, draws, stored
+from tests.sweeps.clients import client, environment, finished, sweep_file, wait_until
+from tests.sweeps.clusters import Cluster
+from tests.sweeps.comparing import JOBS, contents, draws, stored
 
 DOCS = Path(__file__).parents[2] / "docs" / "sweeps.md"
 

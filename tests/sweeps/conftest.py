@@ -1,6 +1,6 @@
 import pytest
 
-from tests.experiments.clusters import Cluster
+from tests.sweeps.clusters import Cluster
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from dendrocap.errors import CorruptData, InvalidParameter, StoreError
 from dendrocap.sweeps import Store, run_sweep, salvage_store, verify_store
 from dendrocap.sweeps.store import APPLICATION, SCHEMA_VERSION
 from dendrocap.sweeps.sweep import canonical
-from tests.experiments.clients import client, finished
-from tests.experiments.comparing import contents, draws, stored
+from tests.sweeps.clients import client, finished
+from tests.sweeps.comparing import contents, draws, stored
 
 SWEEP = draws(80)
 

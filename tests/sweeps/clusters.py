@@ -4,7 +4,7 @@ import json
 import subprocess
 import sys
 
-from tests.experiments.clients import environment, wait_until
+from tests.sweeps.clients import environment, wait_until
 
 LOCALHOST = ("--host", "127.0.0.1", "--no-dashboard", "--dashboard-address", "127.0.0.1:0")
 

@@ -12,8 +12,8 @@ from dendrocap.errors import InvalidParameter, MissingExtra, WorkersLost
 from dendrocap.sweeps import DaskExecutor, ProcessExecutor, SerialExecutor, Store, Sweep, run_sweep
 from dendrocap.sweeps import process as child_module
 from dendrocap.sweeps.process import run_cell
-from tests.experiments.clients import wait_until
-from tests.experiments.comparing import JOBS, contents, draws
+from tests.sweeps.clients import wait_until
+from tests.sweeps.comparing import JOBS, contents, draws
 
 
 def numbered(job, count=5, **parameters):

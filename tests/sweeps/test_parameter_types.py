@@ -7,7 +7,7 @@ from dendrocap.sweeps import Store, Sweep, run_sweep
 from dendrocap.sweeps.jobs import check
 from dendrocap.sweeps.process import run_cell
 from dendrocap.sweeps.sweep import Cell
-from tests.experiments.comparing import JOBS
+from tests.sweeps.comparing import JOBS
 
 NEURON = {"theta_d": 0.1, "theta_s": 0.5, "n_branches": 9, "max_epochs": 3, "alpha": 0.1}
 

@@ -8,8 +8,8 @@ import pytest
 
 from dendrocap.errors import InvalidParameter
 from dendrocap.sweeps import DaskExecutor, ProcessExecutor, SerialExecutor, Store, Sweep, read_sweep, run_sweep
-from tests.experiments.clients import client, finished, sweep_file, wait_until
-from tests.experiments.comparing import JOBS, contents, draws, stored
+from tests.sweeps.clients import client, finished, sweep_file, wait_until
+from tests.sweeps.comparing import JOBS, contents, draws, stored
 
 
 def hanging(folder, count=8):

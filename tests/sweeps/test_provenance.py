@@ -6,7 +6,7 @@ import pytest
 
 from dendrocap.errors import StoreError
 from dendrocap.sweeps import Environment, ProcessExecutor, Store, Sweep, run_sweep
-from tests.experiments.comparing import JOBS, contents, draws
+from tests.sweeps.comparing import JOBS, contents, draws
 
 OTHER = replace(Environment.here(), numpy="1.0.0", vector_bits=128)
 

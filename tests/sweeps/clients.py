@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-from tests.experiments.some_jobs import PAUSE
+from tests.sweeps.some_jobs import PAUSE
 
 ROOT = Path(__file__).parents[2]
 # Guards against hanging, never a measure of speed.
