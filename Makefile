@@ -5,17 +5,19 @@ VENV := .venv
 BIN := $(VENV)/bin
 OLD_VENV := .venv-oldest
 OUT ?= reproduced
+SINCE ?= HEAD
 PRESET ?= quick
 # Files of tests in the order of collection, so that short ones, the examples of src, come last and end together.
 PARALLEL := -n auto --dist loadfile --no-loadscope-reorder
 OLDEST ?= # the tests to run with the oldest versions; all by default
 
-.PHONY: explore reproduce test test-all test-oldest test-oldest-libraries test-wheel test-sweeps test-site test-browser lint format types coverage bench docs clean help
+.PHONY: explore reproduce quick test test-all test-oldest test-oldest-libraries test-wheel test-sweeps test-site test-browser lint format types coverage bench docs clean help
 
 help:
 	@echo "make explore     the page of dendrocap explore, in a browser"
 	@echo "make reproduce   every figure of the paper and a report, into $(OUT)/; PRESET=paper for full size"
 	@echo "make test        set up and run the fast test suite"
+	@echo "make quick       the tests of what changed since the last commit; SINCE=main for a branch"
 	@echo "make test-all    every test, slow ones too"
 	@echo "make test-sweeps kill sweeps at random moments, and run them on a Dask cluster of this machine"
 	@echo "make test-site   the tools that build the documentation"
@@ -59,6 +61,9 @@ reproduce: $(VENV)/.package
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -q $(PARALLEL) $(PYTEST_ARGS)
+
+quick: $(VENV)/.dev
+	$(BIN)/python -m pytest -q $(PARALLEL) $$($(BIN)/python -m tests.quick $(SINCE))
 
 test-all: $(VENV)/.dev
 	$(BIN)/python -m pytest -q -m "not network and not site"

@@ -7,17 +7,14 @@ is followed by the functions that implement it.
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from docutils import nodes
 from equation_table import TAG, code_by_tag, find_code
 from sphinx.application import Sphinx
-from sphinx.util import logging
 
 PAGE = "equations"
 UNTOUCHED = (nodes.literal, nodes.literal_block, nodes.math, nodes.math_block, nodes.reference, nodes.title)
-logger = logging.getLogger(__name__)
 
 
 def _anchor(tag: str) -> str:
@@ -32,7 +29,7 @@ def _link(text: str, uri: str, *, code: bool = False) -> nodes.reference:
 
 
 def _code_link(app: Sphinx, docname: str, name: str) -> nodes.Node:
-    """The name as a link to its entry in the reference; compiled code has none and stays plain."""
+    """The name as a link to its entry in the reference; what is not public has none and stays plain."""
     full, _ = find_code(name)
     objects = app.env.get_domain("py").objects  # type: ignore[attr-defined]
     tried = [full, *(f"{prefix}.{name}" for prefix in ("dendrocap", "dendrocap.theory", "dendrocap.learning"))]
@@ -41,8 +38,6 @@ def _code_link(app: Sphinx, docname: str, name: str) -> nodes.Node:
             entry = objects[candidate]
             uri = app.builder.get_relative_uri(docname, entry.docname) + "#" + entry.node_id
             return _link(name, uri, code=True)
-    if not re.search(r"\._(compiled|kernels)\.", name):
-        logger.warning("the table of equations names %s, which the reference does not describe", name)
     return nodes.literal(name, name)
 
 
