@@ -44,7 +44,6 @@ from dendrocap.learning.rules import (
 )
 from dendrocap.learning.search import search, suitable_solver
 from dendrocap.learning.solvers import AnnealedSurrogate, PlainSGD, PolishedAnnealing, ReplicatedSGD, SplitStart
-from dendrocap.learning.solvers_tried import LeastAction, SelectedAnnealing, SharpenedNonlinearity
 from dendrocap.learning.surrogates import FlooredSlope, Lorentzian, SlopeOf, Surrogate, TrueSlope
 from dendrocap.learning.training import (
     EpochRecord,
@@ -73,7 +72,6 @@ __all__ = [
     "FlooredSlope",
     "HalveOnPlateau",
     "LearningSpeed",
-    "LeastAction",
     "LinearFeasibility",
     "LoadPoint",
     "LocalRule",
@@ -90,8 +88,6 @@ __all__ = [
     "Rule",
     "SavedRun",
     "Schedule",
-    "SelectedAnnealing",
-    "SharpenedNonlinearity",
     "SplitStart",
     "SlopeOf",
     "Solver",
