@@ -22,6 +22,7 @@ MAY_IMPORT = {
     "validation": {"errors"},
     "display": set(),
     "files": {"errors"},
+    "loading": set(),
     "numerics": set(),
     "model": {"errors", "validation"},
     "theory": MODEL,
@@ -43,7 +44,7 @@ MAY_IMPORT = {
     "__main__": {"cli"},
 }
 # Leaves that every layer but themselves may import.
-FOR_ALL = {"display", "files", "numerics"}
+FOR_ALL = {"display", "files", "loading", "numerics"}
 ONLY_IN = {
     "numba": ("/_",),  # modules whose name begins with an underscore
     "dask": ("sweeps/dask.py",),

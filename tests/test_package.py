@@ -25,6 +25,19 @@ def test_import_loads_nothing_heavy():
     assert outcome.stdout.strip() == "[]"
 
 
+@pytest.mark.parametrize(("name", "most"), [("capacity", 50), ("train", 25), ("Sweep", 30), ("critical_capacity", 35)])
+def test_a_name_enters_few_modules(name, most):
+    code = f"import sys, dendrocap; dendrocap.{name}; print(sum(one.startswith('dendrocap') for one in sys.modules))"
+    outcome = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert int(outcome.stdout) <= most
+
+
+def test_a_function_keeps_its_name_when_the_module_of_that_name_is_imported():
+    code = "import dendrocap.theory.saddle_point, dendrocap as dc; print(dc.theory.saddle_point is dc.saddle_point)"
+    outcome = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert outcome.stdout.strip() == "True"
+
+
 def test_every_public_name_exists_and_is_documented():
     assert dendrocap.__all__ == sorted(dendrocap.__all__)
     for name in dendrocap.__all__:

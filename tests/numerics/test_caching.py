@@ -191,6 +191,16 @@ def test_no_folder_to_write_to_stops_nothing(toy, monkeypatch, caplog):
     assert "no locator" in line
 
 
+def test_stored_code_is_taken_without_what_numba_compiles_with(toy):
+    code = "import sys; from toy._caller import asked; print(asked(2.0), 'numba.cpython.unicode' in sys.modules)"
+    settings = {**os.environ, "PYTHONPATH": str(toy.parent), "NUMBA_CACHE_DIR": ""}
+    said = [
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=settings).stdout
+        for _ in range(2)
+    ]
+    assert said == ["106.0 True\n", "106.0 False\n"]
+
+
 def test_flushed_code_is_gone(toy):
     ask()
     sys.modules["toy._caller"].asked._cache.flush()

@@ -1,5 +1,5 @@
 """The dendritic neuron as a scikit-learn classifier: encoding, wiring, learning, readout, files."""
 
-from dendrocap.classifier.classifier import DendriticClassifier
+from dendrocap.loading import load_on_use
 
-__all__ = ["DendriticClassifier"]
+load_on_use(__name__)

@@ -1,0 +1,27 @@
+"""Public names, loaded when they are first used."""
+
+from dendrocap.reproduction.claims import (
+    Claim as Claim,
+    FullSizeVerdict as FullSizeVerdict,
+    Judged as Judged,
+    Measured as Measured,
+    full_size_verdicts as full_size_verdicts,
+    judge as judge,
+    paper_claims as paper_claims,
+)
+from dendrocap.reproduction.figure_runner import (
+    FIGURES as FIGURES,
+    FigureOutcome as FigureOutcome,
+    Reproduction as Reproduction,
+    reproduce as reproduce,
+    selected as selected,
+    stored as stored,
+)
+from dendrocap.reproduction.report_page import write_report as write_report
+from dendrocap.reproduction.runs import (
+    PRESETS as PRESETS,
+    PaperFigure as PaperFigure,
+    RunSize as RunSize,
+    read_tables as read_tables,
+    stored_results as stored_results,
+)
