@@ -16,6 +16,7 @@ import numpy as np
 
 from dendrocap import NeuronSpec, Polsky, ReLU, SaturatingReLU, TaskSpec, critical_capacity, plot, stability_limit
 from dendrocap.theory.search import broken_capacity
+from studies import plots
 from studies.tables import IMAGES, Row, complete, stored
 
 DENDRITES = {g.name: g for g in (ReLU(), SaturatingReLU(), Polsky())}
@@ -58,7 +59,7 @@ def compute() -> None:
 
 def figure() -> None:
     """The figure of docs/rsb.md."""
-    plot.save(plot.breaking(stored(TABLE), stored(TABLE.with_name("rsb_learned.csv"))), IMAGES / "rsb.png")
+    plot.save(plots.breaking(stored(TABLE), stored(TABLE.with_name("rsb_learned.csv"))), IMAGES / "rsb.png")
 
 
 if __name__ == "__main__":

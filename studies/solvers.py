@@ -140,13 +140,14 @@ def loads(options: argparse.Namespace) -> None:
 def figure(options: argparse.Namespace) -> None:
     """The two figures of docs/solvers.md."""
     from dendrocap import plot
+    from studies import plots
     from studies.capacity_of_a_real_neuron import TABLE as REAL_NEURON
 
     found = summary([*stored(TABLE), *later_runs()], options.budget)
     reached = [{"solver": solver, "theta_d": theta_d, **row} for (solver, theta_d), row in found.items()]
     theory = [row for row in stored(TABLE.with_name("rsb_capacity.csv")) if row["nonlinearity"] == "polsky"]
-    plot.save(plot.solvers(reached, theory, stored(REAL_NEURON)), IMAGES / "solvers.png")
-    plot.save(plot.solver_weights(stored(WEIGHTS)), IMAGES / "solver_weights.png")
+    plot.save(plots.solvers(reached, theory, stored(REAL_NEURON)), IMAGES / "solvers.png")
+    plot.save(plots.solver_weights(stored(WEIGHTS)), IMAGES / "solver_weights.png")
 
 
 def within(budget: float) -> Callable[[Any], bool]:

@@ -234,9 +234,6 @@ def at_capacity():
     return plot.neuron_at_capacity(answer, curve, "theta_d", dc.Units(999, 27))
 
 
-LOADS = [
-    {"nonlinearity": "polsky", "theta_d": 0.5, "alpha_rs": 4.9513, "alpha_1": 2.14, "alpha_full": 2.1, "alpha_at": 0.8}
-]
 PLOTS = {
     "curves": [
         lambda: plot.curves(rows(), "theta_d", "alpha_c"),
@@ -247,8 +244,6 @@ PLOTS = {
         lambda: plot.curves(best(), "theta_d", "alpha_c"),
         lambda: plot.curves(best(), "theta_d", "silent_fraction"),
     ],
-    "breaking": [lambda: plot.breaking(LOADS)],
-    "solvers": [lambda: plot.solvers([{"solver": "sgd", "theta_d": 0.5, "alpha": 0.6}], LOADS)],
     "neuron_at_capacity": [at_capacity],
     "best_dendrite": [
         lambda: plot.best_dendrite(dc.best_dendrite(5.0, 0.5, task=dc.TaskSpec(kappa=0.2), rsb=0), {"g": dc.Polsky()})
@@ -259,7 +254,7 @@ PLOTS = {
 }
 # Plots without a capacity of the theory, of measurements, or, in the last three, of fits, whose tests are elsewhere.
 OTHER_PLOTS = {
-    "averages", "error_curve", "generalisation", "nonlinearity", "robustness", "save", "solver_weights", "training",
+    "averages", "error_curve", "generalisation", "nonlinearity", "robustness", "save", "training",
     "perturbations", "branch_weights", "receptive_fields", "cell", "nonlinearity_fit", "weight_fit",
 }  # fmt: skip
 

@@ -1,21 +1,20 @@
 """Plots for notebooks and scripts: each draws its arguments and returns a Matplotlib figure.
 
-Plots with one pair of axes accept ``ax``, plots with several panels accept ``figure``. Matplotlib is loaded when the
+Plots with one pair of axes draw into ``ax`` if it is given, plots with several panels into ``figure``; by default the
+figure is new. Matplotlib is loaded when the
 first plot is drawn.
 """
 
 from dendrocap.figures.learning import averages, error_curve, generalisation, perturbations, robustness, training
-from dendrocap.figures.measured import cell, neuron_at_capacity, solver_weights, weight_fit
+from dendrocap.figures.measured import cell, neuron_at_capacity, weight_fit
 from dendrocap.figures.style import save
 from dendrocap.figures.theory import (
     best_dendrite,
     branch_weights,
-    breaking,
     curves,
     nonlinearity,
     nonlinearity_fit,
     receptive_fields,
-    solvers,
     states,
 )
 
@@ -23,7 +22,6 @@ __all__ = [
     "averages",
     "best_dendrite",
     "branch_weights",
-    "breaking",
     "cell",
     "curves",
     "error_curve",
@@ -35,8 +33,6 @@ __all__ = [
     "receptive_fields",
     "robustness",
     "save",
-    "solver_weights",
-    "solvers",
     "states",
     "training",
     "weight_fit",

@@ -6,9 +6,9 @@ import pandas as pd
 import pytest
 from matplotlib.text import Text
 
-from dendrocap import plot
 from dendrocap.figures.style import FONT_SIZE, MANY_STEPS, ONE_STEP, SYMMETRIC, UNSTABLE
 from dendrocap.reproduction import FIGURES, read_tables, stored, stored_results
+from studies import plots
 
 FOLDER = stored_results("paper")
 MADE = {
@@ -28,8 +28,8 @@ def drawn(name):
     learned = pd.read_csv(stored_results("studies") / "rsb_learned.csv").to_dict("records")
     polsky = [row for row in loads if row["nonlinearity"] == "polsky"]
     if name == "breaking":
-        return plot.breaking(loads, learned)
-    return plot.solvers([{"solver": "surrogate", "theta_d": 0.1, "alpha": 1.2}], polsky)
+        return plots.breaking(loads, learned)
+    return plots.solvers([{"solver": "surrogate", "theta_d": 0.1, "alpha": 1.2}], polsky)
 
 
 def words(figure):

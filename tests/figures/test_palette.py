@@ -13,7 +13,7 @@ import pytest
 from dendrocap.explorer.plots import DARK
 from dendrocap.figures import measured
 from dendrocap.figures.style import LIGHT_MARKS, PALETTE
-from dendrocap.figures.theory import SOLVER_LOOKS
+from studies.plots import SOLVER_LOOKS
 
 APART = 15.0
 VISION = {

@@ -11,6 +11,7 @@ from dendrocap.figures.style import LABELS, MANY_STEPS, ONE_STEP, PALETTE, PAPER
 from dendrocap.figures.theory import lines_of
 from dendrocap.model import Polsky, ReLU
 from dendrocap.sweeps.tables import Average
+from studies import plots
 
 LOADS = {"theta_d": 0.1, "alpha_rs": 1.6, "alpha_1": 1.4, "alpha_full": 1.3, "alpha_at": 0.8}
 ERRORS = {"test_error": 0.1, "test_error_se": 0.01, "train_error": 0.05, "train_error_se": 0.01}
@@ -18,12 +19,9 @@ ON_AXES = {
     "averages": ([Average(None, 1.0, 2.0, 0.1, 3)], "theta_d", "alpha_c"),
     "curves": ([{"nonlinearity": "relu", "theta_d": 0.1, "alpha_c": 1.0}], "theta_d", "alpha_c"),
     "generalisation": ([{"neuron": "linear", "epoch": 1, **ERRORS}],),
-    "solvers": ([{"solver": "sgd", "theta_d": 0.1, "alpha": 0.6}], [LOADS]),
 }
 ON_FIGURES = {
-    "breaking": ([{"nonlinearity": "relu", **LOADS}],),
     "nonlinearity": (ReLU(),),
-    "solver_weights": ([{"solver": "sgd", "left": 0.0, "right": 2.0, "density": 0.5}],),
 }
 
 
@@ -51,7 +49,7 @@ def test_plots_with_panels_draw_into_a_given_figure(name):
 
 
 def test_broken_symmetry_has_one_line_code():
-    (axes,) = plot.breaking([{"nonlinearity": "polsky", **LOADS}]).axes
+    (axes,) = plots.breaking([{"nonlinearity": "polsky", **LOADS}]).axes
     drawn = [(line.get_linestyle(), line.get_label()) for line in axes.lines]
     looks = (SYMMETRIC, ONE_STEP, MANY_STEPS, UNSTABLE)
     assert drawn == [(dash, look["label"]) for dash, look in zip(("-", "--", "--", "-."), looks, strict=True)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import asdict
 from pathlib import Path
@@ -22,12 +23,12 @@ from dendrocap.cli.options import (
 )
 from dendrocap.cli.output import JsonFlag, PlotPath, draw, emit, message, plain, plot_target, progress
 from dendrocap.errors import InvalidParameter
-from dendrocap.files import writable
+from dendrocap.files import writable, write_file
 
 if TYPE_CHECKING:
     from dendrocap.answers import Capacity
     from dendrocap.answers.validity import Flag
-    from dendrocap.figures.lab_report import Section
+    from dendrocap.figures.pages import Section
     from dendrocap.fitting import CapacityReport, GroupShare, Interval, NonlinearityFit, ReconstructedNeuron, WeightFit
     from dendrocap.fitting.weights import Candidate
     from dendrocap.model import TaskSpec
@@ -468,7 +469,7 @@ def group_table(whole: Capacity, shares: list[GroupShare]) -> list[dict[str, str
 def report(
     curve: DataFile,
     amplitudes: DataFile,
-    out: Annotated[Path, typer.Option("--out", "-o", help="File of the report: .html or .pdf.")] = Path("report.html"),
+    out: Annotated[Path, typer.Option("--out", "-o", help="File of the report, .html.")] = Path("report.html"),
     cell: Annotated[Path | None, typer.Option(help="Reconstruction of the cell; it determines N and K.")] = None,
     synapses_per_um: Annotated[float, typer.Option(help="Synapses per micrometre of the reconstruction.")] = 1.0,
     tested: Annotated[int | None, typer.Option(help="Number of pairs tested, connected or not.")] = None,
@@ -491,12 +492,12 @@ def report(
 
     Example: dendrocap report curve.csv epsp.csv --tested 8050 --cell cell.swc -o report.html
     """
-    from dendrocap.figures.lab_report import LabReport, Section
+    from dendrocap.figures.pages import Section, page
     from dendrocap.fitting import cell_from_morphology, fit_weights
     from dendrocap.model import Units
     from dendrocap.validation import choice, whole_number
 
-    target = writable(out, (".html", ".pdf"), "--out")
+    target = writable(out, (".html",), "--out")
     choice("--accuracy", accuracy, ("best", "fast"))
     read_curve = points.measured(curve, files)
     read = numbers.amplitudes(amplitudes, files)
@@ -529,22 +530,24 @@ def report(
     if neuron is not None:
         section, row["cell"] = _cell(neuron, task.task(), accuracy, seed, fit.dendrites.theta_d, found.theta_s)
         sections.append(section)
-    LabReport(
+    report_page = page(
+        "lab_report",
         title=f"What a neuron with the synapses of {amplitudes.name} can store",
         answer=f"{found.in_words[0].upper()}{found.in_words[1:]}. {found.verdict[0].upper()}{found.verdict[1:]}.",
         sections=sections,
         lights=_lights(found, attenuation, fit, shape),
         methods=_methods(fit, found, shape, bootstrap),
-        numbers=plain(row),
+        numbers=json.dumps(plain(row), indent=1, ensure_ascii=False),
         program=f"dendrocap {__version__}",
-    ).write(target)
+    )
+    write_file(target, report_page)
     typer.echo(found.in_words)
     message(f"report: {target}")
 
 
 def _fits(shape: NonlinearityFit, fit: WeightFit, found: CapacityReport) -> list[Section]:
     from dendrocap import plot
-    from dendrocap.figures.lab_report import Section
+    from dendrocap.figures.pages import Section
 
     sources = [
         {"source": name, "capacity between": f"{ends[0]:.2f} and {ends[1]:.2f} times the estimate"}
@@ -563,7 +566,7 @@ def _cell(neuron: Any, task: TaskSpec, accuracy: str, seed: int, theta_d: float,
     """The reconstruction at the fitted thresholds."""
     from dendrocap import plot
     from dendrocap.errors import ConvergenceError, NoSolution
-    from dendrocap.figures.lab_report import Section
+    from dendrocap.figures.pages import Section
     from dendrocap.fitting import group_shares
 
     cell = neuron.with_thresholds(theta_d, theta_s)

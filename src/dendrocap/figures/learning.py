@@ -27,8 +27,6 @@ def training(result: TrainingResult, *, figure: Figure | None = None) -> Figure:
     ----------
     result : TrainingResult
         As returned by `train`.
-    figure : Figure, optional
-        Figure to draw into; by default a new one.
 
     Examples
     --------
@@ -69,8 +67,6 @@ def error_curve(
         The ``points`` returned by `training_error_curve` and `algorithmic_capacity`.
     nonlinearity : str
         Name of the neuron's g, which determines the colour.
-    figure : Figure, optional
-        Figure to draw into; by default a new one.
 
     Examples
     --------
@@ -108,8 +104,6 @@ def robustness(outcome: NoiseRobustness, nonlinearity: str = Polsky.name, *, fig
         As returned by `noise_robustness`.
     nonlinearity : str
         Name of the neuron's g, which determines the colour.
-    figure : Figure, optional
-        Figure to draw into; by default a new one.
 
     Examples
     --------
@@ -143,8 +137,6 @@ def perturbations(found: Sequence[Perturbation], *, ax: Axes | None = None) -> F
     ----------
     found : sequence of Perturbation
         As returned by `perturb`.
-    ax : Axes, optional
-        Axes to draw into; by default a new figure.
 
     Examples
     --------
@@ -177,8 +169,6 @@ def generalisation(rows: Sequence[Mapping[str, Any]], title: str = "", *, ax: Ax
         standard errors of both with the suffix ``_se``.
     title : str
         Title of the axes.
-    ax : Axes, optional
-        Axes to draw into; by default a new figure.
 
     Examples
     --------
@@ -220,8 +210,6 @@ def averages(
         The axis that distinguishes lines; non-linearities have the same colours in all figures.
     title : str
         Title of the axes; for a capacity, the name of its estimate.
-    ax : Axes, optional
-        Axes to draw into; by default a new figure.
 
     Examples
     --------

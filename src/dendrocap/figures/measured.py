@@ -1,4 +1,4 @@
-"""Plots of synaptic weights: measured strengths with the fitted neuron, and weights found by solvers."""
+"""Plots of measurements: synaptic strengths with the fitted neuron, reconstructed cells, a neuron at capacity."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ from dendrocap.figures.style import (
     plain_ticks,
     validity_footer,
 )
-from dendrocap.figures.theory import SOLVER_LOOKS
 from dendrocap.model import DendriticNeuron, Linear, NeuronSpec, Nonlinearity, Polsky, ReLU, Tabulated, Units
 from dendrocap.validation import choice
 
@@ -63,8 +62,6 @@ def weight_fit(
         Further distributions in millivolts, drawn as dashed lines.
     caption : str
         Text below the figure.
-    figure : Figure, optional
-        Figure to draw into; by default a new one.
 
     Examples
     --------
@@ -136,41 +133,6 @@ def _draw_branches(axes: Any, report: CapacityReport) -> None:
     behind(axes, x, inputs.pdf(x), BRANCHES, "branch inputs")
 
 
-def solver_weights(rows: Sequence[Mapping[str, Any]], *, figure: Figure | None = None) -> Figure:
-    """Histograms of the weights found by solvers, in units of the mean weight, one panel per solver.
-
-    Parameters
-    ----------
-    rows : sequence of mappings
-        Rows with ``solver``, and ``left``, ``right`` and ``density`` of a bin; numbers can be strings.
-    figure : Figure, optional
-        Figure to draw into; by default a new one.
-
-    Examples
-    --------
-    >>> from dendrocap import plot
-    >>> figure = plot.solver_weights([{"solver": "sgd", "left": 0.0, "right": 2.0, "density": 0.5}])
-    >>> figure.axes[0].get_title()
-    'plain SGD'
-    """
-    names = list(dict.fromkeys(row["solver"] for row in rows))
-    with drawing(2, 3.4, figure) as figure:
-        panels = figure.subplots(2, 3, sharex=True, sharey=True).ravel()
-        for axes, solver in zip(panels, names, strict=False):
-            own = [row for row in rows if row["solver"] == solver]
-            edges = [*(float(row["left"]) for row in own), float(own[-1]["right"])]
-            label, color, _ = SOLVER_LOOKS[solver]
-            axes.stairs([float(row["density"]) for row in own], edges, fill=True, color=color, alpha=0.7)
-            axes.set_title(label, fontsize=8)
-        for axes in panels[len(names) :]:
-            axes.axis("off")
-        for axes in panels[3:]:
-            axes.set_xlabel("weight / mean weight")
-        for axes in panels[::3]:
-            axes.set_ylabel("density")
-    return figure
-
-
 # Drawings of reconstructed neurons.
 
 # Colours by Okabe and Ito; here they denote parts of a tree.
@@ -192,8 +154,6 @@ def cell(
         Capacity of the cell, for the title.
     shares : sequence of GroupShare
         As returned by `group_shares`.
-    figure : Figure, optional
-        Figure to draw into; by default a new one.
 
     Examples
     --------
@@ -289,8 +249,6 @@ def neuron_at_capacity(
         The horizontal axis of the second panel; ``n_branches`` requires an answer with a size.
     units : Units
         Conversion of weights to millivolts.
-    figure : Figure, optional
-        Figure to draw into; by default a new one.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Plots of the theory: results along a parameter, broken symmetry, and loads reached by solvers."""
+"""Plots of the theory: results along a parameter, states side by side, dendritic responses, trained branches."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from dendrocap.figures.style import (
     PALETTE,
     PAPER_LABEL,
     SYMMETRIC,
-    UNSTABLE,
     drawing,
     drawing_axes,
     member_name,
@@ -40,21 +39,6 @@ Rows = Sequence[Mapping[str, Any]]
 BEST = ("best estimate", "quick estimate")
 
 ERRORS = {"alpha_c": "error", "silent_fraction": "silent_error"}  # columns that hold the errors of other columns
-
-# The line style of each column of a table of loads.
-LOAD_LINES = {"alpha_rs": SYMMETRIC, "alpha_1": ONE_STEP, "alpha_full": MANY_STEPS, "alpha_at": UNSTABLE}
-
-# Label, colour and marker per solver, in the order of the legend; Okabe and Ito's colours.
-SOLVER_LOOKS = {
-    "surrogate": ("annealed surrogate", "#D55E00", "o"),
-    "replicated": ("replicated SGD", "#0072B2", "s"),
-    "sharpening": ("sharpened g", "#009E73", "^"),
-    "least-action": ("least action", "#E69F00", "v"),
-    "message-passing": ("message passing", "#CC79A7", "D"),
-    "sgd": ("plain SGD", "#56B4E9", "x"),
-    "polished": ("polished annealing", "#000000", "*"),
-    "selected": ("selected annealing", "#882255", "P"),
-}
 
 
 def curves(
@@ -87,8 +71,6 @@ def curves(
         Whether to draw a legend. Without one, the estimate is named above the axes.
     family : sequence of str
         Further parameters; each combination of their values gets its own line.
-    ax : Axes, optional
-        Axes to draw into; by default a new figure, with the validity lights of best estimates as its footer.
 
     Examples
     --------
@@ -233,102 +215,6 @@ def _flags(validity: Mapping[str, Any]) -> dict[str, Flag]:
     return {name: Flag(**words) for name, words in validity.items()}
 
 
-def breaking(rows: Rows, learned: Rows = (), *, figure: Figure | None = None) -> Figure:
-    """Effect of replica symmetry breaking on the capacity, one panel per non-linearity, with the AT load.
-
-    Parameters
-    ----------
-    rows : sequence of mappings
-        Rows with ``nonlinearity``, ``theta_d`` and the columns alpha_rs, alpha_1, alpha_full and alpha_at; numbers can
-        be strings, as read from a CSV file. An infinite AT load is left out.
-    learned : sequence of mappings
-        Loads reached by a learning rule: ``nonlinearity``, ``theta_d``, ``alpha``; drawn as dots.
-    figure : Figure, optional
-        Figure to draw into; by default a new one.
-
-    Examples
-    --------
-    >>> from dendrocap import plot
-    >>> loads = {"alpha_rs": 1.6, "alpha_1": 1.4, "alpha_full": 1.3, "alpha_at": 0.8}
-    >>> figure = plot.breaking([{"nonlinearity": "polsky", "theta_d": 0.1, **loads}])
-    >>> [line.get_label() for line in figure.axes[0].lines][:2]
-    ['replica symmetric', 'broken symmetry k = 1']
-    """
-    from matplotlib.lines import Line2D
-
-    names = list(dict.fromkeys(row["nonlinearity"] for row in rows))
-    with drawing(2, 2.7, figure) as figure:
-        panels = figure.subplots(1, len(names), sharey=True, squeeze=False)[0]
-        for axes, name in zip(panels, names, strict=True):
-            own = [row for row in rows if row["nonlinearity"] == name]
-            for column, look in LOAD_LINES.items():
-                _line(axes, own, column, color="0.5" if look is UNSTABLE else PALETTE[name], **look)
-            dots = [(float(dot["theta_d"]), float(dot["alpha"])) for dot in learned if dot["nonlinearity"] == name]
-            if dots:
-                axes.plot(*zip(*dots, strict=True), "o", color="k", ms=3.0, label="reached by learning")
-            axes.set(xscale="log", yscale="log", title=LABELS[name], xlabel=AXIS_LABELS["theta_d"])
-        panels[0].set_ylabel(AXIS_LABELS["alpha"])
-        key = [Line2D([], [], color="0.3", **look) for look in LOAD_LINES.values()]
-        key += (
-            [Line2D([], [], color="k", marker="o", ms=3.0, ls="none", label="reached by learning")] if learned else []
-        )
-        figure.legend(handles=key, loc="outside upper left", ncols=3)
-    return figure
-
-
-def solvers(reached: Rows, theory: Rows, best: Rows = (), *, ax: Axes | None = None) -> Figure:
-    """Loads reached against the dendritic threshold, one line per solver, with the theoretical capacities.
-
-    Parameters
-    ----------
-    reached : sequence of mappings
-        Rows with ``solver``, ``theta_d`` and ``alpha``, the largest load solved, all within the same time limit; 0 if
-        nothing was solved.
-    theory : sequence of mappings
-        Rows with ``theta_d``, ``alpha_rs``, ``alpha_full`` and ``alpha_at`` for one non-linearity; numbers can be text.
-    best : sequence of mappings
-        Rows with ``theta_d``, ``best`` and ``error``: the best estimate of the capacity of the neuron that learned.
-    ax : Axes, optional
-        Axes to draw into; by default a new figure.
-
-    Examples
-    --------
-    >>> from dendrocap import plot
-    >>> figure = plot.solvers(
-    ...     reached=[{"solver": "surrogate", "theta_d": 0.1, "alpha": 1.2}],
-    ...     theory=[{"theta_d": 0.1, "alpha_rs": 1.57, "alpha_full": 1.35, "alpha_at": 0.76}],
-    ... )
-    >>> figure.axes[0].lines[-1].get_label()
-    'annealed surrogate'
-    """
-    with drawing_axes(1.6, 3.2, ax) as (figure, axes):
-        for column in ("alpha_rs", "alpha_full", "alpha_at"):
-            _line(axes, theory, column, color="0.35", lw=1.2, **LOAD_LINES[column])
-        if best:
-            place, load, error = ([float(row[name]) for row in best] for name in ("theta_d", "best", "error"))
-            low, high = ([at + side * e for at, e in zip(load, error, strict=True)] for side in (-1.0, 1.0))
-            axes.fill_between(place, low, high, color="0.8", lw=0.0, label="best estimate, this neuron")
-        for solver, (label, color, marker) in SOLVER_LOOKS.items():
-            dots = sorted((float(row["theta_d"]), float(row["alpha"])) for row in reached if row["solver"] == solver)
-            if dots:
-                axes.plot(
-                    *zip(*dots, strict=True), color=color, marker=marker, ms=4.0, lw=0.8, clip_on=False, label=label
-                )
-        axes.set(
-            xscale="log", xlim=(0.008, 1.3), ylim=(0.0, 3.0), xlabel=AXIS_LABELS["theta_d"], ylabel=AXIS_LABELS["alpha"]
-        )
-        axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
-    return figure
-
-
-def _line(axes: Any, rows: Rows, column: str, **look: Any) -> None:
-    """The finite loads of a column against the dendritic threshold."""
-    points = [(float(row["theta_d"]), float(row[column])) for row in rows]
-    points = [point for point in points if math.isfinite(point[1])]
-    if points:
-        axes.plot(*zip(*points, strict=True), **look)
-
-
 # Plots of the branches of a trained classifier.
 
 
@@ -343,8 +229,6 @@ def receptive_fields(fields: Any, *, title: str = "", columns: int = 8, figure: 
         Title of the figure.
     columns : int
         Number of images per row.
-    figure : Figure, optional
-        Figure to draw into; by default a new one.
 
     Examples
     --------
@@ -389,8 +273,6 @@ def branch_weights(
         Title of the table.
     n_features : int
         Number of features.
-    figure : Figure, optional
-        Figure to draw into; by default a new one.
 
     Examples
     --------
@@ -431,8 +313,6 @@ def nonlinearity(g: Nonlinearity, start: float = -0.5, stop: float = 1.5, *, fig
         The function to draw; a jump is a gap in the line.
     start, stop : float
         Range of inputs, in units of 15 mV.
-    figure : Figure, optional
-        Figure to draw into; by default a new one.
 
     Examples
     --------
@@ -475,8 +355,6 @@ def nonlinearity_fit(fit: NonlinearityFit, unit: str = "mV", *, figure: Figure |
         As returned by `fit_nonlinearity`.
     unit : str
         Unit of the measured curve.
-    figure : Figure, optional
-        Figure to draw into; by default a new one.
 
     Examples
     --------
@@ -524,8 +402,6 @@ def best_dendrite(
         What to draw.
     others : mapping of str to Nonlinearity, optional
         Dendrites to compare with, by name.
-    figure : Figure, optional
-        Where to draw; by default a new one.
 
     Examples
     --------
@@ -598,8 +474,6 @@ def states(
         Whether the axis of the parameter is logarithmic.
     family : sequence of str
         Further parameters; each combination of their values gets its own shade.
-    figure : Figure, optional
-        Figure to draw into; by default a new one.
 
     Examples
     --------
