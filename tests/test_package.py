@@ -116,7 +116,7 @@ def test_benchmarks_and_studies_are_all_listed():
 
     assert {"theory", "learning", "rsb", "sweeps", "estimator", "images", "explorer"} <= set(names())
     readme = (ROOT / "studies" / "README.md").read_text(encoding="utf-8")
-    helpers = {"__init__", "tables", "pages", "what_holds_pictures"}
+    helpers = {"__init__", "tables", "pages", "plots", "what_holds_pictures"}
     scripts = {path.stem for path in (ROOT / "studies").glob("*.py")} - helpers
     assert scripts == set(re.findall(r"`python -m studies\.(\w+)", readme)) - {"NAME"}
     assert {path.name for path in (ROOT / "studies").glob("*.csv")} <= set(re.findall(r"\w+\.csv", readme))
