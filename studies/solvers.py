@@ -29,7 +29,7 @@ import dendrocap
 from dendrocap import DendriticNeuron, NeuronSpec, Polsky, Sweep, TaskSpec, noise_robustness
 from dendrocap.files import write_file
 from dendrocap.learning import patterns_at_load
-from dendrocap.learning.search import SOLVERS
+from dendrocap.learning.search import GONE, SOLVERS
 from dendrocap.sweeps import Record, library
 from studies.tables import IMAGES, ROOT, Row, add, later_runs, loads_reached, markdown, stored, swept, write
 
@@ -108,7 +108,7 @@ def table(rows: Sequence[Row], budget: float) -> list[str]:
     """Loads with two of three seeds solved, in brackets with all three if that is less."""
     found = summary(rows, budget)
     thresholds = sorted({theta_d for _, theta_d in found})
-    measured = [solver for solver in SOLVERS if any((solver, theta_d) in found for theta_d in thresholds)]
+    measured = [solver for solver in (*SOLVERS, *GONE) if any((solver, theta_d) in found for theta_d in thresholds)]
     lines = ((f"`{solver}`", *(cell(found.get((solver, theta_d))) for theta_d in thresholds)) for solver in measured)
     return markdown(("solver", *(f"{theta_d:g}" for theta_d in thresholds)), lines)
 

@@ -163,7 +163,7 @@ def best_solvers(budget: float = 120.0) -> dict[float, tuple[float, str]]:
 
 
 def later_runs() -> list[dict[str, str]]:
-    """Runs of polished and selected annealing without a margin, N = 999, K = 27."""
+    """Runs of polished annealing and others without a margin, N = 999, K = 27."""
     from studies import solver_loads
 
     return [row for row in stored(solver_loads.RUNS) if (row["n_inputs"], row["kappa"]) == ("999", "0")]

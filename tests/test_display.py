@@ -25,8 +25,8 @@ VALUES = {
     "ReconstructedNeuron", "Branches", "Inhibition", "NonNegative", "Bounded", "Ridge", "Level", "Flag", "HardMargin",
     "Probit", "Temperature",
     "TrueSlope", "Lorentzian", "FlooredSlope", "SlopeOf", "Constant", "ExponentialAnnealing", "HalveOnPlateau",
-    "AnnealedSurrogate", "LeastAction", "MessagePassing", "PlainSGD", "ReplicatedSGD", "SharpenedNonlinearity",
-    "PolishedAnnealing", "SelectedAnnealing", "SplitStart",
+    "AnnealedSurrogate", "MessagePassing", "PlainSGD", "ReplicatedSGD",
+    "PolishedAnnealing", "SplitStart",
 }  # fmt: skip
 NEURON = dc.NeuronSpec(dc.ReLU(), theta_d=1.0, theta_s=0.5)
 INHIBITED = dc.NeuronSpec(dc.ReLU(), 1.0, 0.5, inhibition=dc.Inhibition(share=0.2, drive=0.25))

@@ -15,10 +15,10 @@ from dendrocap.errors import DendrocapError, NoSolution
 from dendrocap.learning import EpochRecord, TrainingResult, search, suitable_solver
 from dendrocap.learning.homeostasis import active_fractions
 from dendrocap.learning.rules import Solver
-from dendrocap.learning.search import SOLVERS
+from dendrocap.learning.search import solver_named
 from dendrocap.model import DendriticNeuron, PackedPatterns, Patterns, TaskSpec
 from dendrocap.model.patterns import BLOCK, Seed, binary_patterns
-from dendrocap.validation import choice, whole_number
+from dendrocap.validation import whole_number
 
 # Largest loads solved within two minutes, as shares of the best estimate: mean and standard deviation over six
 # thresholds from 0.01 to 1 at N = 999, K = 27; a test compares them with the stored searches (docs/solvers.md).
@@ -104,11 +104,11 @@ def solve(
     labels : array of 0 and 1, shape (n_patterns,)
         The wanted answers.
     solver : str or Solver
-        "auto", "sgd", "surrogate", "sharpening", "least-action", "replicated", "message-passing", "polished",
-        "selected", or a solver with settings of one's own. A neuron with inhibition or with several populations is
-        refused by "least-action", "message-passing", "polished" and "selected". With "auto" theory chooses if the
-        patterns look random: by the distance of the load from the capacity, which takes a tenth of a second, and some
-        ten seconds for loads that equal branches do not store. For other patterns the load alone decides.
+        "auto", "sgd", "surrogate", "replicated", "message-passing", "polished", or a solver with settings of one's own.
+        A neuron with inhibition or with several populations is refused by "message-passing" and "polished". With "auto"
+        theory chooses if the patterns look random: by the distance of the load from the capacity, which takes a tenth
+        of a second, and some ten seconds for loads that equal branches do not store. For other patterns the load alone
+        decides.
     seed : int, SeedSequence, Generator or None
         Source of all randomness. The same seed gives the same weights, unless the time limit cuts in.
     time_limit : float or None
@@ -145,8 +145,8 @@ def solve(
     >>> result.solved, result.algorithm.name
     (True, 'surrogate')
     """
-    if isinstance(solver, str):
-        choice("solver", solver, ("auto", *SOLVERS))
+    if isinstance(solver, str) and solver != "auto":
+        solver = solver_named(solver, ("auto",))
     patterns = binary_patterns(inputs, labels, neuron.n_inputs)
     if solver == "auto":
         solver = _chosen(neuron, patterns, kappa, anyway)

@@ -213,8 +213,8 @@ def test_solve_names_the_solver_and_saves_what_it_reports(tmp_path):
     assert np.all(stored.neuron.predict(stored.weights, stored.inputs) == stored.labels)
     (row,) = rows_of(run("solve", *SMALL, "--alpha", 0.5, "--json"))
     assert row["solver"] == "sgd"
-    (row,) = rows_of(run("solve", *SMALL, "--alpha", 0.3, "--solver", "least-action", "--json"))
-    assert row["solver"] == "least-action"
+    (row,) = rows_of(run("solve", *SMALL, "--alpha", 0.3, "--solver", "polished", "--json"))
+    assert row["solver"] == "polished"
 
 
 def test_solve_says_so_when_errors_are_left(tmp_path):
@@ -248,10 +248,10 @@ def test_solve_keeps_the_best_weights_on_ctrl_c(tmp_path, monkeypatch):
 
 def test_train_says_that_a_solution_cannot_be_resumed(tmp_path):
     file = tmp_path / "run.npz"
-    run("solve", *SMALL, "--alpha", 0.3, "--solver", "least-action", "--save", file)
+    run("solve", *SMALL, "--alpha", 0.3, "--solver", "sgd", "--save", file)
     outcome = run("train", "--resume", file)
     assert outcome.exit_code == 2
-    assert "a run of LeastAction(" in outcome.stderr
+    assert "a run of PlainSGD(" in outcome.stderr
     assert "cannot be resumed" in outcome.stderr
 
 

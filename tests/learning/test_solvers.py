@@ -29,7 +29,6 @@ from dendrocap.learning import (
     AnnealedSurrogate,
     EpochOutcome,
     HalveOnPlateau,
-    LeastAction,
     LocalRule,
     Lorentzian,
     MessagePassing,
@@ -37,8 +36,6 @@ from dendrocap.learning import (
     PolishedAnnealing,
     Recipe,
     ReplicatedSGD,
-    SelectedAnnealing,
-    SharpenedNonlinearity,
     Solver,
     SplitStart,
     Training,
@@ -51,24 +48,19 @@ from dendrocap.learning import (
     suitable_solver,
 )
 from dendrocap.learning.engine import CompiledEngine
-from dendrocap.learning.search import SOLVERS
-from dendrocap.learning.solvers import Course, Span, _damped_step, crossing, input_scale, least_squares, rise_of
-from dendrocap.learning.solvers_tried import _selected, softened
+from dendrocap.learning.search import GONE, SOLVERS
+from dendrocap.learning.solvers import Span, _damped_step, crossing, input_scale, least_squares, rise_of
 from dendrocap.learning.training import INTERRUPTED
 from tests.naive.neuron import naive_somatic_input
-from tests.naive.solvers import naive_least_action_epoch
 
 SMALL = DendriticNeuron(NeuronSpec(Polsky(), theta_d=0.3, theta_s=0.5), n_inputs=150, n_branches=9)
 # Short attempts, so that all branches of the code run within seconds.
 EVERY = [
     PlainSGD(patience=50),
     AnnealedSurrogate(epochs=300),
-    SharpenedNonlinearity(epochs=60),
-    LeastAction(epochs=300),
     ReplicatedSGD(rule=AnnealedSurrogate(epochs=150)),
     MessagePassing(sweeps=100),
     PolishedAnnealing(epochs=300),
-    SelectedAnnealing(epochs=300, copies=3),
 ]
 BY_NAME = pytest.mark.parametrize("solver", EVERY, ids=lambda solver: solver.name)
 
@@ -159,12 +151,9 @@ def test_without_limits_there_is_one_attempt(solver):
     short = {
         "sgd": PlainSGD(patience=1),
         "surrogate": AnnealedSurrogate(epochs=5),
-        "sharpening": SharpenedNonlinearity(epochs=2, stages=2),
-        "least-action": LeastAction(epochs=5),
         "replicated": ReplicatedSGD(rule=AnnealedSurrogate(epochs=5)),
         "message-passing": MessagePassing(sweeps=5),
         "polished": PolishedAnnealing(epochs=5, rounds=2, steps=5),
-        "selected": SelectedAnnealing(epochs=5, copies=2, rounds=2, steps=5),
     }[solver.name]
     result = solve(SMALL, inputs, labels, solver=short, seed=2, time_limit=None)
     assert result.stopped == "attempt exhausted"
@@ -188,50 +177,25 @@ def test_weights_that_solve_the_task_end_the_search_at_once():
 
 
 def test_renaming_branches_renames_the_solution():
-    """The dynamics knows no order of branches: least action, whose shuffles do not depend on them, is equivariant."""
+    """The dynamics knows no order of branches, and shuffles do not depend on them."""
     neuron = DendriticNeuron(NeuronSpec(Polsky(), 0.3, 0.5), n_inputs=60, n_branches=6)
     inputs, labels = random_patterns(50, 60, rng=8)
     first = neuron.initial_weights(0.5, 3)
     order = np.array([3, 1, 5, 0, 2, 4])
     moved = inputs.reshape(50, 6, 10)[:, order].reshape(50, 60)
-    run = {"solver": LeastAction(epochs=40), "seed": 9, "time_limit": None}
-    one = solve(neuron, inputs, labels, weights=first, **run)
-    other = solve(neuron, moved, labels, weights=first[order], **run)
-    assert_allclose(other.weights, one.weights[order], rtol=1e-12)
-
-
-def test_least_action_equals_its_slow_twin(rng):
-    neuron = DendriticNeuron(NeuronSpec(Polsky(), 0.2, 0.5), n_inputs=32, n_branches=5)
-    inputs, labels = random_patterns(25, 32, rng=rng)
-    flat = neuron.flat_weights(neuron.initial_weights(0.5, rng))
-    order = rng.permutation(25)
-    slow = naive_least_action_epoch(neuron, flat, inputs, labels, order, 0.365, 0.02, 0.3)
-    fast = flat.copy()
-    changed = _solver_kernels.least_action_epoch(
-        fast,
-        inputs,
-        np.where(labels, 1.0, -1.0),
-        order,
-        neuron.branch_starts,
-        neuron.branch_sizes,
-        0.2,
-        np.sqrt(5) * 0.5,
-        *neuron.nonlinearity.kernel(),
-        0.365,
-        0.02,
-        0.3,
-    )
-    assert 0 < changed <= 25
-    assert_allclose(fast, slow, rtol=0, atol=1e-12)
+    run = {"algorithm": SGD(0.1, precision="float64"), "seed": 9, "max_epochs": 10}
+    one = train(neuron, inputs, labels, weights=first, **run)
+    other = train(neuron, moved, labels, weights=first[order], **run)
+    assert one.epochs == 10
+    assert_allclose(other.weights, one.weights[order], rtol=0, atol=1e-9)
 
 
 def test_retuning_an_engine_equals_making_a_new_one():
     patterns = random_patterns(40, 150, rng=3)
-    soft, bump, order = Polsky(gamma=4.0), Lorentzian(0.3, 0.2), np.arange(40)
-    softer = DendriticNeuron(NeuronSpec(soft, 0.3, 0.5), 150, 9)
-    fresh = CompiledEngine(softer, patterns, gamma_ce=7.0, surrogate=bump, dtype="float64")
+    bump, order = Lorentzian(0.3, 0.2), np.arange(40)
+    fresh = CompiledEngine(SMALL, patterns, gamma_ce=7.0, surrogate=bump, dtype="float64")
     turned = CompiledEngine(SMALL, patterns, gamma_ce=100.0, surrogate=TrueSlope(), dtype="float64")
-    turned.retune(gamma_ce=7.0, surrogate=bump, nonlinearity=soft)
+    turned.retune(gamma_ce=7.0, surrogate=bump)
     for engine in (fresh, turned):
         engine.set_weights(SMALL.flat_weights(SMALL.initial_weights(0.5, 1)))
     assert_array_equal(turned.tested_epoch(order, 0.3)[1], fresh.tested_epoch(order, 0.3)[1])
@@ -274,11 +238,11 @@ def test_patterns_with_a_small_soft_error_change_nothing():
     assert np.max(np.abs(reached[0.5] - reached[None])) > 1e-3
 
 
-@pytest.mark.parametrize("solver", [AnnealedSurrogate(epochs=300), PolishedAnnealing(epochs=300), "selected"], ids=str)
+@pytest.mark.parametrize("solver", [AnnealedSurrogate(epochs=300), PolishedAnnealing(epochs=300)], ids=str)
 def test_rare_tests_never_report_fewer_errors_than_there_are(solver):
     """Each new minimum belongs to weights that were tested."""
     inputs, labels = random_patterns(290, 150, rng=6)
-    run = Training(SMALL, inputs, labels, Recipe(SOLVERS[solver]() if isinstance(solver, str) else solver), seed=2)
+    run = Training(SMALL, inputs, labels, Recipe(solver), seed=2)
     fewest, untested = run._best_errors, 0
     for record in islice(run, 250):
         true = SMALL.errors(run.weights, run.patterns)
@@ -345,15 +309,6 @@ def test_scales():
     assert input_scale(neuron) == pytest.approx(0.2 + 0.6 / 3)
     assert Span(4.0, 1.0).at(0.0) == 4.0
     assert Span(4.0, 1.0).at(1.0) == 1.0
-
-
-@pytest.mark.parametrize("g", [SaturatingReLU(), Step(), Polsky()], ids=repr)
-def test_a_softened_function_is_wider_and_becomes_the_true_one(g):
-    wide, narrow = softened(g, 0.4), softened(g, 1e-3)
-    assert rise_of(wide).width > rise_of(g).width + 0.05
-    x = np.array([-1.0, -0.2, 0.1, 0.37, 0.9, 2.0])
-    assert_allclose(narrow(x), g(x), atol=0.02)
-    assert softened(g, 0.0) == g
 
 
 def test_auto_chooses_by_threshold_and_load():
@@ -472,13 +427,12 @@ def test_bad_arguments_are_named():
         solve(SMALL, inputs, labels, time_limit=-1)
     with pytest.raises(InvalidParameter, match="at least one pattern"):
         solve(SMALL, inputs[:0], labels[:0])
-    with pytest.raises(InvalidParameter, match="bounded"):
-        solve(DendriticNeuron(NeuronSpec(ReLU(), 0.3, 0.5), 150, 9), inputs, labels, solver="least-action", seed=0)
+    for name in GONE:
+        with pytest.raises(InvalidParameter, match=rf"'{name}' has left the package.*notes/solvers.md.*polished"):
+            solve(SMALL, inputs, labels, solver=name)
     for kind, wrong in (
         (PlainSGD, {"patience": 0}),
         (AnnealedSurrogate, {"rate": (1.0, 0.0)}),
-        (SharpenedNonlinearity, {"stages": 0}),
-        (LeastAction, {"margin": -1}),
         (ReplicatedSGD, {"copies": 1}),
         (MessagePassing, {"memory": 1.0}),
     ):
@@ -596,44 +550,6 @@ def test_split_branches_stay_split():
     off, on = outputs["yes"][:8], outputs["yes"][8:]
     assert off.mean() < 0.12 < 0.9 < on.mean()
     assert outputs["no"][:8].mean() > 1.5 * off.mean()
-
-
-def test_copies_are_the_same_on_one_thread_and_on_two():
-    patterns = random_patterns(330, 150, rng=6)
-    runs = [
-        solve(SMALL, *patterns, solver=SelectedAnnealing(epochs=40, copies=4, workers=workers), seed=2, max_epochs=300)
-        for workers in (1, 2)
-    ]
-    assert_array_equal(runs[0].weights, runs[1].weights)
-    assert_array_equal(runs[0].error_history, runs[1].error_history)
-
-
-def test_the_worse_copies_continue_from_the_better_ones(monkeypatch):
-    """Four copies, of which the middle two are the best: their weights, and no others, are there afterwards."""
-    run = Training(SMALL, *random_patterns(200, 150, rng=6), Recipe(SelectedAnnealing()), seed=0)
-    courses = [Course(run, np.random.default_rng(copy)) for copy in range(4)]
-    for copy, course in enumerate(courses):
-        course.engine.set_weights(np.full(150, copy + 1.0))
-        course.average = np.full(150, copy + 1.0)
-    monkeypatch.setattr(Course, "errors_on_average", lambda course: {1: 9, 2: 3, 3: 4, 4: 7}[int(course.average[0])])
-    ranked = _selected(courses)
-    assert [course.engine.weights()[0] for course in ranked] == [2.0, 3.0, 3.0, 2.0]
-    assert [course.average[0] for course in ranked] == [2.0, 3.0, 3.0, 2.0]
-    assert ranked[0] is courses[1]
-
-
-def test_a_copy_is_judged_by_its_average_weights():
-    run = Training(SMALL, *random_patterns(200, 150, rng=6), Recipe(SelectedAnnealing()), seed=0)
-    course = Course(run)
-    course.average = run.first_weights()
-    assert course.errors_on_average() == SMALL.errors(course.average, run.patterns)
-    assert SMALL.errors(course.engine.weights(), run.patterns) != course.errors_on_average()
-
-
-@pytest.mark.parametrize("selections", [(0.5, 0.3), (1.2,), (-0.1,)])
-def test_points_of_selection_are_refused_out_of_order_or_range(selections):
-    with pytest.raises(InvalidParameter, match="selections"):
-        SelectedAnnealing(selections=selections)
 
 
 @pytest.mark.parametrize(("theta_d", "splits"), [(0.01, True), (0.1, True), (0.5, False), (1.0, False)])

@@ -1,28 +1,10 @@
-"""Slow twins of the solvers' compiled loops and of message passing, with dense sums and one step at a time."""
+"""Slow twins of message passing, with dense sums and one step at a time."""
 
 import math
 
 import numpy as np
 from scipy.integrate import quad
 from scipy.special import log_ndtr
-
-
-def naive_least_action_epoch(neuron, weights, inputs, labels, order, center, margin, rate):
-    """Weights after one epoch of pushing, on each wrong pattern, the branch nearest to switching."""
-    weights = np.array(weights, dtype=float)
-    for mu in order:
-        sign = 1.0 if labels[mu] else -1.0
-        pattern = inputs[mu : mu + 1]
-        if sign * neuron.somatic_input(weights, pattern)[0] > margin:
-            continue
-        distance = sign * (center - neuron.branch_input(weights, pattern)[0])
-        on_wrong_side = distance > 0
-        candidates = np.flatnonzero(on_wrong_side) if np.any(on_wrong_side) else np.arange(neuron.n_branches)
-        chosen = candidates[np.argmin(np.abs(distance[candidates]))]
-        start, size = neuron.branch_starts[chosen], neuron.branch_sizes[chosen]
-        part = slice(start, start + size)
-        weights[part] = np.maximum(weights[part] + sign * rate * inputs[mu, part] / math.sqrt(size), 0.0)
-    return weights
 
 
 def naive_channel(g, means, variances, sign, theta_s, kappa=0.0):

@@ -183,7 +183,7 @@ def test_the_cpu_time_of_a_search_ends_it(monkeypatch):
     )  # a second from look to look: before, after each epoch, at the end
     monkeypatch.setattr(library, "time", clock)
     hopeless = {"theta_d": 0.5, "theta_s": 0.5, "n_inputs": 60, "n_branches": 3, "alpha": 5.0}
-    metrics = only("solve", solver="least-action", cpu_seconds=6, **hopeless)
+    metrics = only("solve", solver="surrogate", cpu_seconds=6, **hopeless)
     assert (metrics["solved"], metrics["epochs"], metrics["cpu_seconds"]) == (False, 7, 8)
     (cell,) = Sweep("solve", parameters={**hopeless, "kappa": 0.5})
     assert "kappa = 0.5 is not allowed" in run_cell(cell).reason

@@ -84,7 +84,7 @@ def test_a_load_above_the_capacity_is_refused_in_words_unless_the_search_is_want
 
 
 def test_an_unknown_solver_is_refused_with_all_names():
-    with pytest.raises(InvalidParameter, match=r"solver = 'magic'.*'auto', 'sgd'.*'selected'"):
+    with pytest.raises(InvalidParameter, match=r"solver = 'magic'.*'auto', 'sgd'.*'polished'"):
         solve(NEURON, *random_patterns(10, 999, rng=0), solver="magic")
 
 

@@ -99,10 +99,7 @@ def solve(
     neuron: NeuronOptions = NeuronOptions(theta_d=0.5),
     patterns: PatternOptions = PatternOptions(alpha=1.0),
     solver: Annotated[
-        str,
-        typer.Option(
-            help="auto, sgd, surrogate, sharpening, least-action, replicated, message-passing, polished or selected."
-        ),
+        str, typer.Option(help="auto, sgd, surrogate, replicated, message-passing or polished.")
     ] = "auto",
     kappa: Annotated[float, typer.Option(help="Margin asked for.", min=0.0)] = 0.0,
     anyway: Annotated[bool, typer.Option("--anyway", help="Search above the capacity, too.")] = False,

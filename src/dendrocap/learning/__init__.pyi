@@ -63,11 +63,6 @@ from dendrocap.learning.solvers import (
     ReplicatedSGD as ReplicatedSGD,
     SplitStart as SplitStart,
 )
-from dendrocap.learning.solvers_tried import (
-    LeastAction as LeastAction,
-    SelectedAnnealing as SelectedAnnealing,
-    SharpenedNonlinearity as SharpenedNonlinearity,
-)
 from dendrocap.learning.surrogates import (
     FlooredSlope as FlooredSlope,
     Lorentzian as Lorentzian,

@@ -1,4 +1,4 @@
-"""Compiled loops of the solvers that are not gradient descent."""
+"""The compiled loop of message passing."""
 
 from __future__ import annotations
 
@@ -10,54 +10,6 @@ import numpy as np
 from dendrocap.model._compiled import value
 from dendrocap.numerics._caching import njit
 from dendrocap.numerics._compiled import log_tail
-
-
-@njit(cache=True, nogil=True)
-def least_action_epoch(
-    weights: Any,
-    inputs: Any,
-    signs: Any,
-    order: Any,
-    starts: Any,
-    sizes: Any,
-    theta_d: float,
-    soma_offset: float,
-    g: int,
-    g_parameters: Any,
-    center: float,
-    margin: float,
-    rate: float,
-) -> int:
-    """Present every pattern once; where the answer is wrong, push the branch that is closest to switching."""
-    n_branches = starts.shape[0]
-    soma_root = math.sqrt(n_branches)
-    branch_input = np.empty(n_branches)
-    changed = 0
-    for presented in range(order.shape[0]):
-        pattern = order[presented]
-        sign, soma = signs[pattern], 0.0
-        for branch in range(n_branches):
-            total, first = 0.0, starts[branch]
-            for i in range(first, first + sizes[branch]):
-                total += weights[i] * inputs[pattern, i]
-            root = math.sqrt(sizes[branch])
-            branch_input[branch] = total / root - root * theta_d
-            soma += value(g, g_parameters, branch_input[branch])
-        if sign * (soma / soma_root - soma_offset) > margin:
-            continue
-        # Of the branches on the wrong side of the rise, the nearest to it; if there is none, the nearest of all.
-        chosen, nearest, on_wrong_side = 0, math.inf, False
-        for branch in range(n_branches):
-            distance = sign * (center - branch_input[branch])
-            wrong = distance > 0.0
-            if (wrong and not on_wrong_side) or (wrong == on_wrong_side and abs(distance) < nearest):
-                chosen, nearest, on_wrong_side = branch, abs(distance), wrong
-        change = sign * rate / math.sqrt(sizes[chosen])
-        for i in range(starts[chosen], starts[chosen] + sizes[chosen]):
-            if inputs[pattern, i]:
-                weights[i] = max(0.0, weights[i] + change)
-        changed += 1
-    return changed
 
 
 @njit(cache=True, nogil=True)

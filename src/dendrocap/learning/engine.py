@@ -233,15 +233,12 @@ class CompiledEngine:
         *,
         gamma_ce: float | None = None,
         surrogate: Surrogate | Sequence[Surrogate] | None = None,
-        nonlinearity: Nonlinearity | Sequence[Nonlinearity] | None = None,
     ) -> None:
-        """Continue with another loss, dendritic signal or g for each kind; weights and patterns are unchanged."""
+        """Continue with another loss, or another dendritic signal for each kind; weights and patterns are unchanged."""
         if gamma_ce is not None:
             self._gamma_ce = self._kind(gamma_ce)
         if surrogate is not None:
             self._rule = self._per_kind(surrogate)
-        if nonlinearity is not None:
-            self._neuron = (*self._neuron[:4], *self._per_kind(nonlinearity))
 
     def _per_kind(self, given: Compilable | Sequence[Compilable]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Codes, and one row of parameters for each kind of branches, for the kernels."""

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, TypeVar
@@ -144,16 +143,6 @@ def in_parallel(
             pool.shutdown(wait=False, cancel_futures=True)
             raise
     return results
-
-
-@contextmanager
-def together(workers: int) -> Iterator[Callable[[Callable[[T], R], Iterable[T]], Iterator[R]]]:
-    """A ``map`` that computes in this number of threads; with one worker it is the built-in one, which is lazy."""
-    if workers == 1:
-        yield map
-        return
-    with ThreadPoolExecutor(workers) as pool:
-        yield pool.map
 
 
 def available_cores() -> int:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,36 +29,18 @@ from dendrocap.validation import choice, real_number, whole_number
 # A non-linearity with two flat ends rises somewhere; where, and over what width, tells where a branch can learn.
 # The typical weight is set by the threshold and, on short branches, by the mean input that the soma asks for.
 
-# The narrowest rise that a surrogate should resolve, in units of the branch input.
-NARROWEST = 0.05
+NARROWEST = 0.05  # rise that a surrogate should resolve, in units of the branch input
 
 
-@dataclass(frozen=True)
-class Rise:
-    """Where a bounded non-linearity goes from its lower to its upper end.
-
-    Parameters
-    ----------
-    center : float
-        Where g passes the middle of its range.
-    width : float
-        Half the distance between the quarters of its range.
-    """
+class Rise(NamedTuple):
+    """Where a bounded g passes the middle of its range, and half the distance between the quarters of its range."""
 
     center: float
     width: float
 
 
 def rise_of(g: Nonlinearity) -> Rise | None:
-    """The rise of a bounded g; None if g has no upper or lower end.
-
-    Examples
-    --------
-    >>> from dendrocap import Polsky, ReLU
-    >>> rise = rise_of(Polsky())
-    >>> round(rise.center, 3), round(rise.width, 3), rise_of(ReLU())
-    (0.365, 0.089, None)
-    """
+    """The rise of a bounded g; None if g has no upper or lower end."""
     low, high = g.range
     if not (math.isfinite(low) and math.isfinite(high) and high > low):
         return None
@@ -106,20 +88,11 @@ def refuse_kinds(neuron: DendriticNeuron, name: str) -> None:
     """Refuse a neuron with inhibition or branches of several kinds, on behalf of a solver that knows neither."""
     if neuron.has_inhibition or len(neuron.kinds) > 1:
         what = "inhibition" if neuron.has_inhibition else f"{len(neuron.kinds)} populations of branches"
-        raise InvalidParameter(
-            f"{name} is not allowed for a neuron with {what}: sgd, surrogate, sharpening and replicated are"
-        )
+        raise InvalidParameter(f"{name} is not allowed for a neuron with {what}: sgd, surrogate and replicated are")
 
 
-@dataclass(frozen=True)
-class Span:
-    """From ``start`` to ``end``, by the same factor in equal times.
-
-    Examples
-    --------
-    >>> Span(1.0, 0.01).at(0.5)
-    0.1
-    """
+class Span(NamedTuple):
+    """From ``start`` to ``end``, by the same factor in equal times."""
 
     start: float
     end: float
@@ -135,16 +108,13 @@ class Span:
 
 def span(name: str, pair: tuple[float, float]) -> Span:
     """A pair of positive numbers, checked."""
-    start, end = pair
-    return Span(
-        real_number(f"{name}[0]", start, 0.0, low_open=True), real_number(f"{name}[1]", end, 0.0, low_open=True)
-    )
+    start, end = (real_number(f"{name}[{at}]", value, 0.0, low_open=True) for at, value in enumerate(pair))
+    return Span(start, end)
 
 
-# The paper's rule, restarted.
 @dataclass(frozen=True)
 class PlainSGD(Solver):
-    """Stochastic gradient descent with g' itself, the rate halved on plateaus, restarted when it is spent.
+    """The paper's rule with g' itself, the rate halved on plateaus, restarted when it is spent.
 
     Parameters
     ----------
@@ -160,10 +130,8 @@ class PlainSGD(Solver):
     --------
     >>> from dendrocap import DendriticNeuron, NeuronSpec, Polsky, random_patterns, solve
     >>> neuron = DendriticNeuron(NeuronSpec(Polsky(), 0.05, 0.5), n_inputs=150, n_branches=9)
-    >>> patterns = random_patterns(30, 150, rng=0)
-    >>> result = solve(neuron, *patterns, solver=PlainSGD(), seed=0, max_epochs=5000)
-    >>> result.solved, result.algorithm.name
-    (True, 'sgd')
+    >>> solve(neuron, *random_patterns(30, 150, rng=0), solver=PlainSGD(patience=200), seed=0).solved
+    True
     """
 
     name: ClassVar[str] = "sgd"
@@ -266,8 +234,8 @@ class AnnealedSurrogate(Solver):
         Length of the first attempt. Each further one is twice as long: easy patterns end early, and hard ones
         get the slow annealing they need.
     rate : pair of float
-        First and last learning rate, in units of the natural weight scale (`scales.input_scale`). A high first rate
-        is needed: from a low one branches freeze before they have found their share of the patterns.
+        First and last learning rate, in units of the natural weight scale. A high first rate is needed: from a low one
+        branches freeze before they have found their share of the patterns.
     gamma_ce : pair of float
         First and last steepness of the loss. A soft loss at first keeps a margin around patterns already right; a steep
         one at the end leaves them alone while the last wrong ones are put right.
@@ -279,10 +247,8 @@ class AnnealedSurrogate(Solver):
     --------
     >>> from dendrocap import DendriticNeuron, NeuronSpec, Polsky, random_patterns, solve
     >>> neuron = DendriticNeuron(NeuronSpec(Polsky(), 0.3, 0.5), n_inputs=150, n_branches=9)
-    >>> patterns = random_patterns(150, 150, rng=0)
-    >>> result = solve(neuron, *patterns, solver=AnnealedSurrogate(epochs=500), seed=0, max_epochs=5000)
-    >>> result.solved, result.algorithm.name
-    (True, 'surrogate')
+    >>> solve(neuron, *random_patterns(150, 150, rng=0), solver=AnnealedSurrogate(epochs=500), seed=0).solved
+    True
     """
 
     name: ClassVar[str] = "surrogate"
@@ -414,7 +380,15 @@ def _damped_step(gradient: NDArray[np.float32], wanted: NDArray[Any], flat: Floa
 
 
 # Annealing that ends in least squares, with branches split from the start where theory asks for it.
+
 AVERAGED = 0.02  # share of each epoch's weights in the running average from which least squares starts
+
+# Where short annealings begin in the course of the long one, and how much shorter they are.
+REHEATED, SHORTER = 0.9, 8
+
+PATIENCE = 2  # rounds that may leave as many errors as an earlier one before an attempt is given up
+
+FOOT = 2.0  # drive of off branches, in widths of the rise, below which their inputs stay on the foot of g
 
 
 @dataclass(frozen=True)
@@ -496,10 +470,8 @@ class PolishedAnnealing(Solver):
     --------
     >>> from dendrocap import DendriticNeuron, NeuronSpec, Polsky, random_patterns, solve
     >>> neuron = DendriticNeuron(NeuronSpec(Polsky(), 0.05, 0.5), n_inputs=150, n_branches=9)
-    >>> patterns = random_patterns(150, 150, rng=0)
-    >>> result = solve(neuron, *patterns, solver=PolishedAnnealing(epochs=500), seed=0, max_epochs=5000)
-    >>> result.solved, result.algorithm.name
-    (True, 'polished')
+    >>> solve(neuron, *random_patterns(150, 150, rng=0), solver=PolishedAnnealing(epochs=500), seed=0).solved
+    True
     """
 
     name: ClassVar[str] = "polished"
@@ -519,25 +491,15 @@ class PolishedAnnealing(Solver):
     def attempt(self, run: Training, number: int) -> Iterator[EpochOutcome]:
         refuse_kinds(run.neuron, f"solver = {self.name!r}")
         length = self.epochs * 2**number
-        course = yield from self._annealed(run, length)
+        course = _Split(self.start, run) if self.splits(run.neuron) else _Course(run)
+        yield from course.annealed(0.0, length)
         fewest, idle = run.n_patterns + 1, 0
         for _ in range(self.rounds):
             yield from course.polished(self.steps)
             fewest, idle = (course.wrong, 0) if course.wrong < fewest else (fewest, idle + 1)
             if idle == PATIENCE:
                 return
-            for progress in schedule_points(REHEATED, 1.0, max(1, length // SHORTER)):
-                yield course.epoch(progress)
-
-    def _annealed(self, run: Training, length: int) -> Generator[EpochOutcome, None, Course]:
-        """The whole schedule; returns the course at its end."""
-        course = self._course(run)
-        for progress in schedule_points(0.0, 1.0, length):
-            yield course.epoch(progress)
-        return course
-
-    def _course(self, run: Training, rng: np.random.Generator | None = None) -> Course:
-        return _Split(self.start, run, rng) if self.splits(run.neuron) else Course(run, rng)
+            yield from course.annealed(REHEATED, max(1, length // SHORTER))
 
     def splits(self, neuron: DendriticNeuron) -> bool:
         """Whether branches of this neuron start split; never if there is one, or if g has only one end."""
@@ -549,28 +511,11 @@ class PolishedAnnealing(Solver):
         return self.split == "yes" or self.start.drives(neuron, rise)[0] < FOOT * rise.width
 
 
-# Where short annealings begin in the course of the long one, and how much shorter they are.
-REHEATED, SHORTER = 0.9, 8
+class _Course:
+    """One attempt from equal branches: the annealed surrogate, and least squares from its average weights."""
 
-PATIENCE = 2  # rounds that may leave as many errors as an earlier one before an attempt is given up
-
-# Drive of off branches, in widths of the rise, below which their inputs stay on the foot of g.
-FOOT = 2.0
-
-
-def schedule_points(first: float, last: float, length: int) -> Iterator[float]:
-    """Points of a schedule, one for each epoch."""
-    return (first + (last - first) * epoch / length for epoch in range(length))
-
-
-class Course:
-    """One attempt from equal branches: the annealed surrogate, and least squares from its average weights.
-
-    The order of patterns is drawn from ``rng``, by default that of the run.
-    """
-
-    def __init__(self, run: Training, rng: np.random.Generator | None = None) -> None:
-        self.run, self.rng, self.wrong, self._tests = run, rng, run.n_patterns, RareTests(run)
+    def __init__(self, run: Training) -> None:
+        self.run, self.wrong, self._tests = run, run.n_patterns, RareTests(run)
         self.plan = self._plan()
         self.engine = self._engine()
         self.engine.set_weights(self._first_weights())
@@ -588,27 +533,16 @@ class Course:
     def _settle(self, weights: NDArray[Any], progress: float) -> None:
         """What happens between two epochs."""
 
-    def epoch(self, progress: float) -> EpochOutcome:
-        """One epoch with the settings of this point of the schedule."""
-        rate = self.plan.tune(self.engine, progress)
-        margins = self._tests.epoch(self.engine, self.run.shuffled(self.rng), rate)
-        weights = self.engine.weights()
-        self._settle(weights, progress)
-        self.average = self.average + AVERAGED * (weights - self.average)
-        return EpochOutcome(margins, weights, rate)
-
-    def errors_on_average(self) -> int:
-        """Patterns that the average weights get wrong; single epochs leave more, by the noise of their steps."""
-        weights = self.engine.weights()
-        self.engine.set_weights(self.average)
-        margins = self.engine.margins()
-        self.engine.set_weights(weights)
-        return int(np.count_nonzero(~(margins > self.run.kappa)))
-
-    def take_over(self, other: Course) -> None:
-        """Go on from the weights of another copy, with random numbers of its own."""
-        self.engine.set_weights(other.engine.weights())
-        self.average = other.average
+    def annealed(self, first: float, length: int) -> Iterator[EpochOutcome]:
+        """Epochs from this point of the schedule to its end."""
+        for epoch in range(length):
+            progress = first + (1.0 - first) * epoch / length
+            rate = self.plan.tune(self.engine, progress)
+            margins = self._tests.epoch(self.engine, self.run.shuffled(), rate)
+            weights = self.engine.weights()
+            self._settle(weights, progress)
+            self.average = self.average + AVERAGED * (weights - self.average)
+            yield EpochOutcome(margins, weights, rate)
 
     def polished(self, steps: int) -> Iterator[EpochOutcome]:
         """Least squares from the average weights; annealing goes on from what it reaches."""
@@ -619,10 +553,10 @@ class Course:
         self.engine.set_weights(self.average)
 
 
-class _Split(Course):
+class _Split(_Course):
     """One attempt from split branches; the last ones are mostly on."""
 
-    def __init__(self, start: SplitStart, run: Training, rng: np.random.Generator | None = None) -> None:
+    def __init__(self, start: SplitStart, run: Training) -> None:
         neuron = run.neuron
         rise = rise_of(neuron.nonlinearity)
         assert rise is not None  # PolishedAnnealing.splits has seen to it
@@ -632,7 +566,7 @@ class _Split(Course):
         self._drives = start.drives(neuron, rise)
         self._activity = active_fractions(run.patterns.inputs)
         self._pull = span("pull", start.pull)
-        super().__init__(run, rng)
+        super().__init__(run)
 
     def _plan(self) -> SurrogatePlan:
         ends = (2.0 * self._rise.width, self._rise.width)
@@ -678,7 +612,6 @@ class _Split(Course):
         return np.asarray(flat * np.repeat(1.0 + share * (ratio - 1.0), neuron.branch_sizes))
 
 
-# Several copies of the neuron that learn side by side and pull each other together.
 @dataclass(frozen=True)
 class ReplicatedSGD(Solver):
     """Copies under the annealed surrogate gradient, each drawn after every epoch towards their mean.
@@ -699,10 +632,8 @@ class ReplicatedSGD(Solver):
     --------
     >>> from dendrocap import DendriticNeuron, NeuronSpec, Polsky, random_patterns, solve
     >>> neuron = DendriticNeuron(NeuronSpec(Polsky(), 0.3, 0.5), n_inputs=150, n_branches=9)
-    >>> patterns = random_patterns(30, 150, rng=0)
-    >>> result = solve(neuron, *patterns, solver=ReplicatedSGD(copies=2), seed=0, max_epochs=5000)
-    >>> result.solved, result.algorithm.name
-    (True, 'replicated')
+    >>> solve(neuron, *random_patterns(30, 150, rng=0), solver=ReplicatedSGD(copies=2), seed=0).solved
+    True
     """
 
     name: ClassVar[str] = "replicated"

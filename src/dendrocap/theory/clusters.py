@@ -26,13 +26,13 @@ from dendrocap.theory.dendrite import NODES
 from dendrocap.theory.results import estimate_name
 from dendrocap.theory.saddle_point import saddle_point, stability_limit
 from dendrocap.theory.search import broken_capacity
-from dendrocap.theory.solver import newton
+from dendrocap.theory.solver import followed, newton
 from dendrocap.theory.weights import BrokenWeights, FiniteLoadWeights
 from dendrocap.validation import real_number, whole_number
 
 FIRST_RATIO, LARGEST_RATIO = 1e3, 1e9  # q_hat_k / A_hat at which the curve starts near capacity
 
-LONGEST_STEP, SHORTEST_STEP = 1.0, 1e-3
+LONGEST_STEP = 1.0
 
 ROUNDING = 1e-10  # of a complexity that vanishes
 
@@ -377,41 +377,38 @@ class _Curve:
         self, found: _Found, here: float, goal: float, conditions: Callable[[float], Callable[[ClusterState], Floats]]
     ) -> _Found:
         """The solution at ``goal``, reached in steps that are as long as Newton's method allows."""
-        path, step = [(here, found)], LONGEST_STEP
-        while path[-1][0] != goal:
-            y0, last = path[-1]
-            y = goal if abs(goal - y0) <= step else y0 + math.copysign(step, goal - y0)
-            guess = last.x
-            if len(path) > 1:
-                before, older = path[-2]
-                guess = last.x + (last.x - older.x) * (y - y0) / (y0 - before)
-            moved = self._solve(guess, conditions(y))
-            if moved is None:
-                step *= 0.5
-                if step < SHORTEST_STEP:
-                    raise ConvergenceError(
-                        f"the curve of solutions with {self.k} step(s) of breaking was lost at alpha = "
-                        f"{last.state.load:.6g}. Clusters begin at {self.stable_to:.6g}; very close to that load they "
-                        "are almost one cloud, which saddle_point(neuron, task, alpha=...) describes",
-                        last.state,
-                    )
-                continue
-            path.append((y, moved))
-            step = min(1.5 * step, LONGEST_STEP)
-        return path[-1][1]
+        *_, last = followed(
+            lambda y: self._residuals(conditions(y)),
+            found.x,
+            here,
+            goal,
+            accepted=lambda place: bool(np.all(np.diff(self.equations.state(place.x).q) > 0.0)),
+            longest=LONGEST_STEP,
+        )
+        state = self.equations.state(last.x)
+        if last.at == goal:
+            return _Found(last.x, state)
+        raise ConvergenceError(
+            f"the curve of solutions with {self.k} step(s) of breaking was lost at alpha = {state.load:.6g}. Clusters "
+            f"begin at {self.stable_to:.6g}; very close to that load they are almost one cloud, which "
+            "saddle_point(neuron, task, alpha=...) describes",
+            state,
+        )
 
     def _solve(self, x: Floats, conditions: Callable[[ClusterState], Floats]) -> _Found | None:
         """The solution near x, if Newton's method finds one with distinct levels."""
-
-        def residuals(at: Floats) -> Floats:
-            state = self.equations.state(at)
-            return np.concatenate([state.stationarity, conditions(state)])
-
-        solved = newton(residuals, x)
+        solved = newton(self._residuals(conditions), x)
         if not solved.residual < ACCEPTED:
             return None
         state = self.equations.state(solved.x)
         return _Found(solved.x, state) if np.all(np.diff(state.q) > 0.0) else None
+
+    def _residuals(self, conditions: Callable[[ClusterState], Floats]) -> Callable[[Floats], Floats]:
+        def residuals(at: Floats) -> Floats:
+            state = self.equations.state(at)
+            return np.concatenate([state.stationarity, conditions(state)])
+
+        return residuals
 
 
 def _one_cloud(neuron: NeuronSpec, task: TaskSpec, alpha: float, rsb: int) -> BrokenSaddlePoint:

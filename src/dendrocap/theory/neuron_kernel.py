@@ -356,6 +356,8 @@ class Population:
         all synapses are excitatory.
     types : tuple of SynapseType
         The types of synapses of a branch, the excitatory ones first.
+    upper : tuple of (Nonlinearity, float)
+        The levels of a deep tree above the branches, each with the threshold that its mean output meets.
     """
 
     nonlinearity: Nonlinearity
@@ -367,6 +369,7 @@ class Population:
     branch_size: float
     common: float = 0.0
     types: tuple[SynapseType, ...] = ONLY_EXCITATORY
+    upper: tuple[tuple[Nonlinearity, float], ...] = ()
 
     @cached_property
     def v(self) -> float:
@@ -409,6 +412,13 @@ def needs_populations(neuron: NeuronSpec, branch_size: float | None = None) -> b
     """Whether the theory of populations is needed: branches differ, are short, or have two types of synapses."""
     inhibited = neuron.inhibition is not None and neuron.inhibition.share > 0.0
     return bool(neuron.populations) or inhibited or branch_size not in (None, math.inf)
+
+
+def like_branches(neuron: NeuronSpec, task: TaskSpec) -> Population:
+    """The one population of a neuron whose branches are long and alike, of any depth and any g."""
+    (g, output), *upper = levels_with_thresholds(neuron)
+    theta_d, c0 = neuron.tree[0].theta, task.branch_correlation
+    return Population(g, theta_d, task.f_in, 1.0, 1.0, output, math.inf, c0, upper=tuple(upper))
 
 
 def populations_of(
@@ -530,20 +540,13 @@ class Overlap(NamedTuple):
 
 
 class PopulationKernel:
-    """The dendrites of one population.
-
-    Parameters
-    ----------
-    population : Population
-        The branches.
-    nodes : int
-        Gauss-Legendre nodes per panel.
-    """
+    """The dendrites of one population, and the levels above them in a deep tree."""
 
     def __init__(self, population: Population, nodes: int = NODES) -> None:
         self.population = population
         self._averages = prepared(population.nonlinearity)
         self._branch = BranchKernel(population.nonlinearity, population.mean_output, nodes)
+        self._upper = [BranchKernel(g, threshold, nodes) for g, threshold in population.upper]
         self._guess = inverse_guess(population.nonlinearity, population.mean_output)
 
     def mean_input(self, ratio: float, guess: float | None = None) -> float:
@@ -567,6 +570,22 @@ class PopulationKernel:
 
     def norm(self, m: float, Q: float, output: float | None = None) -> Norm:
         """Output, variance and gain with their derivatives; pass ``output`` if E g is known, to save an average."""
+        found = self._first(m, Q, output)
+        for level in self._upper:  # [tree]: a level maps the variance below it to its own
+            own = level.response(found.Gamma0)
+            found = Norm(
+                *found[:3],
+                Gamma0=own.variance,
+                Gamma0_m=own.d_variance * found.Gamma0_m,
+                Gamma0_Q=own.d_variance * found.Gamma0_Q,
+                Gamma1=found.Gamma1 * own.gain,
+                Gamma1_m=found.Gamma1_m * own.gain + found.Gamma1 * own.d_gain * found.Gamma0_m,
+                Gamma1_Q=found.Gamma1_Q * own.gain + found.Gamma1 * own.d_gain * found.Gamma0_Q,
+            )
+        return found
+
+    def _first(self, m: float, Q: float, output: float | None) -> Norm:
+        """The branches alone."""
         v, chi_m = self.population.v, self.population.common_variance_slope(m)
         V = self.population.variance(m, Q)
         s = math.sqrt(V)
@@ -595,16 +614,25 @@ class PopulationKernel:
         """The kernel at the overlap Q - dq."""
         v = self.population.v
         pair = self._branch.pair(self.population.variance(m, Q), v * dq, m, at_norm.output)
-        D1_m = pair.dD1_dm + pair.dD1_dV * self.population.common_variance_slope(m)
-        return Overlap(
-            D1=pair.D1,
-            D1_Q=v * pair.dD1_dV,
-            D1_m=D1_m,
-            C_q=v * pair.dD1_ddV,
-            C_Q=at_norm.Gamma0_Q - v * (pair.dD1_dV + pair.dD1_ddV),
-            C_m=at_norm.Gamma0_m - D1_m,
-            C_qq=v * v * pair.d2D0_dc2,
-        )
+        D1, C_q, C_qq = pair.D1, v * pair.dD1_ddV, v * v * pair.d2D0_dc2
+        D1_Q, D1_m = v * pair.dD1_dV, pair.dD1_dm + pair.dD1_dV * self.population.common_variance_slope(m)
+        if self._upper:
+            first = self._first(m, Q, at_norm.output)
+            V, V_Q, V_m = first.Gamma0, first.Gamma0_Q, first.Gamma0_m
+            for level in self._upper:  # the chain rule, and the second derivative of a composed C(c)
+                above = level.at(V, D1)
+                C_qq = above.d2D0_dc2 * C_q**2 + above.dD1_ddV * C_qq
+                D1_Q = above.dD1_dV * V_Q + above.dD1_ddV * D1_Q
+                D1_m = above.dD1_dV * V_m + above.dD1_ddV * D1_m
+                C_q *= above.dD1_ddV
+                V, V_Q, V_m = (
+                    above.response.variance,
+                    above.response.d_variance * V_Q,
+                    above.response.d_variance * V_m,
+                )
+                D1 = above.D1
+        C_Q, C_m = at_norm.Gamma0_Q - D1_Q - C_q, at_norm.Gamma0_m - D1_m
+        return Overlap(D1=D1, D1_Q=D1_Q, D1_m=D1_m, C_q=C_q, C_Q=C_Q, C_m=C_m, C_qq=C_qq)
 
 
 class _MixedKernel(PopulationKernel):

@@ -41,7 +41,7 @@ from dendrocap.theory.neuron_kernel import (
 from dendrocap.theory.patterns import label_averages
 from dendrocap.theory.results import estimate_name
 from dendrocap.theory.saddle_point import stability_limit
-from dendrocap.theory.solver import bracketed_root, evaluated, extrapolated, newton
+from dendrocap.theory.solver import Place, bracketed_root, evaluated, extrapolated, followed, newton
 from dendrocap.theory.symmetric import (
     CapacitySolution,
     SymmetricSide,
@@ -657,8 +657,6 @@ REACH = 0.8  # a solution further away than this in any unknown may belong to an
 
 MOST_NEWTON = 14
 
-SHORTEST_STEP = 1e-3
-
 ON_THE_WAY = 1e5  # slack for intermediate solutions
 
 
@@ -693,25 +691,21 @@ class Followed(NamedTuple):
 
 def follow_to(family: Callable[[float], PopulationEquations], x: Floats, jacobian: Floats | None = None) -> Followed:
     """Follow a solution at s = 0 through a family of equations to s = 1."""
-    path: list[tuple[float, Floats]] = [(0.0, x)]
-    found: FoundState | None = None
-    step = 1.0
-    while path[-1][0] < 1.0:
-        at = min(path[-1][0] + step, 1.0)
-        guess = path[-1][1]
-        if len(path) > 1:
-            (s0, x0), (s1, x1) = path[-2:]
-            guess = x1 + (x1 - x0) * (at - s1) / (s1 - s0)
-        moved = near(family(at), guess, jacobian, slack=1.0 if at == 1.0 else ON_THE_WAY)
-        if moved is None:
-            step *= 0.35
-            if step < SHORTEST_STEP:
-                return Followed(path[-1][0], found)
-            continue
-        found, jacobian = moved, moved.jacobian
-        path.append((at, moved.x))
-        step *= 1.8
-    return Followed(1.0, found)
+    equations = family(0.0)
+
+    def residuals(s: float) -> Callable[[Floats], Floats]:
+        nonlocal equations
+        equations = family(s)
+        return equations.residuals
+
+    def accepted(place: Place) -> bool:
+        state = equations.state(place.x)
+        return state.in_order and abs(state.potential) < (1.0 if place.at == 1.0 else ON_THE_WAY) * ACCEPTED_POTENTIAL
+
+    *_, last = followed(residuals, x, 0.0, 1.0, jacobian=jacobian, accepted=accepted, reach=REACH, most=MOST_NEWTON)
+    if last.at < 1.0:
+        return Followed(last.at, None)
+    return Followed(1.0, FoundState(last.x, equations.state(last.x), last.residual, last.jacobian))
 
 
 # Critical capacity of several populations of branches, of any length: the solution and how it is reached.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -112,6 +112,65 @@ def _moved(
                 return x + part * step, there, following / length
         part *= 0.4
     return None
+
+
+# One continuation for all systems of equations.
+
+
+class Place(NamedTuple):
+    """A point of a path: the parameter, the solution there, and the last Jacobian of Newton's method."""
+
+    at: float
+    x: Floats
+    residual: float = 0.0
+    jacobian: Floats | None = None
+
+
+def followed(
+    family: Callable[[float], Callable[[Floats], Floats]],
+    x: Floats,
+    start: float,
+    goal: float,
+    *,
+    slope: Floats | float = 0.0,
+    jacobian: Floats | None = None,
+    accepted: Callable[[Place], bool] = lambda place: True,
+    target: float = 1e-12,
+    on_the_way: float = 1e-7,
+    most: int = 14,
+    reach: float = 2.0,
+    first: float = math.inf,
+    longest: float = math.inf,
+    shortest: float = 1e-3,
+) -> Iterator[Place]:
+    """The places of a path of solutions, from ``x``, which solves ``family(start)``, to the solution at ``goal``.
+
+    Each step is predicted by a straight line through the last two places, at first along ``slope``, and corrected by
+    Newton's method with the last Jacobian. A place needs residuals below 1000 times ``target``, or ``on_the_way``
+    before the goal, and must be ``accepted``. Steps grow after a success and shrink after a failure; the path ends
+    early, before ``goal``, where they would be shorter than ``shortest``. The caller sees where it ends, and may leave
+    it at any place.
+    """
+    before, last = None, Place(start, x, jacobian=jacobian)
+    yield last
+    step = min(first, longest, abs(goal - start))
+    while last.at != goal:
+        end = abs(goal - last.at) <= step
+        at = goal if end else last.at + math.copysign(step, goal - last.at)
+        if before is not None:
+            slope = (last.x - before.x) / (last.at - before.at)
+        wanted = target if end else on_the_way
+        guess = last.x + slope * (at - last.at)
+        solved = newton(family(at), guess, jacobian=jacobian, target=wanted, most=most, reach=reach)
+        there = Place(at, *solved)
+        if solved.residual < 1e3 * wanted and float(np.max(np.abs(solved.x - guess))) <= reach and accepted(there):
+            before, last, jacobian = last, there, there.jacobian
+            yield last
+            step = min(1.7 * step, longest)
+        else:
+            step, jacobian = 0.4 * step, None
+            if step < shortest:
+                return
 
 
 # Root finders; the equations themselves are elsewhere.
