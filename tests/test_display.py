@@ -135,7 +135,7 @@ EXAMPLES = [
     (lambda: broken().weights, lambda: f"silent_fraction={broken().silent_fraction:.6g}, mean=2"),
     (lambda: capacity().weights, lambda: f"silent_fraction={capacity().silent_fraction:.6g}, mean=2, "),
     (lambda: point().weights, "FiniteLoadWeights(mean=2, "),
-    (lambda: theory.BoundedWeights(0.0, 0.0, 0.0, 2.0), "w_max=2"),
+    (lambda: theory.FiniteLoadWeights(0.0, 0.0, 0.0, 2.0), "w_max=2"),
     (lambda: capacity().preactivation, "mu="),
     (point, lambda: f"alpha=0.3, free_entropy={point().free_entropy:.6g}"),
     (lambda: theory.silent_range(dc.Polsky(), 0.5, dc.TaskSpec()), "low="),

@@ -32,7 +32,7 @@ from dendrocap import (
 )
 from dendrocap.theory._laws import bounded_averages, clipped_tail, kept_between
 from dendrocap.theory.load import OrderParameters, free_entropy, free_entropy_gradient, solve_on_curve
-from dendrocap.theory.weights import BoundedWeights, Entropic, cut_moments
+from dendrocap.theory.weights import Entropic, FiniteLoadWeights, Law
 from tests.naive.priors import clipped, naive_bounded_capacity, naive_entropic
 from tests.theory.test_inhibition import REFUSED
 from tests.theory.test_inhibition import TAKEN as WITH_INHIBITION
@@ -119,7 +119,7 @@ def test_tails_between_two_cuts():
 def test_silent_and_saturated_weights_are_mirror_images():
     """W -> w_max - W turns the mean into w_max - W_bar and leaves C, A and the variance of the weights."""
     for share, t in ((0.3, 0.2), (0.1, -1.0), (0.45, 1.5)):
-        B, i0, i1, i2 = cut_moments(t, 1.0 / share)
+        B, i0, i1, i2 = Law(1.0 / share).at_capacity(t, 1.0)
         W_star = share / i1  # with w_max = 1
         upper = B + 1.0 / W_star
         # The mirrored state has the same width and its cuts exchanged.
@@ -338,7 +338,7 @@ def test_stability_with_priors():
 def test_bounded_weights_below_capacity():
     point = saddle_point(neuron(Bounded(2.5)), alpha=0.6)
     weights = point.weights
-    assert isinstance(weights, BoundedWeights)
+    assert isinstance(weights, FiniteLoadWeights)
     assert_allclose([weights.mean(), weights.second_moment()], [1.0, point.Q], rtol=1e-12)
     for power, wanted in ((0, 1.0), (1, 1.0), (2, point.Q)):
         assert_allclose(quad(lambda w, p=power: w**p * weights.pdf(w), 0.0, 2.5)[0], wanted, rtol=1e-8)
@@ -404,7 +404,7 @@ def test_priors_are_taken(name):
         (lambda: Bounded(0.0), r"w_max = 0.0 is not allowed"),
         (lambda: Bounded(math.inf), r"w_max = inf is not allowed"),
         (lambda: Ridge(-1.0), r"strength = -1.0 is not allowed"),
-        (lambda: BoundedWeights(0.0, -1.0, 0.0, 1.0), "q_hat = -1.0"),
+        (lambda: FiniteLoadWeights(0.0, -1.0, 0.0, 1.0), "q_hat = -1.0"),
     ],
 )
 def test_refusals(call, words):
@@ -427,6 +427,6 @@ def test_weights_that_are_all_silent_or_saturated_are_refused():
 
 def test_entropic_averages_of_both_kinds_meet():
     """The usual averages are the limit of bounded ones."""
-    free, far = Entropic.at(2.0, 3.0, -0.5), Entropic.at(2.0, 3.0, -0.5, w_max=60.0)
+    free, far = (Law(w_max).averages(2.0, 3.0, -0.5) for w_max in (math.inf, 60.0))
     for name in Entropic.__dataclass_fields__:
         assert_allclose(getattr(far, name), getattr(free, name), rtol=1e-11)

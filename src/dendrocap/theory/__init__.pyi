@@ -94,7 +94,6 @@ from dendrocap.theory.typical_solution import (
     TypicalWeights as TypicalWeights,
 )
 from dendrocap.theory.weights import (
-    BoundedWeights as BoundedWeights,
     BrokenWeights as BrokenWeights,
     CapacityWeights as CapacityWeights,
     FiniteLoadWeights as FiniteLoadWeights,

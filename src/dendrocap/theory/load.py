@@ -46,7 +46,7 @@ from dendrocap.theory.patterns import HARD_MARGIN, Channel, Energetic, is_hard
 from dendrocap.theory.solver import monotone_root, newton
 from dendrocap.theory.symmetric import symmetric_capacity, symmetric_state
 from dendrocap.theory.typical_solution import PopulationSaddlePoint, TypicalWeights
-from dendrocap.theory.weights import Entropic, check_mean_weight, without_patterns
+from dendrocap.theory.weights import Entropic, law_of
 from dendrocap.validation import real_number
 
 # The replica-symmetric free entropy and its derivatives, at any order parameters.
@@ -157,8 +157,7 @@ def _terms(
 ) -> tuple[Entropic, Energetic, PairKernel]:
     step = FIELD_STEP * NODES / nodes
     kernel = TreeKernel(neuron.with_usual_prior, task, nodes).at(order.Q, order.Q - order.q)
-    precision = order.q_hat - 2.0 * order.Q_hat + neuron.prior.strength
-    entropic = Entropic.at(precision, order.q_hat, order.M_hat, step, neuron.prior.w_max)
+    entropic = law_of(neuron.prior).averages(order.q_hat - 2.0 * order.Q_hat, order.q_hat, order.M_hat, step)
     return entropic, Energetic.at(kernel, task, order.mean_shift, step, channel), kernel
 
 
@@ -175,8 +174,6 @@ LARGEST = 1e10  # mean square of the weights, in units of W_bar^2, at which the 
 MOST_STEPS, MOST_NEWTON = 300, 30
 
 CLOSEST = 1e-24  # relative distance dq / Q of the replicas at which the curve is taken to have ended, at capacity
-
-ROOM = 20.0  # how negative A_hat may become, in units of 1 / w_max^2
 
 CLOSEST_DISTINCT = 1e-13  # the same where replicas must differ by more than rounding does to be told apart
 
@@ -266,8 +263,9 @@ class Equations:
         self.prior, neuron = neuron.prior, neuron.with_usual_prior
         self.neuron, self.task, self.types = neuron, task, types
         self.W_bar = neuron.tree[0].theta / (types[0].share * task.f_in)
-        check_mean_weight(self.W_bar, self.prior.w_max)
-        self.offset = self.prior.strength + ROOM / self.prior.w_max**2
+        self.law = law_of(self.prior)
+        self.law.check(self.W_bar)
+        self.offset = self.law.offset
         self.evaluations = 0
         self._kernel = TreeKernel(neuron, task, nodes)
         self._step = FIELD_STEP * NODES / nodes
@@ -289,40 +287,25 @@ class Equations:
 
     def weights(self, log_A: float, log_xi: float) -> tuple[float, float, float, Entropic]:
         """A_hat, q_hat, the M_hat that makes the mean weight W_bar [sp-1], and the moments of the weights."""
-        from dendrocap.theory._laws import entropic_centre
-
         if not (abs(log_A) < 300.0 and abs(log_xi) < 300.0):
             raise ConvergenceError("the conjugates left all bounds", last_iterate=(log_A, log_xi))
         root, xi = math.exp(0.5 * log_A), math.exp(log_xi)
         A_hat = (root / self.W_bar) ** 2
         if len(self.types) > 1:
             M_hat, entropic = all_types(self.types, root, xi, self.W_bar, self._step, self._centres)
-        elif self.offset > 0.0:
-            M_hat, entropic = self._weights_with_prior(A_hat, xi * A_hat)
         else:
-            eta = self._centres[0] = entropic_centre(root, xi, self._step, self._centres.get(0, math.nan))
-            M_hat = eta * root / self.W_bar
-            entropic = Entropic.at(A_hat, xi * A_hat, M_hat, self._step)
+            M_hat, entropic = self.law.balanced(
+                self.W_bar, A_hat - self.offset, xi * A_hat, self._step, self._centres.get(0, math.nan)
+            )
+            self._centres[0] = M_hat
         if not (math.isfinite(entropic.mean_squared) and entropic.variance > 0.0):
             raise ConvergenceError("the weights have no finite moments", last_iterate=(log_A, log_xi))
         return A_hat - self.offset, xi * A_hat, M_hat, entropic
 
-    def _weights_with_prior(self, A: float, q_hat: float) -> tuple[float, Entropic]:
-        """M_hat and the moments of weights with another prior than the usual one."""
-        from dendrocap.theory._laws import bounded_centre, entropic_centre
-
-        w_max, precision = self.prior.w_max, A - self.offset + self.prior.strength
-        if w_max < math.inf:
-            eta = bounded_centre(self.W_bar / w_max, precision * w_max**2, q_hat * w_max**2, self._step)
-            return eta / w_max, Entropic.at(precision, q_hat, eta / w_max, self._step, w_max)
-        root = math.sqrt(precision)
-        M_hat = root * entropic_centre(root * self.W_bar, q_hat / precision, self._step)
-        return M_hat, Entropic.at(precision, q_hat, M_hat, self._step)
-
     def without_patterns(self) -> tuple[float, Entropic]:
         """M_hat and the weights at load 0: of the usual prior, those of each type are exponential [zero-load]."""
         if self.offset > 0.0:
-            return without_patterns(self.prior, self.W_bar)
+            return self.law.without_patterns(self.W_bar)
         spread = self.W_bar**2 * math.fsum(one.share * one.strength**2 for one in self.types)
         return -1.0 / self.W_bar, Entropic(math.log(self.W_bar), self.W_bar, spread, spread, spread**2)
 

@@ -35,7 +35,7 @@ from dendrocap.theory.dendrite import (
     prepared,
 )
 from dendrocap.theory.solver import monotone_root
-from dendrocap.theory.weights import CapacityWeights, Entropic, FiniteLoadWeights
+from dendrocap.theory.weights import CapacityWeights, Entropic, FiniteLoadWeights, Law
 from dendrocap.validation import real_number, refuse
 
 if TYPE_CHECKING:
@@ -210,26 +210,15 @@ def at_load(
 
     ``centres`` holds the centres of the weights at a neighbouring point, by type, and is brought up to date.
     """
-    from dendrocap.theory._laws import entropic_centre
-
     found: list[AtLoad | None] = []
     centres = {} if centres is None else centres
     for number, one in enumerate(types):
         if one.strength == 0.0:
             found.append(None)
             continue
-        own, unit = root * one.strength, one.strength
-        eta = centres[number] = entropic_centre(own, xi, step, centres.get(number, math.nan))
-        at = Entropic.at(own**2, xi * own**2, eta * own, step)  # at mean 1
-        if unit != 1.0:
-            at = Entropic(
-                at.term + math.log(unit),
-                unit,
-                at.mean_squared * unit**2,
-                at.variance * unit**2,
-                at.variance_squared * unit**4,
-            )
-        found.append(AtLoad(eta * root, at))
+        at = AtLoad(*Law().balanced(one.strength, root**2, xi * root**2, step, centres.get(number, math.nan)))
+        centres[number] = at.M_hat
+        found.append(at)
     return tuple(found)
 
 
@@ -240,16 +229,9 @@ def all_types(
     each = at_load(types, root, xi, step, centres)
     found = [(one.share, at) for one, at in zip(types, each, strict=True) if at is not None]
 
-    def average(name: str) -> float:
-        return math.fsum(share * getattr(at.entropic, name) for share, at in found)
-
-    return found[0][1].M_hat / W_bar, Entropic(
-        average("term") + math.log(W_bar) * math.fsum(share for share, _ in found),
-        average("mean") * W_bar,
-        average("mean_squared") * W_bar**2,
-        average("variance") * W_bar**2,
-        average("variance_squared") * W_bar**4,
-    )
+    averages = [(share, at.entropic.scaled(W_bar)) for share, at in found]
+    total = (math.fsum(share * getattr(at, name) for share, at in averages) for name in Entropic.__dataclass_fields__)
+    return found[0][1].M_hat / W_bar, Entropic(*total)
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from dendrocap.theory.neuron_kernel import needs_populations
 from dendrocap.theory.patterns import HARD_MARGIN, Channel, check_channel, is_hard, noisy_error, training_error
 from dendrocap.theory.symmetric import needs_constraint_curve, symmetric_capacity
 from dendrocap.theory.typical_solution import PopulationSaddlePoint
-from dendrocap.theory.weights import BoundedWeights, FiniteLoadWeights, Preactivation, check_mean_weight
+from dendrocap.theory.weights import FiniteLoadWeights, Preactivation, law_of
 from dendrocap.validation import choice, real_number, refuse
 
 
@@ -127,13 +127,9 @@ class SaddlePoint(Displayed):
         return OrderParameters(self.Q, self.q, self.mean_shift, self.Q_hat, self.q_hat, self.M_hat)
 
     @property
-    def weights(self) -> FiniteLoadWeights | BoundedWeights:
+    def weights(self) -> FiniteLoadWeights:
         """The distribution of weights."""
-        prior = self.neuron.prior
-        precision = self.A_hat + prior.strength
-        if prior.w_max < math.inf:
-            return BoundedWeights(precision, self.q_hat, self.M_hat, prior.w_max)
-        return FiniteLoadWeights(precision, self.q_hat, self.M_hat)
+        return law_of(self.neuron.prior).weights(self.A_hat, self.q_hat, self.M_hat)
 
     @property
     def preactivation(self) -> Preactivation:
@@ -294,7 +290,7 @@ def _capacity(neuron: NeuronSpec, task: TaskSpec) -> float:
         return symmetric_capacity(neuron, task).alpha_c
     except (ConvergenceError, NoSolution):
         check_reachable(plain)
-        check_mean_weight(plain.tree[0].theta / task.f_in, neuron.prior.w_max)
+        law_of(neuron.prior).check(plain.tree[0].theta / task.f_in)
         return math.inf  # solutions may exist all the same; the curve shows how far they go
 
 

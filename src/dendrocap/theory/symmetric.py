@@ -43,7 +43,7 @@ from dendrocap.theory.neuron_kernel import Population, PopulationKernel, at_capa
 from dendrocap.theory.patterns import LabelAverages, label_averages
 from dendrocap.theory.results import SYMMETRIC
 from dendrocap.theory.solver import bracketed_root
-from dendrocap.theory.weights import CapacityWeights, CutMoments, Preactivation, check_mean_weight, cut_moments
+from dendrocap.theory.weights import CapacityWeights, CutMoments, Preactivation, law_of
 from dendrocap.validation import refuse
 
 # States in which the mean output of a branch meets its threshold, for non-monotone g [constraint-curve].
@@ -375,7 +375,9 @@ def _on_constraint_curve(problem: _Problem) -> CapacitySolution:
     constraint = ConstraintCurve(neuron, task)
 
     def point(state: ConstraintState) -> _Point:
-        return problem.point(state.B, cut_moments(state.B), state.Q, state.tree(constraint.v), state)
+        return problem.point(
+            state.B, problem.law.at_capacity(state.B, problem.W_bar), state.Q, state.tree(constraint.v), state
+        )
 
     def between(start: ConstraintState, end: ConstraintState, one: _Point, other: _Point) -> _Point:
         met = {0.0: one, 1.0: other}  # not recomputed: rounding might give them the same sign
@@ -443,7 +445,8 @@ class _Problem:
         self.neuron, self.task, self.given = neuron.with_usual_prior, task, neuron
         check_capacity_inputs(self.neuron)
         self.W_bar = self.neuron.tree[0].theta / task.f_in
-        check_mean_weight(self.W_bar, neuron.prior.w_max)
+        self.law = law_of(neuron.prior)
+        self.law.check(self.W_bar)
         self.largest = neuron.prior.w_max / self.W_bar
         self.evaluations = 0
         self._free_of_margin = label_averages(task.f_out, 0.0) if task.kappa == 0.0 else None
@@ -467,7 +470,7 @@ class _Problem:
 
     def points(self, t: float, near: list[_Point]) -> list[_Point]:
         """All states at this place; ``near`` holds those at a neighbouring one, as places to start from."""
-        weights = cut_moments(t, self.largest)
+        weights = self.law.at_capacity(t, self.W_bar)
         Q = self.Q(weights)
         guess = near[0].tree.means if len(near) == 1 else None
         trees = tree_responses(self.neuron, self.task, Q, guess)
@@ -494,7 +497,7 @@ class _Problem:
         return met[root] if root in met else self._near(root, latest)
 
     def _near(self, t: float, point: _Point) -> _Point:
-        weights = cut_moments(t, self.largest)
+        weights = self.law.at_capacity(t, self.W_bar)
         Q = self.Q(weights)
         return self.point(t, weights, Q, tree_response(self.neuron, self.task, Q, point.tree.means))
 
