@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import io
+import json
+import math
 import os
 import struct
 import threading
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from lzma import LZMAError
 from pathlib import Path
 from tarfile import TarError
-from zipfile import BadZipFile
+from typing import TYPE_CHECKING, Any
+from zipfile import BadZipFile, ZipFile
 
 from dendrocap.errors import CorruptData, InvalidParameter
 
-__all__ = ["new_file", "reading", "writable", "write_file"]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["new_file", "read_arrays", "reading", "writable", "write_arrays", "write_file"]
 
 # Exceptions that readers raise for unexpected content; gzip's own error is an OSError without a number.
 UNREADABLE = (
@@ -106,3 +113,48 @@ def reading(path: str | Path, what: str) -> Iterator[None]:
         if isinstance(error, OSError) and error.errno is not None:
             raise  # a problem of the file, not of its content: missing, unreadable, on a failing disk
         raise CorruptData(f"{path} is not {what}: {error or type(error).__name__}") from error
+
+
+def write_arrays(
+    path: str | Path, about: Mapping[str, Any], arrays: Mapping[str, Any], *, compressed: bool = False
+) -> None:
+    """Write arrays and a JSON text, with its ``format``, to an .npz file; nothing in it is executable."""
+    import numpy as np
+
+    content = io.BytesIO()
+    text = np.array(json.dumps(about, default=np.ndarray.tolist))
+    # Nothing here is an array of objects. To say allow_pickle=False would make it an array in NumPy 2.1.
+    (np.savez_compressed if compressed else np.savez)(content, about=text, **arrays)
+    write_file(path, content.getvalue())
+
+
+def read_arrays(
+    path: str | Path, what: str, version: int, *, expansion: int = 1
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Text and arrays of a file by `write_arrays`; anything else raises `CorruptData`.
+
+    The members of the archive may be ``expansion`` times as large as the file; their sizes are known before anything is
+    allocated.
+    """
+    from numpy.lib import format as npy
+
+    with reading(path, what), ZipFile(path) as archive:
+        arrays = {}
+        members = archive.infolist()
+        if sum(member.file_size for member in members) > expansion * os.path.getsize(path):
+            raise ValueError("its members claim to be too large for the file")
+        for member in members:
+            with archive.open(member) as stream:
+                header = npy.read_array_header_1_0 if npy.read_magic(stream) == (1, 0) else npy.read_array_header_2_0
+                shape, _, dtype = header(stream)
+                if dtype.hasobject or stream.tell() + dtype.itemsize * math.prod(shape) != member.file_size:
+                    raise ValueError(f"{member.filename} does not hold {shape} values of type {dtype}")
+            with archive.open(member) as stream:
+                arrays[member.filename.removesuffix(".npy")] = npy.read_array(stream, allow_pickle=False)
+        about = json.loads(str(arrays.pop("about")))
+        if about["format"] != version:
+            raise CorruptData(
+                f"{path} has format {about['format']}, but {version} was expected: "
+                + ("update dendrocap" if about["format"] > version else "an older version wrote it")
+            )
+        return about, arrays

@@ -22,6 +22,7 @@ from dendrocap.learning import (
     SGD,
     Constant,
     HalveOnPlateau,
+    LoadPoint,
     Recipe,
     algorithmic_capacity,
     learning_speed,
@@ -32,7 +33,7 @@ from dendrocap.learning import (
     training_error_curve,
     weight_statistics,
 )
-from dendrocap.learning.protocols import _bisect, _largest_solved, _scan, success_interval
+from dendrocap.learning.protocols import _bisect, _largest_solved, _scan
 from dendrocap.learning.training import Trial
 
 LINEAR = LinearNeuron(0.5, 199)
@@ -117,9 +118,14 @@ def test_a_load_solved_above_a_failure_does_not_count():
 
 def test_wilson_interval_solves_its_defining_equation():
     for successes, trials in [(1, 3), (5, 9), (40, 100)]:
-        for end in success_interval(successes, trials):
+        for end in rated(successes, trials):
             assert_allclose(abs(successes / trials - end), 1.959964 * np.sqrt(end * (1 - end) / trials), rtol=1e-6)
-    assert success_interval(0, 5)[0] == 0.0
+    assert rated(0, 5)[0] == 0.0
+
+
+def rated(successes, trials):
+    runs = [trial(1.0, 0)] * successes + [trial(1.0, 1)] * (trials - successes)
+    return LoadPoint(1.0, tuple(runs), tolerance=0.0).success_interval
 
 
 def test_learning_speed_is_the_length_of_its_runs():

@@ -195,7 +195,7 @@ def test_retuning_an_engine_equals_making_a_new_one():
     bump, order = Lorentzian(0.3, 0.2), np.arange(40)
     fresh = CompiledEngine(SMALL, patterns, gamma_ce=7.0, surrogate=bump, dtype="float64")
     turned = CompiledEngine(SMALL, patterns, gamma_ce=100.0, surrogate=TrueSlope(), dtype="float64")
-    turned.retune(gamma_ce=7.0, surrogate=bump)
+    turned.retune(7.0, bump)
     for engine in (fresh, turned):
         engine.set_weights(SMALL.flat_weights(SMALL.initial_weights(0.5, 1)))
     assert_array_equal(turned.tested_epoch(order, 0.3)[1], fresh.tested_epoch(order, 0.3)[1])

@@ -4,18 +4,22 @@ Sixteen branches are processed together in the lanes of a vector (`dendrocap.lea
 one pass over the synapses of a branch is a pass over sixteen branches, and the bits of a pattern select the
 active lanes. Arrays are assumed to match; nothing is checked here.
 
-Both kernels take the neuron in the same form::
+The kernels take the neuron and the rule as tuples::
 
-    constants    per lane: 1 / sqrt(n_l), minus sqrt(n_l) times the threshold, the weight at the soma, 1 / sqrt(n_l K)
-    soma_offset  sqrt(K) theta_s
-    copies       lanes over which one branch is spread
-    blocks       per block: the kind of its branches, its number of excitatory rows, and of all rows
-    g            per kind: code of the non-linearity; its parameters are a row of the next argument
-    rule         per kind: code of what stands for g' in the update, with its parameters likewise
-    kappa        margin at which the soft error is one half
-    limit        exponents are held to +-limit; 30 in float32 keeps all products out of the slow subnormals
-    still        exponent of the soft error from which on a pattern is right enough to change no weight
-    presented    margins of the patterns when they were presented, filled in
+    neuron = constants     per lane: 1 / sqrt(n_l), minus sqrt(n_l) times the threshold, the weight at the soma,
+                           1 / sqrt(n_l K)
+             soma_offset   sqrt(K) theta_s
+             copies        lanes over which one branch is spread
+             blocks        per block: the kind of its branches, its number of excitatory rows, and of all rows
+             g             per kind: code of the non-linearity; its parameters are a row of the next array
+             g_parameters
+             limit         exponents are held to +-limit; 30 in float32 keeps all products out of the slow subnormals
+             scratch       memory for `_one_by_one`, two vectors, and for the dendritic signals of all lanes
+    rule   = signals       per kind: code of what stands for g' in the update, with its parameters likewise
+             signal_parameters
+             gamma_ce      steepness of the loss
+             kappa         margin at which the soft error is one half
+             still         exponent of the soft error from which on a pattern is right enough to change no weight
 
 Excitatory rows come first, so that the two signs are two loops, of which the second is empty without inhibition.
 """
@@ -134,41 +138,22 @@ def _branch_outputs(
 
 
 @njit(cache=True, nogil=True)
-def epoch(
-    weights: Any,
-    bits: Any,
-    signs: Any,
-    order: Any,
-    constants: Any,
-    soma_offset: Any,
-    copies: int,
-    blocks: Any,
-    g: Any,
-    g_parameters: Any,
-    rule: Any,
-    rule_parameters: Any,
-    rate: Any,
-    gamma_ce: Any,
-    kappa: Any,
-    limit: Any,
-    still: Any,
-    scratch: Any,
-    presented: Any,
-) -> float:
+def epoch(neuron: Any, rule: Any, weights: Any, bits: Any, signs: Any, order: Any, rate: Any, presented: Any) -> float:
     """Present every pattern once, in the given order, and change the weights after each.
 
-    Returns the largest factor g'(lambda_l) / sqrt(n_l K): if it is zero, no weight can change any more.
+    Fills in the margins that patterns had when they were presented. Returns the largest factor
+    g'(lambda_l) / sqrt(n_l K): if it is zero, no weight can change any more.
     """
+    constants, soma_offset, copies, blocks, g, g_parameters, limit, scratch = neuron
+    signals, signal_parameters, gamma_ce, kappa, still = rule
     kind = weights.dtype.type
     zero, one, top = spread(kind(0.0)), spread(kind(1.0)), spread(limit)
     n_blocks, size, _ = weights.shape
     lanes = n_blocks * LANES
-    constant, about, codes, rules = pointer(constants), pointer(blocks), pointer(g), pointer(rule)
+    constant, about, codes, rules = pointer(constants), pointer(blocks), pointer(g), pointer(signals)
     g_numbers, g_width = pointer(g_parameters), g_parameters.shape[1]
-    rule_numbers, rule_width = pointer(rule_parameters), rule_parameters.shape[1]
-    w, words, spare = pointer(weights), pointer(bits), pointer(scratch)
-    # The first two vectors of the scratch space belong to _one_by_one.
-    signals = 2 * LANES
+    rule_numbers, rule_width = pointer(signal_parameters), signal_parameters.shape[1]
+    w, words, spare, signal_place = pointer(weights), pointer(bits), pointer(scratch), 2 * LANES
     largest = zero
     for turn in range(order.shape[0]):
         pattern = order[turn]
@@ -183,7 +168,7 @@ def epoch(
             collected = fma(load(constant, 2 * lanes + lane), output, collected)
             signal = signal * load(constant, 3 * lanes + lane)
             largest = where_less(largest, signal, signal, largest)
-            store(spare, signals + lane, signal)
+            store(spare, signal_place + lane, signal)
         # The soft error of [local-rule]: sign / (1 + exp(2 gamma_ce (sign Delta - kappa))).
         sign = signs[pattern]
         margin = sign * (total(collected) - soma_offset)
@@ -194,7 +179,7 @@ def epoch(
         exponent = max(exponent, -limit)
         soft_error = spread(rate * sign) / (one + exponential(spread(exponent)))
         for block in range(n_blocks):
-            change = soft_error * load(spare, signals + block * LANES)
+            change = soft_error * load(spare, signal_place + block * LANES)
             row, start = (pattern * n_blocks + block) * size, block * size * LANES
             # Written so that a NaN stays visible: it is neither below nor above zero.
             for i in range(about[3 * block + 1]):
@@ -212,21 +197,9 @@ def epoch(
 
 
 @njit(cache=True, nogil=True)
-def margins(
-    weights: Any,
-    bits: Any,
-    signs: Any,
-    constants: Any,
-    soma_offset: Any,
-    copies: int,
-    blocks: Any,
-    g: Any,
-    g_parameters: Any,
-    limit: Any,
-    scratch: Any,
-    result: Any,
-) -> None:
+def margins(neuron: Any, weights: Any, bits: Any, signs: Any, result: Any) -> None:
     """sign * Delta of every pattern, positive if the neuron is right."""
+    constants, soma_offset, copies, blocks, g, g_parameters, limit, scratch = neuron
     kind = weights.dtype.type
     zero, one, top = spread(kind(0.0)), spread(kind(1.0)), spread(limit)
     n_blocks, size, _ = weights.shape
@@ -249,57 +222,18 @@ def margins(
 
 @njit(cache=True, nogil=True)
 def tested_epoch(
-    weights: Any,
-    bits: Any,
-    signs: Any,
-    order: Any,
-    constants: Any,
-    soma_offset: Any,
-    copies: int,
-    blocks: Any,
-    g: Any,
-    g_parameters: Any,
-    rule: Any,
-    rule_parameters: Any,
-    rate: Any,
-    gamma_ce: Any,
-    kappa: Any,
-    limit: Any,
-    still: Any,
-    scratch: Any,
-    result: Any,
-    worth: int,
+    neuron: Any, rule: Any, weights: Any, bits: Any, signs: Any, order: Any, rate: Any, result: Any, worth: int
 ) -> float:
     """An epoch, then the margins with fixed weights if at most ``worth`` patterns were wrong when presented.
 
     In one call, because parallel threads queue for Python's lock after each call.
     """
-    signal = epoch(
-        weights,
-        bits,
-        signs,
-        order,
-        constants,
-        soma_offset,
-        copies,
-        blocks,
-        g,
-        g_parameters,
-        rule,
-        rule_parameters,
-        rate,
-        gamma_ce,
-        kappa,
-        limit,
-        still,
-        scratch,
-        result,
-    )
+    signal = epoch(neuron, rule, weights, bits, signs, order, rate, result)
     if worth < result.shape[0]:
-        wrong = 0
+        kappa, wrong = rule[3], 0
         for pattern in range(result.shape[0]):
             wrong += not result[pattern] > kappa
         if wrong > worth:
             return signal
-    margins(weights, bits, signs, constants, soma_offset, copies, blocks, g, g_parameters, limit, scratch, result)
+    margins(neuron, weights, bits, signs, result)
     return signal

@@ -165,25 +165,9 @@ Compilable = Surrogate | Nonlinearity
 class CompiledEngine:
     """SGD on weights arranged in lanes.
 
-    Parameters
-    ----------
-    neuron : DendriticNeuron
-        The neuron to train.
-    patterns : Patterns
-        Binary inputs, stored at one bit each, and labels.
-    gamma_ce : float
-        Steepness of the loss.
-    surrogate : Surrogate or a sequence of them, optional
-        The dendritic signal, one for all branches or one for each kind; None is g'.
-    dtype : {"float32", "float64"}
-        Precision of weights and arithmetic.
-    kappa : float
-        Margin at which the soft error is one half.
-    branch_rates : array, shape (n_branches,), optional
-        Factors of the learning rate, one for each branch.
-    still : float, optional
-        Patterns whose soft error is below e^-still change no weight, which saves the time of doing so; by default only
-        those whose changes would be lost in rounding.
+    ``surrogate`` is one for all branches or one for each kind; None is g'. The soft error is one half at the margin
+    ``kappa``. Learning rates are multiplied by ``branch_rates``. Patterns whose soft error is below e^-still change no
+    weight, which saves the time of doing so; by default only those whose changes would be lost in rounding.
     """
 
     def __init__(
@@ -207,18 +191,22 @@ class CompiledEngine:
         self._bits = self._layout.pack(patterns.inputs)
         self._signs = patterns.signs.astype(dtype)
         self._weights = aligned_zeros(self._layout.shape, dtype)
-        self._scratch = aligned_zeros(((2 + self._layout.n_blocks) * LANES,), dtype)
-        self._neuron: tuple[Any, ...] = (
+        limit = self._kind(LARGEST_EXPONENT[dtype])
+        self._neuron = (
             self._layout.constants(dtype, branch_rates),
             self._kind(np.sqrt(neuron.n_branches) * neuron.spec.theta_s),
             self._layout.copies,
             self._layout.blocks,
             *self._per_kind([kind.nonlinearity for kind in neuron.kinds]),
+            limit,
+            aligned_zeros(((2 + self._layout.n_blocks) * LANES,), dtype),
         )
-        self._rule = self._per_kind(surrogate or TrueSlope())
-        self._gamma_ce, self._kappa = self._kind(gamma_ce), self._kind(kappa)
-        self._limit = self._kind(LARGEST_EXPONENT[dtype])
-        self._still = self._limit if still is None else self._kind(still)
+        self._rule = (
+            *self._per_kind(surrogate or TrueSlope()),
+            self._kind(gamma_ce),
+            self._kind(kappa),
+            limit if still is None else self._kind(still),
+        )
         self._homeostasis = homeostasis_for(neuron, patterns.inputs)
         # The kernel reports g' / sqrt(n_l K); this gives back a bound on g' itself.
         self._signal_unit = float(np.sqrt(neuron.branch_size * neuron.n_branches))
@@ -228,17 +216,9 @@ class CompiledEngine:
         """Memory taken by the patterns."""
         return self._bits.nbytes
 
-    def retune(
-        self,
-        *,
-        gamma_ce: float | None = None,
-        surrogate: Surrogate | Sequence[Surrogate] | None = None,
-    ) -> None:
-        """Continue with another loss, or another dendritic signal for each kind; weights and patterns are unchanged."""
-        if gamma_ce is not None:
-            self._gamma_ce = self._kind(gamma_ce)
-        if surrogate is not None:
-            self._rule = self._per_kind(surrogate)
+    def retune(self, gamma_ce: float, surrogate: Surrogate | Sequence[Surrogate]) -> None:
+        """Continue with another loss and dendritic signal; weights and patterns are unchanged."""
+        self._rule = (*self._per_kind(surrogate), self._kind(gamma_ce), *self._rule[3:])
 
     def _per_kind(self, given: Compilable | Sequence[Compilable]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Codes, and one row of parameters for each kind of branches, for the kernels."""
@@ -256,11 +236,11 @@ class CompiledEngine:
         self._weights.reshape(-1)[self._layout.places] = flat  # all other places are always zero
 
     def epoch(self, order: NDArray[np.int64], learning_rate: float) -> float:
-        presented = np.empty(len(self._signs), dtype=self._weights.dtype)
-        signal = self._signal_unit * float(self._kernels.epoch(*self._arguments(order, learning_rate), presented))
+        presented, rate = np.empty(len(self._signs), dtype=self._weights.dtype), self._kind(learning_rate)
+        signal = self._kernels.epoch(self._neuron, self._rule, *self._patterns, order, rate, presented)
         if self._homeostasis is not None:
             self.set_weights(self._homeostasis(self.weights().astype(np.float64)))
-        return signal
+        return self._signal_unit * float(signal)
 
     def tested_epoch(
         self, order: NDArray[np.int64], learning_rate: float, worth: int | None = None
@@ -272,28 +252,16 @@ class CompiledEngine:
         """
         if self._homeostasis is not None:
             return self.epoch(order, learning_rate), self.margins()
-        result = np.empty(len(self._signs), dtype=self._weights.dtype)
+        result, rate = np.empty(len(self._signs), dtype=self._weights.dtype), self._kind(learning_rate)
         most = len(result) if worth is None else worth
-        signal = self._kernels.tested_epoch(*self._arguments(order, learning_rate), result, most)
+        signal = self._kernels.tested_epoch(self._neuron, self._rule, *self._patterns, order, rate, result, most)
         return self._signal_unit * signal, result
-
-    def _arguments(self, order: NDArray[np.int64], learning_rate: float) -> tuple[Any, ...]:
-        return (
-            self._weights,
-            self._bits,
-            self._signs,
-            order,
-            *self._neuron,
-            *self._rule,
-            self._kind(learning_rate),
-            self._gamma_ce,
-            self._kappa,
-            self._limit,
-            self._still,
-            self._scratch,
-        )
 
     def margins(self) -> NDArray[Any]:
         result = np.empty(len(self._signs), dtype=self._weights.dtype)
-        self._kernels.margins(self._weights, self._bits, self._signs, *self._neuron, self._limit, self._scratch, result)
+        self._kernels.margins(self._neuron, *self._patterns, result)
         return result
+
+    @property
+    def _patterns(self) -> tuple[NDArray[Any], ...]:
+        return self._weights, self._bits, self._signs

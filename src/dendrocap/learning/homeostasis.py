@@ -14,11 +14,8 @@ from dendrocap.model.dendritic_neuron import DendriticNeuron
 from dendrocap.model.patterns import PackedPatterns, active_fraction
 from dendrocap.numerics.types import Floats
 
-__all__ = ["Homeostasis", "active_fractions", "homeostasis_for", "measured_activity"]
+BLOCK = 4_000_000  # bits of patterns that are counted at once
 
-
-# Patterns are counted in blocks.
-BLOCK = 4_000_000
 # Largest factor by which weights are scaled at once: inhibition that has almost vanished recovers over several epochs.
 MOST = 2.0
 
@@ -47,15 +44,7 @@ def active_fractions(inputs: NDArray[np.uint8] | PackedPatterns) -> Floats:
 
 
 class Homeostasis:
-    """Scales the weights of every branch to its inhibitory drive.
-
-    Parameters
-    ----------
-    neuron : DendriticNeuron
-        A neuron with inhibition.
-    activity : array, shape (n_inputs,)
-        Fraction of patterns in which each input is active.
-    """
+    """Scales the weights of every branch to its inhibitory drive, at the activity of each input in the patterns."""
 
     def __init__(self, neuron: DendriticNeuron, activity: Floats) -> None:
         self._starts = neuron.branch_starts

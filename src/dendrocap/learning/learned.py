@@ -1,13 +1,14 @@
-"""Errors of a trained neuron under noise.
+"""Learned weights: their errors after a change, and their statistics.
 
-There are two kinds [noise]: inputs that flip with a probability, and synapses perturbed in proportion to their
-strength, ``max(W (1 + amplitude z), 0)`` with normal z. The mean increase in error under the second is the local
-energy, a measure of the flatness around a solution.
+Changes are noise [noise], inputs that flip with a probability and synapses shaken in proportion to their strength,
+``max(W (1 + amplitude z), 0)`` with normal z, and interventions: blocked inhibition, failing synapses, a blocked NMDA
+part of g. The mean increase in error with shaken synapses is the local energy, a measure of the flatness around a
+solution.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -27,48 +28,17 @@ from dendrocap.validation import real_number, refuse, whole_number
 
 @dataclass(frozen=True)
 class NoisePoint(Displayed):
-    """Errors at one strength of noise.
-
-    Parameters
-    ----------
-    level : float
-        Flip probability, or amplitude of the synaptic noise.
-    error : float
-        Fraction of patterns wrong, averaged over samples of the noise.
-    standard_error : float
-        Standard error of that average.
-    increase : float
-        ``error`` minus the error without noise; for synapses this is the local energy.
-    """
+    """Errors at one flip probability or amplitude of the synaptic noise, averaged over samples."""
 
     level: float
     error: float
     standard_error: float
-    increase: float
+    increase: float  # of the error; for synapses this is the local energy
 
 
 @dataclass(frozen=True)
 class NoiseRobustness(Displayed):
-    """Errors with and without noise.
-
-    Parameters
-    ----------
-    baseline : float
-        Error without noise.
-    input_flips, synaptic_noise : tuple of NoisePoint
-        Errors with noise.
-    samples : int
-        Number of noise samples per point.
-
-    Examples
-    --------
-    >>> from dendrocap import SGD, LinearNeuron, random_patterns, train
-    >>> neuron, patterns = LinearNeuron(0.5, 99), random_patterns(30, 99, rng=1)
-    >>> weights = train(neuron, *patterns, algorithm=SGD(1.0), seed=1).weights
-    >>> noise = noise_robustness(neuron, weights, *patterns, flip_probabilities=[0.0, 0.2], seed=1)
-    >>> [point.level for point in noise.input_flips], noise.input_flips[0].error == noise.baseline
-    ([0.0, 0.2], True)
-    """
+    """Errors with and without noise."""
 
     baseline: float
     input_flips: tuple[NoisePoint, ...]
@@ -91,12 +61,8 @@ def noise_robustness(
 
     Parameters
     ----------
-    neuron : DendriticNeuron
-        The neuron.
-    weights : array
-        Its weights, usually a solution.
-    inputs, labels : arrays
-        The learned patterns.
+    neuron, weights, inputs, labels
+        The neuron, its weights, usually a solution, and the learned patterns.
     flip_probabilities : iterable of float
         Each input is flipped with this probability, independently; labels are not changed.
     noise_amplitudes : iterable of float
@@ -118,63 +84,47 @@ def noise_robustness(
     """
     samples = whole_number("samples", samples, 2)
     patterns = binary_patterns(inputs, labels, neuron.n_inputs)
-    dense = patterns.dense
-    flat = neuron.flat_weights(weights)
+    dense, flat = patterns.dense, neuron.flat_weights(weights)
     rng = generator_for("noise", seed)
 
-    def error(perturbed_weights: NDArray[np.float64], perturbed_inputs: NDArray[np.uint8]) -> float:
-        return neuron.errors(perturbed_weights, Patterns(perturbed_inputs, patterns.labels)) / len(dense)
-
-    def flipped(probability: float) -> float:
-        flips = rng.random(dense.shape, dtype=np.float32) < probability
-        return error(flat, dense ^ flips.astype(np.uint8))
-
-    def shaken(amplitude: float) -> float:
-        return error(neuron.rectified(flat * (1.0 + amplitude * rng.standard_normal(flat.size))), dense)
+    def error(weights: Floats, inputs: NDArray[np.uint8]) -> float:
+        return neuron.errors(weights, Patterns(inputs, patterns.labels)) / len(dense)
 
     baseline = error(flat, dense)
+
+    def point(level: float, draw: Callable[[float], float]) -> NoisePoint:
+        errors = [draw(level) for _ in range(samples)]
+        mean = float(np.mean(errors))
+        return NoisePoint(level, mean, standard_error(errors), mean - baseline)
+
     probabilities = [real_number("flip_probabilities", p, 0.0, 1.0) for p in flip_probabilities]
     amplitudes = [real_number("noise_amplitudes", a, 0.0) for a in noise_amplitudes]
     return NoiseRobustness(
         baseline=baseline,
-        input_flips=tuple(_point(p, [flipped(p) for _ in range(samples)], baseline) for p in probabilities),
-        synaptic_noise=tuple(_point(a, [shaken(a) for _ in range(samples)], baseline) for a in amplitudes),
+        input_flips=tuple(point(p, lambda p: error(flat, _flipped(dense, p, rng))) for p in probabilities),
+        synaptic_noise=tuple(point(a, lambda a: error(_shaken(neuron, flat, a, rng), dense)) for a in amplitudes),
         samples=samples,
     )
 
 
-def _point(level: float, errors: list[float], baseline: float) -> NoisePoint:
-    mean = float(np.mean(errors))
-    return NoisePoint(level, mean, standard_error(errors), mean - baseline)
+def _flipped(inputs: NDArray[np.uint8], probability: float, rng: np.random.Generator) -> NDArray[np.uint8]:
+    return inputs ^ (rng.random(inputs.shape, dtype=np.float32) < probability).astype(np.uint8)
 
 
-# Simulated experiments on a trained neuron: blocked inhibition, failing synapses, a blocked NMDA part of g.
+def _shaken(neuron: DendriticNeuron, flat: Floats, amplitude: float, rng: np.random.Generator) -> Floats:
+    return neuron.rectified(flat * (1.0 + amplitude * rng.standard_normal(flat.size)))
 
 
 @dataclass(frozen=True)
 class Perturbation(Displayed):
-    """Errors of a trained neuron after an intervention.
-
-    Attributes
-    ----------
-    words : str
-        Description of the intervention.
-    misses : float
-        Share of the patterns with label 1 for which the neuron does not fire.
-    false_alarms : float
-        Share of the patterns with label 0 for which it fires.
-    misses_before, false_alarms_before : float
-        The same rates without the intervention.
-    standard_error : float
-        Standard error of the larger rate, over samples of the failing synapses; 0 if nothing is random.
-    """
+    """Misses and false alarms of a trained neuron after a change, and before it."""
 
     words: str
-    misses: float
-    false_alarms: float
+    misses: float  # share of the patterns with label 1 for which the neuron does not fire
+    false_alarms: float  # share of the patterns with label 0 for which it fires
     misses_before: float
     false_alarms_before: float
-    standard_error: float
+    standard_error: float  # of the larger rate, over samples of what is random; 0 if nothing is
 
 
 def perturb(
@@ -186,10 +136,12 @@ def perturb(
     theta_s: float = 0.0,
     failures: float = 0.0,
     nmda_block: float = 0.0,
+    flips: float = 0.0,
+    synaptic_noise: float = 0.0,
     samples: int = 20,
     seed: Seed = None,
 ) -> Perturbation:
-    """Misses and false alarms of a trained neuron after a change of its inhibition, synapses or dendrites.
+    """Misses and false alarms of a trained neuron after a change of its inputs, inhibition, synapses or dendrites.
 
     Parameters
     ----------
@@ -201,11 +153,13 @@ def perturb(
         Relative change of the dendritic and of the somatic threshold: -0.25 blocks a quarter of that inhibition.
         Plastic inhibitory synapses are not changed.
     failures : float
-        Share of synapses that are silenced, drawn at random ``samples`` times.
+        Share of synapses that are silenced.
     nmda_block : float
         Share of the supralinear part of g that is lost: at 1, branches only add up their inputs and saturate.
+    flips, synaptic_noise : float
+        Probability that an input flips, and amplitude of the noise of weights, as in `noise_robustness`.
     samples : int
-        Number of random draws of failing synapses.
+        Number of draws of what is random: failures, flips and noise.
     seed : int, SeedSequence, Generator or None
         Seed of these draws.
 
@@ -220,30 +174,41 @@ def perturb(
     True
     """
     theta_d, theta_s = (real_number(name, value, -1.0) for name, value in (("theta_d", theta_d), ("theta_s", theta_s)))
-    failures, nmda_block = (
-        real_number(name, value, 0.0, 1.0) for name, value in (("failures", failures), ("nmda_block", nmda_block))
-    )
+    shares = {"failures": failures, "nmda_block": nmda_block, "flips": flips}
+    failures, nmda_block, flips = (real_number(name, value, 0.0, 1.0) for name, value in shares.items())
+    synaptic_noise = real_number("synaptic_noise", synaptic_noise, 0.0)
     samples = whole_number("samples", samples, 1)
     neuron = result.neuron
     patterns = binary_patterns(inputs, labels, neuron.n_inputs)
-    if not 0 < patterns.labels.sum() < patterns.labels.size:
+    wanted = patterns.labels.astype(bool)
+    if wanted.all() or not wanted.any():
         raise InvalidParameter("labels must contain both 0 and 1")
     changed = _changed(neuron, theta_d, theta_s, nmda_block)
-    flat = neuron.flat_weights(result.weights)
+    dense, flat = patterns.dense, neuron.flat_weights(result.weights)
     rng = generator_for("noise", seed)
 
-    def rates(one: DendriticNeuron, weights: NDArray[np.float64]) -> tuple[float, float]:
-        fires = np.asarray(one.predict(weights, patterns.dense), dtype=bool)
-        wanted = patterns.labels.astype(bool)
+    def rates(one: DendriticNeuron, weights: Floats, inputs: NDArray[np.uint8]) -> tuple[float, float]:
+        fires = np.asarray(one.predict(weights, inputs), dtype=bool)
         return float(np.mean(~fires[wanted])), float(np.mean(fires[~wanted]))
 
-    before = rates(neuron, flat)
-    draws = samples if failures > 0.0 else 1
-    after = np.array([rates(changed, flat * (rng.random(flat.size) >= failures)) for _ in range(draws)])
+    def draw() -> tuple[float, float]:
+        weights = flat * (rng.random(flat.size) >= failures)
+        if synaptic_noise:
+            weights = _shaken(neuron, weights, synaptic_noise, rng)
+        return rates(changed, weights, _flipped(dense, flips, rng) if flips else dense)
+
+    before = rates(neuron, flat, dense)
+    draws = samples if failures or flips or synaptic_noise else 1
+    after = np.array([draw() for _ in range(draws)])
     scatter = max(standard_error(list(column)) for column in after.T) if draws > 1 else 0.0
     words = [f"{name} {100.0 * value:+g} %" for name, value in (("theta_d", theta_d), ("theta_s", theta_s)) if value]
-    words += [f"{100.0 * failures:g} % of synapses fail"] * bool(failures)
-    words += [f"{100.0 * nmda_block:g} % of the NMDA part blocked"] * bool(nmda_block)
+    shares = {
+        "of synapses fail": failures,
+        "of the NMDA part blocked": nmda_block,
+        "of inputs flip": flips,
+        "noise of weights": synaptic_noise,
+    }
+    words += [f"{100.0 * value:g} % {what}" for what, value in shares.items() if value]
     misses, false_alarms = (float(rate) for rate in after.mean(axis=0))
     return Perturbation(", ".join(words) or "nothing", misses, false_alarms, *before, scatter)
 
@@ -305,14 +270,16 @@ class WeightDistribution(Protocol):
 
 @dataclass(frozen=True)
 class WeightComparison(Displayed):
-    """Comparison of learned weights with a theoretical distribution.
+    """Comparison of learned weights with a theoretical distribution."""
 
-    Parameters
-    ----------
-    largest_distance : float
-        Largest difference of the cumulative distributions, over all non-silent weights (Kolmogorov and Smirnov).
-    silent_theory, silent_learned : float
-        Fraction of weights at zero in the theory, and of learned weights below the threshold.
+    largest_distance: float  # of the cumulative distributions, over all non-silent weights (Kolmogorov and Smirnov)
+    silent_theory: float  # fraction of weights at zero
+    silent_learned: float  # fraction of weights below the threshold
+
+
+@dataclass(frozen=True, eq=False)
+class WeightStatistics(Displayed):
+    """Histogram and moments of weights.
 
     Examples
     --------
@@ -323,51 +290,18 @@ class WeightComparison(Displayed):
     (True, 0.5)
     """
 
-    largest_distance: float
-    silent_theory: float
-    silent_learned: float
-
-
-@dataclass(frozen=True, eq=False)
-class WeightStatistics(Displayed):
-    """Histogram and moments of weights.
-
-    Parameters
-    ----------
-    weights : array
-        All synapses, sorted.
-    edges, density : array
-        Histogram of the non-silent weights; ``density`` integrates to their fraction.
-    exact_zeros : float
-        Fraction of weights that are exactly zero.
-    near_zeros : float
-        Fraction of weights below ``threshold`` times the mean.
-    threshold : float
-        Threshold of silence, in units of the mean weight.
-    mean, standard_deviation, second_moment : float
-        Moments of all weights, including silent ones.
-    inhibition : WeightStatistics or None
-        The same statistics for the strengths of inhibitory synapses, which are then excluded from all other fields.
-
-    Examples
-    --------
-    >>> statistics = weight_statistics([0.0, 1.0, 2.0, 5.0], bins=2)
-    >>> statistics.mean, statistics.exact_zeros, float((statistics.density * np.diff(statistics.edges)).sum())
-    (2.0, 0.25, 0.75)
-    """
-
     _displayed = ("near_zeros", "exact_zeros", "mean", "standard_deviation", "weights")
 
-    weights: Floats
+    weights: Floats  # all synapses, sorted
     edges: Floats
-    density: Floats
-    exact_zeros: float
-    near_zeros: float
-    threshold: float
-    mean: float
+    density: Floats  # of the non-silent weights; it integrates to their fraction
+    exact_zeros: float  # fraction of weights that are exactly zero
+    near_zeros: float  # fraction of weights below ``threshold`` times the mean
+    threshold: float  # of silence, in units of the mean weight
+    mean: float  # moments are those of all weights, silent ones too
     standard_deviation: float
     second_moment: float
-    inhibition: WeightStatistics | None = None
+    inhibition: WeightStatistics | None = None  # of the strengths of inhibitory synapses, which are then left out above
 
     def compare(self, theory: WeightDistribution) -> WeightComparison:
         """Distance between these weights and a theoretical P(W)."""

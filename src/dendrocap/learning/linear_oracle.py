@@ -20,39 +20,18 @@ from dendrocap.model.dendritic_neuron import LinearNeuron
 from dendrocap.model.patterns import PackedPatterns, binary_patterns
 from dendrocap.validation import real_number, refuse
 
-__all__ = ["LinearFeasibility", "linear_feasibility"]
-
 # Far above the feasibility tolerance of the solver (1e-7), far below relevant margins.
 STRICTLY_POSITIVE = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
 class LinearFeasibility(Displayed):
-    """The largest margin of a linear neuron on a task.
-
-    Parameters
-    ----------
-    feasible : bool
-        Whether every pattern can be right by more than ``kappa``.
-    margin : float
-        Smallest ``sign * Delta`` over the patterns, maximised over weights; negative if no weights separate them.
-    weights : array, shape (1, n_inputs)
-        Weights that reach it.
-    kappa : float
-        The required margin.
-
-    Examples
-    --------
-    >>> neuron = LinearNeuron(theta_d=0.5, n_inputs=2)
-    >>> found = linear_feasibility(neuron, [[1, 0], [0, 1]], [1, 0])
-    >>> found.feasible, found.margin > 0.0, found.weights.shape
-    (True, True, (1, 2))
-    """
+    """The largest margin of a linear neuron on a task, and weights that reach it."""
 
     _displayed = ("feasible", "margin", "kappa")
 
-    feasible: bool
-    margin: float
+    feasible: bool  # whether every pattern can be right by more than ``kappa``
+    margin: float  # least ``sign * Delta``, maximised over weights; negative if no weights separate the patterns
     weights: NDArray[np.float64]
     kappa: float
 
@@ -74,11 +53,6 @@ def linear_feasibility(
         The task.
     kappa : float
         Margin to exceed.
-
-    Raises
-    ------
-    ConvergenceError
-        If the solver fails.
 
     Examples
     --------

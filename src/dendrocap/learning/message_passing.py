@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -41,43 +41,17 @@ SMALLEST = 1e-9  # no variance is allowed below this, so that nothing is divided
 
 @dataclass(frozen=True, eq=False)
 class BetheEstimate(Displayed):
-    """The logarithm of the volume of solutions of one set of patterns, as message passing sees it.
-
-    Parameters
-    ----------
-    free_entropy : float
-        ln Z / N, to be compared with ``SaddlePoint.free_entropy``.
-    offset : float
-        The mean branch input m.
-    overlap, mean_square : float
-        q and Q: the mean of <W>^2 and of <W^2> over synapses.
-    mean_weight : float
-        Mean of <W>.
-    iterations : int
-        Sweeps done.
-    residual : float
-        Largest change of a mean weight in the last sweep, relative to the mean weight.
-    converged : bool
-        Whether it fell below the tolerance.
-
-    Examples
-    --------
-    >>> from dendrocap import NeuronSpec, Polsky, random_patterns
-    >>> neuron = DendriticNeuron(NeuronSpec(Polsky(), 0.5, 0.5), n_inputs=200, n_branches=10)
-    >>> estimate = bethe_free_entropy(neuron, *random_patterns(40, 200, rng=1))
-    >>> estimate.overlap < estimate.mean_square
-    True
-    """
+    """The logarithm of the volume of solutions of one set of patterns, as message passing sees it."""
 
     _displayed = ("free_entropy", "overlap", "mean_square", "iterations", "residual", "converged")
 
-    free_entropy: float
-    offset: float
-    overlap: float
-    mean_square: float
+    free_entropy: float  # ln Z / N, to be compared with ``SaddlePoint.free_entropy``
+    offset: float  # the mean branch input m
+    overlap: float  # q, the mean of <W>^2 over synapses
+    mean_square: float  # Q, the mean of <W^2>
     mean_weight: float
     iterations: int
-    residual: float
+    residual: float  # largest change of a mean weight in the last sweep, relative to the mean weight
     converged: bool
 
 
@@ -98,10 +72,10 @@ class Messages:
 
         refuse_kinds(neuron, "message passing")
         self._channel: Any = _solver_kernels.channel
-        self.neuron, self.signs, self.kappa = neuron, signs, kappa
-        self._rule = trapezoidal_rule(n_nodes)
-        self._g = neuron.nonlinearity.kernel()
+        self.neuron, self.signs = neuron, signs
         self._soma_offset = float(np.sqrt(neuron.n_branches) * neuron.spec.theta_s)
+        g = neuron.nonlinearity.kernel()
+        self._task = (signs, *trapezoidal_rule(n_nodes), self._soma_offset, kappa, *g, SMALLEST)
         sizes, starts = neuron.branch_sizes, neuron.branch_starts
         self.real = np.arange(neuron.branch_size)[None, :] < sizes[:, None]
         self.root = np.sqrt(sizes)
@@ -171,19 +145,7 @@ class Messages:
         ``memory`` is the share of the last belief that is added to the prior: reinforcement.
         """
         response, curvature = np.empty_like(self.response), np.empty_like(self.curvature)
-        self._channel(
-            self.cavity,
-            self.variance,
-            self.signs,
-            *self._rule,
-            self._soma_offset,
-            self.kappa,
-            *self._g,
-            SMALLEST,
-            response,
-            curvature,
-            self.log_norm,
-        )
+        self._channel(self.cavity, self.variance, *self._task, response, curvature, self.log_norm)
         if not (np.all(np.isfinite(response)) and np.all(np.isfinite(curvature))):
             raise ConvergenceError("messages stopped being finite", self.beliefs.mean)
         self.response += (1.0 - damping) * (response - self.response)
@@ -263,12 +225,7 @@ def bethe_free_entropy(
     tolerance : float
         Largest relative change of a mean weight at which the messages count as settled.
     on_failure : {"raise", "return"}
-        What to do when they do not settle.
-
-    Raises
-    ------
-    ConvergenceError
-        If the messages do not settle, as is usual where replica symmetry is unstable.
+        Whether messages that do not settle, as is usual where replica symmetry is unstable, raise `ConvergenceError`.
 
     Examples
     --------
@@ -325,10 +282,8 @@ class MessagePassing(Solver):
     --------
     >>> from dendrocap import DendriticNeuron, NeuronSpec, Polsky, random_patterns, solve
     >>> neuron = DendriticNeuron(NeuronSpec(Polsky(), 0.3, 0.5), n_inputs=150, n_branches=9)
-    >>> patterns = random_patterns(30, 150, rng=0)
-    >>> result = solve(neuron, *patterns, solver=MessagePassing(), seed=0, max_epochs=5000)
-    >>> result.solved, result.algorithm.name
-    (True, 'message-passing')
+    >>> solve(neuron, *random_patterns(30, 150, rng=0), solver=MessagePassing(), seed=0).solved
+    True
     """
 
     name: ClassVar[str] = "message-passing"
@@ -371,23 +326,6 @@ FREE = 20.0  # logarithm of the factor by which a pull is weakened until it coun
 class MeasuredLocalEntropy(Displayed):
     """Solutions of one set of patterns around given weights, by their distance.
 
-    Attributes
-    ----------
-    distance : array
-        Squared distance from the weights, ``|W - W_given|^2 / |W_given|^2``, increasing.
-    entropy : array
-        Logarithm of the volume of solutions at this distance, per synapse, as message passing sees it.
-    ball_entropy : array
-        The same of all weights with the branch sums of these solutions.
-    log_fraction : array
-        ``entropy - ball_entropy``: logarithm of the share of solutions among those weights, per synapse.
-    coupling : array
-        The field that holds solutions at this distance.
-    iterations : array of int
-        Sweeps that each took to settle.
-    stopped : str
-        Why larger distances are missing; empty if they are not.
-
     Examples
     --------
     >>> columns = [np.array([one]) for one in (0.1, -0.5, -0.25, 3.0, 9)]
@@ -397,12 +335,12 @@ class MeasuredLocalEntropy(Displayed):
 
     _displayed = ("largest_distance", "stopped")
 
-    distance: Floats
-    entropy: Floats
-    ball_entropy: Floats
-    coupling: Floats
-    iterations: NDArray[np.int64]
-    stopped: str
+    distance: Floats  # squared, ``|W - W_given|^2 / |W_given|^2``, increasing
+    entropy: Floats  # logarithm of the volume of solutions at this distance, per synapse
+    ball_entropy: Floats  # the same of all weights with the branch sums of these solutions
+    coupling: Floats  # the field that holds solutions at this distance
+    iterations: NDArray[np.int64]  # sweeps that each took to settle
+    stopped: str  # why larger distances are missing; empty if they are not
 
     @property
     def largest_distance(self) -> float:
@@ -432,28 +370,17 @@ def measured_local_entropy(
 
     Parameters
     ----------
-    neuron, inputs, labels
-        The task.
+    neuron, inputs, labels, kappa, damping, max_iterations, tolerance
+        As for `bethe_free_entropy`; limits hold for each distance.
     weights : array
-        A solution, around which others are counted, such as ``solve(...).weights``.
+        A solution, around which others are counted, such as ``solve(...).weights``; weights with errors are refused.
     distance : sequence of float, optional
         Squared distances relative to the squared norm of the weights, where to look. The field that holds solutions
         at a distance is guessed, so that distances in the result differ by some per cent. By default 16 of them, from
         0.003 to 0.6. Larger ones are left out where messages do not settle, or where solutions are most numerous
-        without any field.
-    kappa : float
-        Margin of the solutions counted.
-    damping, max_iterations, tolerance
-        As in `bethe_free_entropy`, for each distance.
+        without any field; if they do not settle at the smallest, that is a `ConvergenceError`.
     callback : callable, optional
         Called with the share that is done and a few words.
-
-    Raises
-    ------
-    InvalidParameter
-        If the weights make errors.
-    ConvergenceError
-        If messages do not settle at the smallest distance.
 
     Notes
     -----
@@ -488,7 +415,7 @@ def measured_local_entropy(
     margin = real_number("kappa", kappa, 0.0)
     messages = Messages(neuron, patterns.dense, patterns.signs, margin, centre=_as_branches(neuron, flat))
     around = _Around(messages)
-    found: list[tuple[float, float, float, float, int]] = []
+    found: list[_Found] = []
     stopped = ""
     for number, wanted in enumerate(asked):
         if callback is not None:
@@ -505,17 +432,25 @@ def measured_local_entropy(
                 f"{iterations} sweeps"
             )
             break
-        found.append((around.distance, around.entropy, around.ball(), coupling, iterations))
-        if len(found) > 1 and found[-1][0] < found[-2][0] * (1.0 + CLOSE):
-            stopped = f"{found[-2][0]:.3g} is the distance at which solutions are most numerous"
+        found.append(_Found(around.distance, around.entropy, around.ball(), coupling, iterations))
+        if len(found) > 1 and found[-1].distance < found[-2].distance * (1.0 + CLOSE):
+            stopped = f"{found[-2].distance:.3g} is the distance at which solutions are most numerous"
             found.pop()
             break
     if not found:
         raise ConvergenceError(f"the local entropy was not found at any distance: {stopped}", messages)
-    distances, entropies, balls, couplings, sweeps = zip(*found, strict=True)
-    return MeasuredLocalEntropy(
-        np.array(distances), np.array(entropies), np.array(balls), np.array(couplings), np.array(sweeps), stopped
-    )
+    distances, entropies, balls, couplings, sweeps = map(np.array, zip(*found, strict=True))
+    return MeasuredLocalEntropy(distances, entropies, balls, couplings, sweeps, stopped)
+
+
+class _Found(NamedTuple):
+    """One distance of the result."""
+
+    distance: float
+    entropy: float
+    ball_entropy: float
+    coupling: float
+    iterations: int
 
 
 def _as_branches(neuron: DendriticNeuron, flat: Floats) -> Floats:
@@ -535,15 +470,15 @@ class _Around:
         # Solutions next to the weights have their branch sums.
         messages.offset = messages.mean_offset(self.centre)
 
-    def guess(self, wanted: float, found: list[tuple[float, float, float, float, int]]) -> float:
+    def guess(self, wanted: float, found: Sequence[_Found]) -> float:
         """The coupling for a distance, from those at smaller ones: a straight line in the logarithms."""
         if not found:
             return self._n / (wanted * self._norm)
-        if len(found) == 1:
-            return found[0][3] * found[0][0] / wanted
-        before, last = found[-2], found[-1]
-        slope = math.log(last[3] / before[3]) / math.log(last[0] / before[0])
-        return float(last[3] * (wanted / last[0]) ** slope)
+        last, slope = found[-1], -1.0
+        if len(found) > 1:
+            before = found[-2]
+            slope = math.log(last.coupling / before.coupling) / math.log(last.distance / before.distance)
+        return float(last.coupling * (wanted / last.distance) ** slope)
 
     def pull(self, coupling: float) -> None:
         """Set the field; messages have to settle again."""

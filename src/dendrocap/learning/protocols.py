@@ -40,7 +40,6 @@ from dendrocap.validation import choice, real_number, refuse, whole_number
 # run gives the same bits as a single run. Only the few microseconds between epochs are sequential.
 
 T = TypeVar("T")
-
 R = TypeVar("R")
 
 # Asks a run to end after its current epoch, so that Ctrl-C need not wait for whole runs.
@@ -63,14 +62,12 @@ def train_many(
     ----------
     neurons : DendriticNeuron, or a sequence of them
         The neurons to train.
-    inputs, labels : arrays
-        The patterns, as for `train`.
+    inputs, labels, f_in
+        As for `train`.
     recipes : Recipe, or a sequence of them
         How to train; by default ``Recipe()``.
     seeds : iterable of int or SeedSequence
         One run for each seed. A Generator is refused, because the first run would use it up.
-    f_in : float, optional
-        As for `train`.
     workers : int, optional
         Number of parallel runs; by default the number of cores.
 
@@ -111,18 +108,9 @@ def in_parallel(
     workers: int | None = None,
     callback: Callable[[R], Any] | None = None,
 ) -> list[R]:
-    """Apply ``function`` to every argument, several in parallel; results are in input order.
+    """Apply ``function`` to every argument, several in parallel; results, and calls of ``callback``, keep the order.
 
-    Parameters
-    ----------
-    function : callable
-        Takes an argument and a callback for `train` that stops runs after the user has interrupted.
-    arguments : sequence
-        One call for each argument.
-    workers : int, optional
-        Number of parallel calls; by default the number of cores.
-    callback : callable, optional
-        Called with each result, in input order.
+    The function takes an argument and a callback for `train`, which stops runs after the user has interrupted.
     """
     n_workers = whole_number("workers", available_cores() if workers is None else workers, 1)
     interrupted = threading.Event()
@@ -150,21 +138,9 @@ def available_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-NORMAL_975 = 1.959963984540054
-
-
 @dataclass(frozen=True)
 class LoadPoint(Displayed):
-    """All trials at one load.
-
-    Parameters
-    ----------
-    alpha : float
-        Load.
-    trials : tuple of Trial
-        One trial per seed.
-    tolerance : float
-        Largest error that counts as solved.
+    """All trials at one load, and the largest error that counts as solved.
 
     Examples
     --------
@@ -204,7 +180,10 @@ class LoadPoint(Displayed):
     @property
     def success_interval(self) -> tuple[float, float]:
         """95 % confidence interval of the success rate (Wilson)."""
-        return success_interval(self.solved, len(self.trials))
+        from scipy.stats import binomtest
+
+        low, high = binomtest(self.solved, len(self.trials)).proportion_ci(method="wilson")
+        return float(low), float(high)
 
 
 @dataclass(frozen=True)
@@ -239,23 +218,7 @@ class ErrorCurve(Displayed):
 
 @dataclass(frozen=True)
 class AlgorithmicCapacity(Displayed):
-    """The largest load that training solves, for each seed.
-
-    Parameters
-    ----------
-    neuron, task, recipe, tolerance
-        Settings of the measurement.
-    resolution : float
-        Spacing of the loads.
-    limits : (float, float)
-        Smallest and largest load considered.
-    seeds : tuple of int
-        One independent measurement for each seed.
-    largest_solved : tuple of float
-        Largest load solved by each seed such that all smaller loads tried are solved too; 0 if even the smallest
-        load failed.
-    points : tuple of LoadPoint
-        All trials, by load. Seeds need not have tried the same loads.
+    """The largest load that training solves, for each seed, with the settings of the measurement.
 
     Examples
     --------
@@ -276,8 +239,8 @@ class AlgorithmicCapacity(Displayed):
     resolution: float
     limits: tuple[float, float]
     seeds: tuple[int, ...]
-    largest_solved: tuple[float, ...]
-    points: tuple[LoadPoint, ...]
+    largest_solved: tuple[float, ...]  # for each seed, below all loads that failed; 0 if even the smallest failed
+    points: tuple[LoadPoint, ...]  # seeds need not have tried the same loads
 
     @property
     def alpha(self) -> float:
@@ -377,10 +340,8 @@ def algorithmic_capacity(
 
     Parameters
     ----------
-    neuron : DendriticNeuron
-        The neuron to train.
-    recipe : Recipe
-        How to train; it has no default, because the result depends on it.
+    neuron, recipe, seeds, tolerance, task, workers
+        As for `training_error_curve`.
     limits : (float, float)
         Smallest and largest load to consider.
     resolution : float
@@ -388,14 +349,6 @@ def algorithmic_capacity(
     method : {"bisection", "scan"}
         Bisection assumes that a seed that fails at a load also fails at every larger load. A scan increases the load
         from the smallest to the first failure, without this assumption.
-    seeds : sequence of int
-        Independent measurements.
-    tolerance : float
-        Largest error that counts as solved; 0 by default.
-    task : TaskSpec, optional
-        Coding levels; by default 1/2.
-    workers : int, optional
-        Seeds measured at a time.
     callback : callable, optional
         Called with the trials of every seed.
 
@@ -440,20 +393,6 @@ def algorithmic_capacity(
     )
 
 
-def success_interval(successes: int, trials: int) -> tuple[float, float]:
-    """Wilson's 95 % confidence interval of a success rate.
-
-    Examples
-    --------
-    >>> tuple(round(end, 3) for end in success_interval(3, 3))
-    (0.439, 1.0)
-    """
-    rate, z2 = successes / trials, NORMAL_975**2
-    middle = (rate + z2 / (2 * trials)) / (1 + z2 / trials)
-    half = NORMAL_975 * np.sqrt(rate * (1 - rate) / trials + z2 / (4 * trials**2)) / (1 + z2 / trials)
-    return (max(0.0, float(middle - half)), min(1.0, float(middle + half)))
-
-
 def _bisect(solves: Callable[[int], bool], n_loads: int) -> None:
     solved, failed = -1, n_loads
     while failed - solved > 1:
@@ -493,18 +432,7 @@ def load_points(trials: Sequence[Trial], tolerance: float) -> tuple[LoadPoint, .
 
 @dataclass(frozen=True, eq=False)
 class LearningSpeed(Displayed):
-    """Epochs to zero error over several seeds.
-
-    Parameters
-    ----------
-    neuron, alpha, task, recipe
-        Settings of the measurement.
-    seeds : tuple of int
-        One run for each seed.
-    epochs : array
-        Epochs to zero error for each seed; infinite if it was not reached.
-    mean_error : array, shape (max epochs run,)
-        Training error after each epoch, averaged over seeds; a run that has ended keeps its last error.
+    """Epochs to zero error over several seeds, with the settings of the measurement.
 
     Examples
     --------
@@ -521,15 +449,13 @@ class LearningSpeed(Displayed):
     task: TaskSpec
     recipe: Recipe
     seeds: tuple[int, ...]
-    epochs: NDArray[np.float64]
-    mean_error: NDArray[np.float64]
+    epochs: NDArray[np.float64]  # to zero error for each seed; infinite if it was not reached
+    mean_error: NDArray[np.float64]  # over seeds, after each epoch; a run that has ended keeps its last error
 
     @property
     def median_epochs(self) -> float:
         """Median over seeds, infinite if half of them or more did not reach zero error."""
-        ordered = np.sort(self.epochs)
-        low, high = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]
-        return float(low if low == high else 0.5 * (low + high))
+        return float(np.median(self.epochs))
 
     @property
     def solved(self) -> int:
@@ -550,18 +476,10 @@ def learning_speed(
 
     Parameters
     ----------
-    neuron : DendriticNeuron
-        The neuron to train.
-    recipe : Recipe
-        How to train.
+    neuron, recipe, seeds, task, workers
+        As for `training_error_curve`.
     alpha : float
         Load.
-    seeds : sequence of int
-        One set of random patterns and one run on it for each seed.
-    task : TaskSpec, optional
-        Coding levels; by default 1/2.
-    workers : int, optional
-        Number of parallel runs.
 
     Examples
     --------

@@ -20,26 +20,12 @@ from dendrocap.validation import real_number, refuse, whole_number
 
 @dataclass(frozen=True)
 class Pace:
-    """The state of a schedule: the current rate and its memory.
+    """The state of a schedule: the current rate and its memory."""
 
-    Parameters
-    ----------
-    learning_rate : float
-        Rate of the next epoch.
-    floor : float
-        Below this rate the run ends.
-    best_error : float
-        Lowest training error so far.
-    waited : int
-        Epochs since the error last improved, or since the rate last changed.
-    finished : bool
-        Whether the schedule ends the run.
-    """
-
-    learning_rate: float
-    floor: float = 0.0
+    learning_rate: float  # of the next epoch
+    floor: float = 0.0  # the run ends below this rate
     best_error: float = math.inf
-    waited: int = 0
+    waited: int = 0  # epochs since the error last improved, or since the rate last changed
     finished: bool = False
 
 

@@ -29,25 +29,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class EpochOutcome(Displayed):
-    """The weights after one epoch, and their margins.
+    """The weights after one epoch, in the order of the inputs, and sign * Delta of every pattern with them.
 
-    Parameters
-    ----------
-    margins : array, shape (n_patterns,)
-        sign * Delta of every pattern, with these weights. Only if they make more errors than an earlier outcome of the
-        attempt, margins may be those during the epoch.
-    weights : array, shape (n_inputs,)
-        Weights in the order of the inputs; the run keeps this array, so it must not be changed afterwards.
-    learning_rate : float
-        Learning rate of the epoch.
-    signal : float
-        Largest dendritic signal in the epoch; below 1e-9 all branches are dead.
+    The run keeps the weights, so they must not be changed afterwards. Only if they make more errors than an earlier
+    outcome of the attempt, margins may be those during the epoch.
     """
 
     margins: NDArray[Any]
     weights: NDArray[Any]
     learning_rate: float
-    signal: float = np.inf
+    signal: float = np.inf  # largest dendritic signal in the epoch; below 1e-9 all branches are dead
 
 
 class Algorithm(Protocol):
@@ -201,17 +192,6 @@ def soft_error(margin: ArrayLike, gamma_ce: float) -> Any:
 class ThreeFactors(Displayed):
     """The factors of one update, and their product.
 
-    Parameters
-    ----------
-    error : float
-        Sign of the label times the soft error: available to the whole neuron.
-    dendritic_signal : array, shape (n_branches,)
-        g'(lambda_l) / sqrt(n_l K), or its surrogate: available to a branch.
-    presynaptic : array, shape (n_inputs,)
-        Activity of the inputs: available to a synapse.
-    branch_sizes : array, shape (n_branches,)
-        Number of synapses of each branch.
-
     Examples
     --------
     >>> from dendrocap import DendriticNeuron, NeuronSpec, ReLU
@@ -223,9 +203,9 @@ class ThreeFactors(Displayed):
 
     _displayed = ("error", "dendritic_signal", "presynaptic")
 
-    error: float
-    dendritic_signal: Floats
-    presynaptic: Floats
+    error: float  # sign of the label times the soft error: available to the whole neuron
+    dendritic_signal: Floats  # g'(lambda_l) / sqrt(n_l K), or its surrogate: available to a branch
+    presynaptic: Floats  # activity of the inputs: available to a synapse
     branch_sizes: NDArray[np.int64]
 
     @property
@@ -247,18 +227,12 @@ def three_factors(
 
     Parameters
     ----------
-    neuron : DendriticNeuron
-        The neuron that learns.
-    weights : array
-        Its current weights.
-    pattern : array of 0 and 1, shape (n_inputs,)
-        The pattern.
-    label : {0, 1}
-        The correct answer.
-    gamma_ce : float
-        Steepness of the loss.
-    surrogate : Surrogate, optional
-        Replacement for g'.
+    neuron, weights
+        The neuron that learns, and its current weights.
+    pattern, label : array of 0 and 1, shape (n_inputs,), and 0 or 1
+        The pattern and the correct answer.
+    gamma_ce, surrogate
+        As for `SGD`.
 
     Examples
     --------
@@ -335,16 +309,14 @@ class LocalRule(Rule):
 
     Parameters
     ----------
-    learning_rate : float
-        Learning rate zeta of the first epoch.
+    learning_rate, gamma_ce
+        As for `SGD`; the steepness serves the default error only.
     error : callable, optional
         Maps the margin ``sign * Delta`` to the size of the error signal; by default the soft error of ``gamma_ce``.
     dendritic_signal : callable, optional
         Maps branch inputs to one signal per branch; by default g'.
     presynaptic : callable, optional
         Maps a pattern to one number per synapse; by default the pattern itself.
-    gamma_ce : float
-        Only used by the default error.
 
     Examples
     --------

@@ -54,19 +54,10 @@ TYPICAL_CAPACITY = 1.5
 def suitable_solver(neuron: DendriticNeuron, n_patterns: int, capacity: float | None = None) -> Solver:
     """The solver that ``solver="auto"`` stands for.
 
+    ``capacity`` is the load that equal branches of this neuron store, which `dendrocap.solve` takes from theory.
     Plain gradient descent where it is known to suffice, which is for linear branches and for small thresholds far below
     capacity; the annealed surrogate everywhere else, from split branches and polished where that has been found to
     reach more, which is at small thresholds and loads that equal branches hardly store or do not.
-
-    Parameters
-    ----------
-    neuron : DendriticNeuron
-        The neuron.
-    n_patterns : int
-        Patterns to be learned.
-    capacity : float, optional
-        Patterns per synapse that equal branches of this neuron store, as `dendrocap.solve` takes it from theory; 1.5 by
-        default, typical of small thresholds.
 
     Examples
     --------

@@ -198,7 +198,7 @@ class SurrogatePlan:
 
     def tune(self, engine: CompiledEngine, progress: float) -> float:
         """Settings for this point; returns the rate."""
-        engine.retune(gamma_ce=self.gamma_ce.at(progress), surrogate=self.signals(progress))
+        engine.retune(self.gamma_ce.at(progress), self.signals(progress))
         return self.rate.at(progress)
 
 

@@ -28,7 +28,6 @@ class Surrogate(ABC):
     Examples
     --------
     >>> from dendrocap import Polsky
-    >>> from dendrocap.learning import Lorentzian, Surrogate
     >>> surrogate: Surrogate = Lorentzian(center=0.4, width=0.3)
     >>> bool(surrogate.signal(Polsky(), np.array([2.0]))[0] > 0.0)
     True
@@ -96,12 +95,7 @@ class Lorentzian(Surrogate):
 
 @dataclass(frozen=True)
 class FlooredSlope(Surrogate):
-    """g', but at least ``floor``.
-
-    Parameters
-    ----------
-    floor : float
-        Smallest signal, positive.
+    """g', but at least ``floor``, a positive number.
 
     Examples
     --------
