@@ -31,7 +31,6 @@ import numpy as np
 import typer.main
 
 from dendrocap.cli import app
-from dendrocap.cli.questions import QUESTIONS
 from dendrocap.datasets import example_cell, song2005
 from dendrocap.files import write_file
 from studies.tables import ROOT
@@ -40,9 +39,10 @@ STORED = ROOT / "tests" / "data" / "examples.json"
 PAGES = ("README.md", "docs/*.md", "docs/learn/*.md", "docs/theory/*.md", "docs/results/**/*.md")
 BLOCK = re.compile(r"^ *(?:\$ )?(dendrocap (?:[^\n\\]|\\\n)*)", re.MULTILINE)
 SENTENCE = re.compile(r"`(dendrocap [^`]*)`")
+QUESTION = re.compile(r"^\| [^|]+ \| `(dendrocap [^`]*)` \|", re.MULTILINE)  # docs/which_function.md
 HELP = re.compile(r"^Example: (dendrocap .*)", re.MULTILINE)
 # Not run: servers, the network, clusters elsewhere, all figures, and lines with a word in place of a value.
-NOT_RUN = re.compile(r" explore\b| fetch\b|tcp:|tls:|--scheduler-file|reproduce --preset paper|\$|\.\.\.|P/N")
+NOT_RUN = re.compile(r" explore\b|--fetch\b|tcp:|tls:|--scheduler-file|reproduce --preset paper|\$|\.\.\.|P/N")
 # Options appended to lines that take more than a minute, or processes that this takes no part of; the last one counts.
 SMALLER = {
     r"--workers \d+": "--workers 1",
@@ -50,10 +50,8 @@ SMALLER = {
     r"-N 999 -K 9,27,81": "-N 300 -K 9,27",
     r"-N 10000 -K 10:1000:7": "-N 300 -K 10,30 --theta-d 0.5 --accuracy fast",
     r"fit weights .*--plot|report ": "--accuracy fast --bootstrap 10",
-    r"fit song2005": "--accuracy fast --bootstrap 20",
     r"algorithmic-capacity": "-N 297 -K 9 --patience 100",
     r"solve --theta-d 0.5 --alpha 1.8": "--alpha 1.2 -N 333 -K 9",
-    r"fit recovery": "--data-sets 5 --points 16",
 }
 # Sweeps of the size of a tutorial, by the names that pages give them.
 LEARNING = """
@@ -136,11 +134,10 @@ def as_line(shown: str, known: dict[str, Any]) -> Line:
 def shown_lines() -> dict[str, Line]:
     """The lines of questions, help texts and pages that can be run, each once."""
     known = commands()
-    texts = [f"dendrocap {question.command}" for question in QUESTIONS]
-    texts += [line for command in known.values() for line in HELP.findall(command.help or "")]
+    texts = [line for command in known.values() for line in HELP.findall(command.help or "")]
     for page in (page for pattern in PAGES for page in sorted(ROOT.glob(pattern))):
         text = page.read_text(encoding="utf-8")
-        texts += BLOCK.findall(text)
+        texts += BLOCK.findall(text) + QUESTION.findall(text)
         texts += (found for found in SENTENCE.findall(text) if len(found.split()) > 3)  # fewer words name a command
     lines = [" ".join(re.sub(r"\s{2,}#.*", "", text.replace("\\\n", " ")).split()) for text in texts]
     found = {line: as_line(line, known) for line in lines if not NOT_RUN.search(line)}

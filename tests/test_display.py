@@ -166,7 +166,6 @@ EXAMPLES = [
     (lambda: dc.capacity_report(fit(), accuracy="fast"), "patterns per synapse', patterns="),
     (lambda: GROUP, "name='basal', n_branches=20"),
     (lambda: fitting.GroupShare(GROUP, 0.4, None), "silent_fraction=0.4"),
-    (lambda: fitting.Recovery("theta_d", 0.045, 0.003, 95, 100), "covered=95"),
     (lambda: learning.Perturbation("theta_d -25 %", 0.0, 0.3, 0.0, 0.0, 0.0), "false_alarms=0.3"),
     (lambda: datasets.Column("epsp", "mV", np.zeros(99), 1), "unit='mV', values=<99>"),
     (lambda: datasets.Amplitudes("epsp", "mV", np.zeros(99), 1, 2), "n_zeros=2"),

@@ -9,9 +9,12 @@ def test_lines_of_questions_help_texts_and_pages_are_found():
     lines = shown_lines()
     for shown, command in (
         ("dendrocap saddle-point --alpha 0.5", "saddle-point"),  # a question
-        ("dendrocap nonlinearity polsky --x-min 0.33 --gamma 15 --plot g.png", "nonlinearity"),  # a help text
+        (
+            "dendrocap sweep export capacity.png --x theta_d --y alpha_c --by nonlinearity",
+            "sweep export",
+        ),  # a help
         ("dendrocap sweep run capacity.toml --store capacity.db", "sweep run"),  # a block of code
-        ("dendrocap datasets verify mnist", "datasets verify"),  # with a comment behind it
+        ("dendrocap datasets mnist", "datasets"),  # with a comment behind it
         ("dendrocap sweep jobs train", "sweep jobs"),  # within a sentence
     ):
         assert lines[shown].command == command

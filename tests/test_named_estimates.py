@@ -94,17 +94,18 @@ SHOWING = {
         "teacher-student -g linear --teacher polsky --alpha 0.5,1 --plot {}/teacher.svg",
     ],
     "sweep run": ["sweep run {}/capacity.toml --store {}/results.db"],
-    "sweep plot": ["sweep plot {}/sweep.svg --x theta_d --y alpha_c --store {}/results.db"],
-    "sweep export": ["sweep export {}/sweep.csv --store {}/results.db"],
+    "sweep export": [
+        "sweep export {}/sweep.svg --x theta_d --y alpha_c --store {}/results.db",
+        "sweep export {}/sweep.csv --store {}/results.db",
+    ],
 }
 # Those that do not: they measure, draw g, or handle files. The explorer's page has tests of its own in tests/explorer.
 SILENT = {
-    "nonlinearity", "train", "solve", "algorithmic-capacity", "robustness", "generalise", "explore", "datasets list",
-    "datasets verify", "datasets fetch", "sweep status", "sweep verify", "sweep salvage", "sweep merge",
-    "sweep crossings", "sweep jobs", "perturb",
+    "train", "solve", "algorithmic-capacity", "robustness", "generalise", "explore", "datasets", "sweep status",
+    "sweep salvage", "sweep merge", "sweep jobs", "perturb",
 }  # fmt: skip
 # Those whose outputs are searched elsewhere: figures of the paper below, fits in tests/fitting and tests/cli.
-ELSEWHERE = {"reproduce", "fit nonlinearity", "fit weights", "fit song2005", "fit recovery", "cell", "report"}
+ELSEWHERE = {"reproduce", "fit nonlinearity", "fit weights", "cell", "report"}
 
 
 def commands(command=None, path=()):
@@ -191,7 +192,7 @@ def walk(value, path=(), row=None):
         "capacity --theta-d 0.5,1 --accuracy fast --json",
         "capacity --theta-d 0.5 -N 999 -K 27 --accuracy fast --json",
         "capacity --theta-d 0.5,1 --rsb 0,1 --json",
-        "sweep plot {}/again.svg --x theta_d --y alpha_c --store {}/results.db --json",
+        "sweep export {}/again.svg --x theta_d --y alpha_c --store {}/results.db --json",
     ],
 )
 def test_json_has_a_name_on_the_way_to_every_number(words, folder):

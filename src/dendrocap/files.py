@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import math
@@ -51,15 +52,20 @@ def new_file(path: str | Path) -> Iterator[Path]:
     ...         print(file.read_text(), len(list(Path(folder).iterdir())))
     old 1
     """
-    target = Path(os.path.realpath(path))  # a symbolic link stays a link
-    unfinished = target.with_name(f".{target.name}.{os.getpid()}-{threading.get_ident()}")
+    unfinished = _unfinished(path)
     try:
         yield unfinished
         with unfinished.open("rb+") as file:
             os.fsync(file.fileno())
-        unfinished.replace(target)
+        unfinished.replace(os.path.realpath(path))
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+def _unfinished(path: str | Path) -> Path:
+    """The temporary path beside ``path``, or beside what a symbolic link points to."""
+    target = Path(os.path.realpath(path))
+    return target.with_name(f".{target.name}.{os.getpid()}-{threading.get_ident()}")
 
 
 def write_file(path: str | Path, content: str | bytes) -> None:
@@ -80,6 +86,8 @@ def write_file(path: str | Path, content: str | bytes) -> None:
 def writable(path: Path, suffixes: Iterable[str], option: str = "") -> Path:
     """The path of a file to write; raises before any work is done if the file cannot be written.
 
+    This creates the temporary file of `new_file` and removes it again.
+
     Examples
     --------
     >>> writable(Path("curve.csv"), (".csv", ".nc")).name
@@ -90,6 +98,14 @@ def writable(path: Path, suffixes: Iterable[str], option: str = "") -> Path:
         raise InvalidParameter(f"{refused} the name must end in {', '.join(suffixes)}")
     if not path.parent.is_dir():
         raise InvalidParameter(f"{refused} the folder {path.parent} does not exist")
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    unfinished = _unfinished(path)
+    try:
+        unfinished.touch()
+        unfinished.unlink()
+    except OSError as error:
+        raise type(error)(error.errno, error.strerror, str(path)) from None
     return path
 
 

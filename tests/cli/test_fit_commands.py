@@ -126,22 +126,6 @@ def test_an_unreachable_fraction_is_said_on_stderr_and_in_the_data(epsp_csv):
     assert row["nearest_silent_fraction"] == pytest.approx(row["reachable_high"])
 
 
-def test_the_papers_fit_is_one_command(tmp_path, drawn):
-    target = tmp_path / "fig6.png"
-    outcome = run("song2005", "--bootstrap", 20, "--json", "--plot", target, *FAST)
-    rows = json.loads(outcome.stdout)
-    assert [row["label"].split(",")[0] for row in rows] == ["printed"] * 4 + ["raw data"] * 3
-    assert "0.7563" in outcome.stderr
-    assert "0.7446" in outcome.stderr
-    ours, printed = drawn["fig6.png"].axes[1].lines
-    assert f"{rows[4]['W_star_mv']:.2f}$ mV" in ours.get_label()
-    assert f"{rows[0]['W_star_mv']:.2f} mV" in printed.get_label()
-    assert printed.get_ydata()[0] > ours.get_ydata()[0]  # the printed scale is smaller, its density narrower
-    table = run("song2005", "--bootstrap", 0).stdout
-    assert "15 sqrt(K) theta_s" in table
-    assert max(len(line) for line in table.splitlines()) <= 80
-
-
 @pytest.mark.parametrize(
     ("text", "arguments", "words"),
     [
@@ -198,14 +182,6 @@ def test_wide_amplitudes_without_tested_pairs_end_with_the_reason(tmp_path, rng)
     outcome = run("weights", path, "--bootstrap", 0)
     assert outcome.exit_code == 1
     assert "n_tested" in outcome.stderr
-
-
-def test_recovery_is_one_command():
-    options = ["--data-sets", 1, "--points", "16", "--bootstrap", 10, "--tested", 500]
-    table = run("recovery", *options).stdout
-    assert "capacity from 16 points, smooth" in table
-    assert max(len(line) for line in table.splitlines()) <= 80
-    assert "whole numbers" in run("recovery", "--points", "many").stderr
 
 
 def test_what_was_read_is_said(tmp_path):

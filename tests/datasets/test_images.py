@@ -54,7 +54,7 @@ def test_missing_sets_say_which_file_where_and_how(tmp_path, monkeypatch):
     monkeypatch.setenv("DENDROCAP_CACHE", str(tmp_path / "cache"))
     with pytest.raises(MissingData) as caught:
         load_images("mnist")
-    for word in ("train-images-idx3-ubyte.gz", str(tmp_path), "DENDROCAP_DATA", "dendrocap datasets fetch mnist"):
+    for word in ("train-images-idx3-ubyte.gz", str(tmp_path), "DENDROCAP_DATA", "dendrocap datasets mnist --fetch"):
         assert word in str(caught.value)
     with pytest.raises(InvalidParameter, match="imagenet"):
         load_images("imagenet")

@@ -9,9 +9,9 @@ import pytest
 from scipy.stats import binom
 
 from dendrocap import NeuronSpec, Polsky, TaskSpec, Units, critical_capacity
-from dendrocap.fitting.recovery import recover_curves
 from dendrocap.fitting.weights import Rule, bootstrap, fit_weights, interval, interval_of_logs
 from dendrocap.theory.weights import CapacityWeights
+from studies.recovery import recover_curves
 
 TASK, UNITS, PAPER_FIT = TaskSpec(f_in=0.05, f_out=0.05), Units(), Polsky(x_min=0.2, gamma=20.0)
 THETA_D, THETA_S = 0.045, 0.3

@@ -108,7 +108,7 @@ def test_the_largest_load_solved_is_counted_from_the_runs(made):
 
 def test_images_that_need_files_are_named_where_they_are_missing(made):
     outcome = outcome_of(made, "fig8")
-    for words in ("MNIST handwritten digits", "CIFAR-10", "DENDROCAP_DATA", "datasets fetch mnist"):
+    for words in ("MNIST handwritten digits", "CIFAR-10", "DENDROCAP_DATA", "datasets mnist or"):
         assert words in outcome.reason
     assert set(read_table(made.path("fig8.csv")).dataset) == {"digits"}
     assert {(judged.verdict, judged.note) for judged in made.claims_of("fig8")} == {("not run", outcome.reason)}

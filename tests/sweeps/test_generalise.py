@@ -104,19 +104,19 @@ def test_bad_input_is_one_line(small_sets, arguments, code, words):
 
 
 def test_datasets_command(small_sets, monkeypatch, tmp_path):
-    rows = json.loads(run("datasets", "list", "--json").stdout)
+    rows = json.loads(run("datasets", "--json").stdout)
     assert {row["name"]: bool(row["found_in"]) for row in rows} == {
         "mnist": True, "fashion-mnist": True, "cifar10": True, "digits": True
     }  # fmt: skip
-    outcome = run("datasets", "verify", "mnist")
+    outcome = run("datasets", "mnist")
     assert outcome.exit_code == 2
     assert "differs from the original" in outcome.stderr
     monkeypatch.setenv("DENDROCAP_DATA", str(tmp_path / "nowhere"))
-    missing = run("datasets", "verify", "cifar10")
+    missing = run("datasets", "cifar10")
     assert missing.exit_code == 1
-    assert "dendrocap datasets fetch cifar10" in missing.stderr
-    assert run("datasets", "fetch", "svhn").exit_code == 2
-    bundled = run("datasets", "fetch", "digits")
+    assert "dendrocap datasets cifar10 --fetch" in missing.stderr
+    assert run("datasets", "svhn", "--fetch").exit_code == 2
+    bundled = run("datasets", "digits", "--fetch")
     assert (bundled.exit_code, "part of scikit-learn" in bundled.stderr) == (0, True)
     digits = run("generalise", "digits", "--max-epochs", 2, "--seeds", 1, "--json")
     assert digits.exit_code == 0, digits.stderr

@@ -4,23 +4,16 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import asdict
+import warnings
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from textwrap import fill
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
 from dendrocap import __version__
-from dendrocap.cli.options import (
-    AmplitudeOptions,
-    CurveOptions,
-    DataFile,
-    FileOptions,
-    ShapeOptions,
-    TaskOptions,
-    spread,
-)
+from dendrocap.cli.options import ShapeOptions, TaskOptions
 from dendrocap.cli.output import JsonFlag, PlotPath, draw, emit, message, plain, plot_target, progress
 from dendrocap.errors import InvalidParameter
 from dendrocap.files import writable, write_file
@@ -28,25 +21,131 @@ from dendrocap.files import writable, write_file
 if TYPE_CHECKING:
     from dendrocap.answers import Capacity
     from dendrocap.answers.validity import Flag
+    from dendrocap.datasets import Amplitudes, Curve, Table
     from dendrocap.figures.pages import Section
     from dendrocap.fitting import CapacityReport, GroupShare, Interval, NonlinearityFit, ReconstructedNeuron, WeightFit
     from dendrocap.fitting.weights import Candidate
     from dendrocap.model import TaskSpec
 
-fit = typer.Typer(no_args_is_help=True, help="Fit measured dendritic curves and synaptic strengths.")
-
 Bootstrap = Annotated[int, typer.Option(help="Bootstrap replicates for the confidence intervals; 0 for none.")]
 
 Seed = Annotated[int, typer.Option(help="Seed of the bootstrap.")]
 
-SONG_TITLE = "the paper's numbers, then fits to the data; mV at soma, p0 replica symmetric"
-
 Accuracy = Annotated[str, typer.Option(help="Accuracy of the capacity: best (half a minute) or fast.")]
 
 
-@fit.command("nonlinearity")
-@spread
-def fit_nonlinearity_command(
+# Options of commands that read measurements, and the notes on what was read.
+
+DataFile = Annotated[
+    Path, typer.Argument(help="Text or .xlsx file with numeric columns; headers with units and # comments are allowed.")
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileOptions:
+    """How files are read."""
+
+    panel: ClassVar[str] = "Files"
+
+    missing: Annotated[str, typer.Option(help="Empty cells and NaN: refuse, or drop their rows.")] = "refuse"
+    mv_per_pa: Annotated[
+        float | None, typer.Option(help="Millivolts per pA, for columns of currents; negative for inward currents.")
+    ] = None
+    sheet: Annotated[str | None, typer.Option(help="Sheet of the Excel workbook.")] = None
+
+    def table(self, path: Path) -> Table:
+        """The columns of a file."""
+        from dendrocap.datasets import read_table
+
+        return read_table(path, self.sheet)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AmplitudeOptions:
+    """Which column holds amplitudes, and how zeros are treated."""
+
+    panel: ClassVar[str] = "Files"
+
+    column: Annotated[str | None, typer.Option(help="Column of amplitudes, by name or number.")] = None
+    zeros: Annotated[
+        str, typer.Option(help="Amplitudes of zero: refuse, drop, or failures (tested pairs without a connection).")
+    ] = "refuse"
+
+    def amplitudes(self, path: Path, files: FileOptions) -> Amplitudes:
+        """The amplitudes of a file."""
+        return files.table(path).amplitudes(
+            self.column, missing=files.missing, zeros=self.zeros, mv_per_pa=files.mv_per_pa
+        )
+
+    def note(self, found: Amplitudes, path: Path) -> str:
+        """A description of what was read."""
+        notes = [f"{found.values.size} amplitudes from column {found.name!r} of {path.name}, {_unit(found.unit)}"]
+        notes += [f"{found.n_missing} missing left out"] * bool(found.n_missing)
+        counted = "counted as failures" if self.zeros == "failures" else "left out"
+        notes += [f"{found.n_zeros} zeros {counted}"] * bool(found.n_zeros)
+        return "; ".join(notes)
+
+    def tested(self, given: int | None, found: Amplitudes) -> int | None:
+        """Pairs tested: as given, or all rows if zeros are failures."""
+        if given is None and self.zeros == "failures" and found.n_zeros:
+            return found.values.size + found.n_zeros
+        return given
+
+
+@dataclass(frozen=True, kw_only=True)
+class CurveOptions:
+    """Which columns hold the curve, and how it is fitted."""
+
+    panel: ClassVar[str] = "Curve"
+
+    x: Annotated[str | None, typer.Option(help="Column of inputs, by name or number.")] = None
+    y: Annotated[str | None, typer.Option(help="Column of outputs, by name or number.")] = None
+    sem: Annotated[str | None, typer.Option(help="Column of standard errors, by name or number, or none.")] = None
+    kind: Annotated[
+        str, typer.Option(help="polsky; smooth for curves of another shape; tabulated to interpolate the points.")
+    ] = "polsky"
+
+    def measured(self, path: Path, files: FileOptions) -> Curve:
+        """The points of a file."""
+        return files.table(path).curve(self.x, self.y, self.sem, missing=files.missing, mv_per_pa=files.mv_per_pa)
+
+    def note(self, found: Curve, path: Path) -> str:
+        """A description of what was read."""
+        x, y = found.names
+        errors = "no errors"
+        if found.sem is not None:
+            errors = "with standard errors"
+        elif found.sd is not None:
+            errors = "standard deviations are not used without the number of trials: add a column n"
+        notes = [f"{found.x.size} points, {y!r} against {x!r} of {path.name}, {_unit(found.unit)}, {errors}"]
+        notes += [f"{found.n_missing} rows with missing values left out"] * bool(found.n_missing)
+        return "; ".join(notes)
+
+    def fitted(self, curve: Curve, scale: float | None = None) -> NonlinearityFit:
+        """The fitted curve."""
+        from dendrocap.fitting import fit_nonlinearity
+
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", UserWarning)
+            found = fit_nonlinearity(curve.x, curve.y, self.kind, sem=curve.sem, scale=scale)
+        for warning in caught:
+            message(f"warning: {warning.message}")
+        if self.kind != "polsky" and found.points_on_rise < 3:
+            message(
+                f"warning: only {found.points_on_rise} points lie on the rise of the curve, too few to determine its "
+                "slope; capacities computed from it may be wrong by a third. Measure more points there"
+            )
+        return found
+
+
+def _unit(stated: str) -> str:
+    """A description of the unit that a file states, and its conversion."""
+    if not stated:
+        return "no unit stated: read as mV"
+    return "in mV" if stated == "mV" else f"converted from {stated} to mV"
+
+
+def nonlinearity(
     curve: DataFile,
     points: CurveOptions = CurveOptions(),
     files: FileOptions = FileOptions(),
@@ -72,9 +171,7 @@ def fit_nonlinearity_command(
     draw(target, lambda plots: plots.nonlinearity_fit(found))
 
 
-@fit.command("weights")
-@spread
-def fit_weights_command(
+def weights(
     amplitudes: DataFile,
     tested: Annotated[int | None, typer.Option(help="Number of pairs tested, connected or not.")] = None,
     p0: Annotated[str | None, typer.Option(help="Silent fraction: a number, 'tested' or 'free'.")] = None,
@@ -154,84 +251,6 @@ def fit_weights_command(
     if report.capacity is not None and report.capacity.remark:
         message(report.capacity.remark)
     draw(target, lambda plots: plots.weight_fit(found, report))
-
-
-@fit.command("song2005")
-def song2005_command(
-    bootstrap: Bootstrap = 1000,
-    seed: Seed = 0,
-    accuracy: Accuracy = "best",
-    plot: PlotPath = None,
-    as_json: JsonFlag = False,
-) -> None:
-    """The paper's fit (Fig. 6) to the 931 amplitudes of Song et al. (2005), as printed and from the raw data.
-
-    Example: dendrocap fit song2005 --plot fig6.png
-    """
-    from dendrocap.fitting.song2005 import PRINTED, compare_with_paper
-    from dendrocap.validation import choice, whole_number
-
-    target = plot_target(plot)
-    choice("--accuracy", accuracy, ("best", "fast"))
-    with progress(3 * whole_number("--bootstrap", bootstrap, 0), "bootstrap") as step:
-        found = compare_with_paper(bootstrap, whole_number("--seed", seed, 0), step)
-    if as_json:
-        emit([asdict(reading) for reading in found.readings], as_json=True)
-    else:
-        emit([reading.short_row() for reading in found.readings], title=SONG_TITLE)
-    message(found.caption)
-    if target:
-        from dendrocap.theory import CapacityWeights
-
-        fit = found.paper_way
-        printed = CapacityWeights(fit.B, float(PRINTED.units.weight_mv(PRINTED.W_star)))
-        others = [(f"printed, {printed.W_star:.2f} mV", printed)]
-        report = reported(fit, None, accuracy, seed)
-        draw(target, lambda plots: plots.weight_fit(fit, report, others=others))
-
-
-@fit.command("recovery")
-def recovery_command(
-    data_sets: Annotated[int, typer.Option(help="Number of simulated experiments per line.")] = 100,
-    points: Annotated[str, typer.Option(help="Numbers of points of the curves, separated by commas.")] = "8,16,32,64",
-    kind: Annotated[str, typer.Option(help="Kind of fit of the curves: smooth, polsky or tabulated.")] = "smooth",
-    noise: Annotated[float, typer.Option(help="Noise of the curves, as a share of the saturation.")] = 0.03,
-    tested: Annotated[int, typer.Option(help="Number of pairs tested in each data set of synapses.")] = 4000,
-    bootstrap: Bootstrap = 200,
-    seed: Seed = 0,
-    as_json: JsonFlag = False,
-) -> None:
-    """Simulate experiments with known truth and count how often the 95 % intervals contain it (about ten minutes).
-
-    Example: dendrocap fit recovery --data-sets 20 --points 16,32
-    """
-    from dendrocap.fitting import recover_curves, recover_synapses
-    from dendrocap.validation import choice, refuse, whole_number
-
-    choice("--kind", kind, ("smooth", "polsky", "tabulated"))
-    data_sets = whole_number("--data-sets", data_sets, 1)
-    try:
-        numbers = [int(part) for part in points.split(",") if part.strip()]
-    except ValueError:
-        raise refuse("--points", points, "whole numbers separated by commas") from None
-    with progress(data_sets * (1 + len(numbers)), "data sets") as step:
-        found = recover_synapses(tested, n_data_sets=data_sets, n_bootstrap=bootstrap, seed=seed, callback=step)
-        found += [
-            recover_curves(n, kind=kind, noise=noise, n_data_sets=data_sets, seed=seed, callback=step) for n in numbers
-        ]
-    if as_json:
-        emit([{**asdict(one), "coverage": one.coverage} for one in found], as_json=True)
-    else:
-        rows = [
-            {
-                "quantity": one.quantity,
-                "truth": f"{one.truth:.4g}",
-                "median bias": f"{100.0 * one.bias:+.1f} %",
-                "held by 95 %": f"{one.covered} of {one.n_data_sets}",
-            }
-            for one in found
-        ]
-        emit(rows, title="simulated experiments; thresholds in mV at the soma")
 
 
 def reported(fit: WeightFit, curve: NonlinearityFit | None, accuracy: str, seed: int) -> CapacityReport:
@@ -348,7 +367,6 @@ def _candidate_row(candidate: Candidate) -> dict[str, Any]:
 # ``dendrocap cell``: what a reconstructed neuron can store, and the contribution of each part of its tree.
 
 
-@spread
 def cell(
     morphology: Annotated[Path, typer.Argument(help="Reconstruction: SWC, Neurolucida ASC or H5.")],
     synapses_per_um: Annotated[float, typer.Option(help="Excitatory synapses per micrometre of dendrite.")] = 1.0,
@@ -465,7 +483,6 @@ def group_table(whole: Capacity, shares: list[GroupShare]) -> list[dict[str, str
 # ``dendrocap report``: one printable report from the measurements of a laboratory.
 
 
-@spread
 def report(
     curve: DataFile,
     amplitudes: DataFile,

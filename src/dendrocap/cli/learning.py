@@ -17,8 +17,7 @@ from dendrocap.cli.options import (
     PlateauOptions,
     RecipeOptions,
     SpecOptions,
-    binary_set_names,
-    spread,
+    names_in,
 )
 from dendrocap.cli.output import JsonFlag, PlotPath, draw, emit, message, plot_target, progress
 from dendrocap.errors import InvalidParameter, TrainingFailed
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from dendrocap.model import DendriticNeuron, Patterns
 
 
-@spread
 def train(
     neuron: NeuronOptions,
     patterns: PatternOptions,
@@ -94,7 +92,6 @@ def _followed_training(run: Training) -> tuple[TrainingFailed | None, bool]:
 # ``dendrocap solve``: search for weights without errors, close to capacity.
 
 
-@spread
 def solve(
     neuron: NeuronOptions = NeuronOptions(theta_d=0.5),
     patterns: PatternOptions = PatternOptions(alpha=1.0),
@@ -179,7 +176,6 @@ def _followed_search(
 # ``dendrocap algorithmic-capacity``: the largest load that training solves.
 
 
-@spread
 def algorithmic_capacity(
     neuron: NeuronOptions,
     learning: PlateauOptions,
@@ -289,7 +285,6 @@ def _row(point: LoadPoint, complete: bool) -> dict[str, Any]:
 # ``dendrocap perturb``: experiments on a trained neuron.
 
 
-@spread
 def perturb(
     run: Annotated[
         Path | None,
@@ -359,7 +354,6 @@ def _trained(run: Path | None, neuron: NeuronOptions, patterns: PatternOptions) 
 # ``dendrocap robustness``: errors of a trained neuron under noise.
 
 
-@spread
 def robustness(
     run: Annotated[
         Path | None,
@@ -447,13 +441,12 @@ class ImageRecipe(RecipeOptions):
     max_epochs: Annotated[int | None, typer.Option(help="Epochs; overrides the preset.")] = None  # type: ignore[assignment]
 
 
-@spread
 def generalise(
     dataset: Annotated[
         str,
         typer.Argument(
             help="mnist, fashion-mnist, cifar10 (bird/ship), cifar10-odd-even, or digits, which needs no files.",
-            autocompletion=binary_set_names,
+            autocompletion=names_in("dendrocap.datasets", "BINARY_SETS"),
         ),
     ],
     preset: Annotated[str, typer.Option(help="quick: 2,000 images, 20 epochs, 3 seeds; paper: all, 100, 10")] = "quick",

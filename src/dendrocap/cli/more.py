@@ -1,4 +1,4 @@
-"""``dendrocap reproduce``: reproduce the figures of the paper and check its claims."""
+"""``dendrocap reproduce``, ``explore`` and ``datasets``."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dendrocap.cli.options import Dask, chosen_executor, figure_names, image_set_names, progress_bar
-from dendrocap.cli.options import SweepWorkers as Workers
+from dendrocap.cli.options import Dask, Workers, chosen_executor, names_in, sweep_state
 from dendrocap.cli.output import JsonFlag, emit, message, progress
 from dendrocap.errors import MissingExtra
 
@@ -22,11 +21,18 @@ if TYPE_CHECKING:
     from dendrocap.reproduction import FigureOutcome, PaperFigure, Reproduction
 
 
+def _figure_names() -> list[str]:
+    """Figures and their aliases, for shell completion."""
+    from dendrocap.reproduction import FIGURES
+
+    return [name for figure in FIGURES for name in (figure.name, figure.alias)]
+
+
 def reproduce(
     figures: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[FIGURE]...", help="fig2a, 2, speed, ...; by default all.", autocompletion=figure_names
+            metavar="[FIGURE]...", help="fig2a, 2, speed, ...; by default all.", autocompletion=_figure_names
         ),
     ] = None,
     preset: Annotated[str, typer.Option(help="quick, or paper for the sizes of the paper.")] = "quick",
@@ -62,11 +68,11 @@ def reproduce(
     choice("--preset", preset, tuple(PRESETS))
     selected(figures or ())  # refuse unknown names before anything is computed
     executor = chosen_executor(dask, workers)
-    with progress_bar("") as tell:
+    with progress(None, "") as tell:
 
         def callback(name: str, now: Progress | FigureOutcome) -> None:
             if isinstance(now, Progress):
-                tell(now, name)
+                tell(now.done + now.failed, total=now.cells, label=name, note=sweep_state(now))
                 return
             reason = f": {now.reason}" if now.reason else ""
             message(f"{name} {now.status} after {now.seconds:.1f} s{reason}")
@@ -188,41 +194,46 @@ def explore(
     run(server, where if browser else None)
 
 
-# ``dendrocap datasets``: list, verify and fetch image sets.
-
-datasets = typer.Typer(help="Image sets: list, verify, fetch.", no_args_is_help=True)
-
-Name = Annotated[
-    str, typer.Argument(help="mnist, fashion-mnist or cifar10; digits need no files.", autocompletion=image_set_names)
-]
+# ``dendrocap datasets``: list, check and fetch image sets.
 
 
-@datasets.command("list")
-def list_sets(as_json: JsonFlag = False) -> None:
-    """List the data sets that dendrocap knows, and which of them are on this machine."""
-    from dendrocap.datasets import CATALOGUE, locate
-    from dendrocap.errors import MissingData
+def datasets(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[NAME]",
+            help="mnist, fashion-mnist or cifar10: compare its files with the originals; digits need no files.",
+            autocompletion=names_in("dendrocap.datasets", "CATALOGUE"),
+        ),
+    ] = None,
+    fetch: Annotated[bool, typer.Option("--fetch", help="Download NAME into the user's cache first.")] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """List the image sets that dendrocap knows and which of them are here, or check or fetch one.
 
-    rows = []
-    for name, known in CATALOGUE.items():
-        try:
-            files = locate(name)
-            where = str(files[0].path.parent) if files else known.bundled_with
-        except MissingData:
-            where = ""
-        rows.append({"name": name, "found_in": where, "title": known.title, "terms": known.terms})
-    emit(rows, as_json=as_json)
+    Example: dendrocap datasets mnist
+    """
+    from dendrocap.datasets import CATALOGUE, data_set, locate, verify
+    from dendrocap.errors import CorruptData, InvalidParameter, MissingData
 
-
-@datasets.command()
-def verify(name: Name, as_json: JsonFlag = False) -> None:
-    """Compare the checksum of every file of a data set with the original."""
-    from dendrocap.datasets import verify as checked
-    from dendrocap.errors import CorruptData
-
-    rows: list[dict[str, Any]] = [
+    if name is None:
+        if fetch:
+            raise InvalidParameter("--fetch needs the NAME of a data set")
+        rows: list[dict[str, Any]] = []
+        for key, known in CATALOGUE.items():
+            try:
+                files = locate(key)
+                where = str(files[0].path.parent) if files else known.bundled_with
+            except MissingData:
+                where = ""
+            rows.append({"name": key, "found_in": where, "title": known.title, "terms": known.terms})
+        emit(rows, as_json=as_json)
+        return
+    if fetch:
+        _fetch(data_set(name))
+    rows = [
         {"file": located.file.name, "path": str(located.path), "expected": located.file.digest, "sound": sound}
-        for located, sound in checked(name)
+        for located, sound in verify(name)
     ]
     emit(rows, as_json=as_json)
     bad = [row["path"] for row in rows if not row["sound"]]
@@ -230,21 +241,16 @@ def verify(name: Name, as_json: JsonFlag = False) -> None:
         raise CorruptData(f"{', '.join(bad)}: the content differs from the original; delete it and fetch it again")
 
 
-@datasets.command()
-def fetch(name: Name) -> None:
-    """Download a data set into the user's cache and check every file."""
-    from dendrocap.datasets import data_set
+def _fetch(known: Any) -> None:
+    """Download a data set and check every file."""
     from dendrocap.datasets import fetch as download
 
-    known = data_set(name)
     if known.bundled_with:
         message(f"{known.title} are part of {known.bundled_with}: there is nothing to fetch")
         return
     message(f"{known.title}; please cite {known.citation}; terms: {known.terms}")
     with progress(None, "MB") as tell:
-        paths = download(name, bar=_Bar(tell))
-    for path in paths:
-        message(str(path))
+        download(known.name, bar=_Bar(tell))
 
 
 class _Bar:

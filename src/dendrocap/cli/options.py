@@ -3,7 +3,6 @@
 A group is a frozen dataclass whose fields are options. A command declares a group as a parameter, and `spread` replaces
 it by one option per field, under its own heading in the help::
 
-    @spread
     def solve(neuron: NeuronOptions = NeuronOptions(theta_d=0.5), ...): ...
 
 The default of the parameter holds the defaults of the options. Fields have the names of flat parameters
@@ -15,42 +14,43 @@ from __future__ import annotations
 import copy
 import inspect
 import math
-import sys
-import threading
-import time
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import wraps
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_args, get_type_hints
 
-import numpy as np
 import typer
 
-from dendrocap.cli.output import emit, message, progress
+from dendrocap.cli.output import emit, message
 from dendrocap.errors import InvalidParameter
 from dendrocap.files import writable
 
 if TYPE_CHECKING:
-    from dendrocap.datasets import Amplitudes, Curve, Table
-    from dendrocap.fitting import NonlinearityFit
     from dendrocap.learning import Recipe, TrainingResult
     from dendrocap.model import DendriticNeuron, NeuronSpec, Nonlinearity, Patterns, TaskSpec
     from dendrocap.sweeps import Executor, Progress
+
+# Options that the user gave to the command that runs, by the name of their parameter, as they are spelled.
+_asked: dict[str, str] = {}
 
 
 def spread(command: Callable[..., None]) -> Callable[..., None]:
     """The command with one option per field of each parameter that is a group."""
     asked = inspect.signature(command, eval_str=True).parameters
     groups: dict[str, Any] = {name: one.annotation for name, one in asked.items() if is_dataclass(one.annotation)}
-    options: list[inspect.Parameter] = []
+    options = [inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)]
     for name, one in asked.items():
         options += _options(one) if name in groups else [one.replace(kind=one.KEYWORD_ONLY)]
 
     @wraps(command)
-    def called(**given: Any) -> None:
+    def called(context: typer.Context, **given: Any) -> None:
+        _asked.clear()
+        for option in context.command.params:
+            source = option.name and context.get_parameter_source(option.name)
+            if source and source.name == "COMMANDLINE":
+                _asked[str(option.name)] = max(option.opts, key=len)
         for name, group in groups.items():
             given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
         command(**given)
@@ -58,6 +58,19 @@ def spread(command: Callable[..., None]) -> Callable[..., None]:
     called.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
     called.__annotations__ = {option.name: option.annotation for option in options}
     return called
+
+
+def refuse_useless(because: str, *names: str) -> None:
+    """Refuse those of the named options that the user gave although they do nothing in this call."""
+    found = [_asked[name] for name in names if name in _asked]
+    if found:
+        does, it = ("do", "them") if len(found) > 1 else ("does", "it")
+        raise InvalidParameter(f"{' and '.join(found)} {does} nothing {because}: leave {it} out")
+
+
+def names_of(*groups: type) -> list[str]:
+    """Names of all options of some groups."""
+    return [field.name for group in groups for field in fields(group)]
 
 
 def _options(parameter: inspect.Parameter) -> list[inspect.Parameter]:
@@ -284,8 +297,6 @@ class PlateauOptions(_RuleOptions):
 
 # Options and output that the learning commands share, besides their option groups.
 
-Workers = Annotated[int | None, typer.Option(help="Number of parallel runs; by default the number of cores.")]
-
 SavePath = Annotated[Path | None, typer.Option("--save", metavar="FILE", help="Write the run to a .npz file.")]
 
 
@@ -316,117 +327,6 @@ def emit_run(summary: dict[str, Any], *, as_json: bool, title: str) -> None:
     emit(rows, as_json=as_json, title=title)
 
 
-# Options of commands that read measurements, and the notes on what was read.
-
-DataFile = Annotated[
-    Path, typer.Argument(help="Text or .xlsx file with numeric columns; headers with units and # comments are allowed.")
-]
-
-
-@dataclass(frozen=True, kw_only=True)
-class FileOptions:
-    """How files are read."""
-
-    panel: ClassVar[str] = "Files"
-
-    missing: Annotated[str, typer.Option(help="Empty cells and NaN: refuse, or drop their rows.")] = "refuse"
-    mv_per_pa: Annotated[
-        float | None, typer.Option(help="Millivolts per pA, for columns of currents; negative for inward currents.")
-    ] = None
-    sheet: Annotated[str | None, typer.Option(help="Sheet of the Excel workbook.")] = None
-
-    def table(self, path: Path) -> Table:
-        """The columns of a file."""
-        from dendrocap.datasets import read_table
-
-        return read_table(path, self.sheet)
-
-
-@dataclass(frozen=True, kw_only=True)
-class AmplitudeOptions:
-    """Which column holds amplitudes, and how zeros are treated."""
-
-    panel: ClassVar[str] = "Files"
-
-    column: Annotated[str | None, typer.Option(help="Column of amplitudes, by name or number.")] = None
-    zeros: Annotated[
-        str, typer.Option(help="Amplitudes of zero: refuse, drop, or failures (tested pairs without a connection).")
-    ] = "refuse"
-
-    def amplitudes(self, path: Path, files: FileOptions) -> Amplitudes:
-        """The amplitudes of a file."""
-        return files.table(path).amplitudes(
-            self.column, missing=files.missing, zeros=self.zeros, mv_per_pa=files.mv_per_pa
-        )
-
-    def note(self, found: Amplitudes, path: Path) -> str:
-        """A description of what was read."""
-        notes = [f"{found.values.size} amplitudes from column {found.name!r} of {path.name}, {_unit(found.unit)}"]
-        notes += [f"{found.n_missing} missing left out"] * bool(found.n_missing)
-        counted = "counted as failures" if self.zeros == "failures" else "left out"
-        notes += [f"{found.n_zeros} zeros {counted}"] * bool(found.n_zeros)
-        return "; ".join(notes)
-
-    def tested(self, given: int | None, found: Amplitudes) -> int | None:
-        """Pairs tested: as given, or all rows if zeros are failures."""
-        if given is None and self.zeros == "failures" and found.n_zeros:
-            return found.values.size + found.n_zeros
-        return given
-
-
-@dataclass(frozen=True, kw_only=True)
-class CurveOptions:
-    """Which columns hold the curve, and how it is fitted."""
-
-    panel: ClassVar[str] = "Curve"
-
-    x: Annotated[str | None, typer.Option(help="Column of inputs, by name or number.")] = None
-    y: Annotated[str | None, typer.Option(help="Column of outputs, by name or number.")] = None
-    sem: Annotated[str | None, typer.Option(help="Column of standard errors, by name or number, or none.")] = None
-    kind: Annotated[
-        str, typer.Option(help="polsky; smooth for curves of another shape; tabulated to interpolate the points.")
-    ] = "polsky"
-
-    def measured(self, path: Path, files: FileOptions) -> Curve:
-        """The points of a file."""
-        return files.table(path).curve(self.x, self.y, self.sem, missing=files.missing, mv_per_pa=files.mv_per_pa)
-
-    def note(self, found: Curve, path: Path) -> str:
-        """A description of what was read."""
-        x, y = found.names
-        errors = "no errors"
-        if found.sem is not None:
-            errors = "with standard errors"
-        elif found.sd is not None:
-            errors = "standard deviations are not used without the number of trials: add a column n"
-        notes = [f"{found.x.size} points, {y!r} against {x!r} of {path.name}, {_unit(found.unit)}, {errors}"]
-        notes += [f"{found.n_missing} rows with missing values left out"] * bool(found.n_missing)
-        return "; ".join(notes)
-
-    def fitted(self, curve: Curve, scale: float | None = None) -> NonlinearityFit:
-        """The fitted curve."""
-        from dendrocap.fitting import fit_nonlinearity
-
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", UserWarning)
-            found = fit_nonlinearity(curve.x, curve.y, self.kind, sem=curve.sem, scale=scale)
-        for warning in caught:
-            message(f"warning: {warning.message}")
-        if self.kind != "polsky" and found.points_on_rise < 3:
-            message(
-                f"warning: only {found.points_on_rise} points lie on the rise of the curve, too few to determine its "
-                "slope; capacities computed from it may be wrong by a third. Measure more points there"
-            )
-        return found
-
-
-def _unit(stated: str) -> str:
-    """A description of the unit that a file states, and its conversion."""
-    if not stated:
-        return "no unit stated: read as mV"
-    return "in mV" if stated == "mV" else f"converted from {stated} to mV"
-
-
 # Parameters on the command line: a number, a list ``0.1,0.2``, or a range ``0.01:1:50``.
 
 FORMS = "a number, a list such as 0.1,0.2,0.5, or a range start:stop:count such as 0.01:1:50"
@@ -449,6 +349,8 @@ def values(option: str, text: str, *, log: bool = False) -> list[float]:
                 raise InvalidParameter(f"{option} {text} is not allowed: the count must be in [1, {MOST}]")
             if log and not (start > 0.0 and stop > 0.0):
                 raise InvalidParameter(f"{option} {text} is not allowed: with --log both ends must be > 0")
+            import numpy as np
+
             found = (np.geomspace if log else np.linspace)(start, stop, count).tolist()
         else:
             raise wrong
@@ -461,42 +363,14 @@ def values(option: str, text: str, *, log: bool = False) -> list[float]:
     return found
 
 
-# Names for shell completion: jobs, image sets and figures. Each list is loaded on demand.
-
-
-def job_names() -> list[str]:
-    """Built-in jobs of sweeps."""
-    from dendrocap.sweeps.jobs import BUILT_IN
-
-    return list(BUILT_IN)
-
-
-def image_set_names() -> list[str]:
-    """Image sets that can be fetched and verified."""
-    from dendrocap.datasets import CATALOGUE
-
-    return list(CATALOGUE)
-
-
-def binary_set_names() -> list[str]:
-    """Binary classification tasks made from image sets."""
-    from dendrocap.datasets import BINARY_SETS
-
-    return list(BINARY_SETS)
-
-
-def figure_names() -> list[str]:
-    """Figures of the paper and their aliases."""
-    from dendrocap.reproduction import FIGURES
-
-    return [name for figure in FIGURES for name in (figure.name, figure.alias)]
+def names_in(module: str, table: str) -> Callable[[], list[str]]:
+    """Names for shell completion, looked up on demand: the keys of a table of a module."""
+    return lambda: list(getattr(import_module(module), table))
 
 
 # Options that choose where simulations run, and the display of their progress.
 
-SweepWorkers = Annotated[
-    int | None, typer.Option(help="Processes on this machine; default: one per core. 1 starts none.")
-]
+Workers = Annotated[int | None, typer.Option(help="Processes on this machine; default: one per core. 1 starts none.")]
 
 Dask = Annotated[
     str | None,
@@ -512,9 +386,6 @@ WaitWorkers = Annotated[
     float | None,
     typer.Option(metavar="SECONDS", help="Give up if the Dask cluster has no worker for this long; default: never."),
 ]
-
-# Seconds before the first line and between lines in a log.
-FIRST_LINE, HEARTBEAT = 5.0, 30.0
 
 
 def chosen_executor(
@@ -534,58 +405,7 @@ def chosen_executor(
     return DaskExecutor(scheduler_file if dask is None else dask, workers, wait_workers=wait_workers)
 
 
-@contextmanager
-def progress_bar(name: str) -> Iterator[Callable[..., None]]:
-    """A function that shows the state of a sweep: cells done, failed and running, rate and time left.
-
-    In a terminal this is a progress bar. Elsewhere it is a line every half minute, even if nothing changes.
-    """
-    if not sys.stderr.isatty():
-        with _heartbeat(name) as beat:
-            yield beat
-        return
-    with progress(None, name) as show:
-
-        def tell(now: Progress, label: str = name) -> None:
-            show(now.done + now.failed, total=now.cells, label=label, note=described(now))
-
-        yield tell
-
-
-@contextmanager
-def _heartbeat(name: str) -> Iterator[Callable[..., None]]:
-    """Print lines from a separate thread, because a sweep that waits for a cell or for workers makes no calls."""
-    latest: list[tuple[Progress, str, float]] = []
-    over = threading.Event()
-
-    def tell(now: Progress, label: str = name) -> None:
-        latest[:] = [(now, label, time.monotonic())]
-
-    def beat() -> None:
-        pause = FIRST_LINE
-        while not over.wait(pause):
-            pause = HEARTBEAT
-            if latest:
-                now, label, at = latest[0]
-                since = time.monotonic() - at
-                message(f"{label} {now.done + now.failed}/{now.cells}, {described(now, since)}".strip())
-
-    thread = threading.Thread(target=beat, daemon=True)
-    thread.start()
-    try:
-        yield tell
-    finally:
-        over.set()
-        thread.join()
-
-
-def described(now: Progress, since: float = 0.0) -> str:
-    """The state of a sweep in a few words, ``since`` seconds after it was reported."""
-    words = [f"{now.done} done", f"{now.failed} failed", f"{now.running} running"]
-    seconds = now.seconds + since
-    if now.ran and seconds:
-        words.append(f"{now.ran / seconds:.3g}/s")
-        if since:
-            left = round((now.cells - now.done - now.failed) * seconds / now.ran)
-            words.append(f"{left // 3600}:{left // 60 % 60:02}:{left % 60:02} left")
-    return ", ".join(words)
+def sweep_state(now: Progress) -> str:
+    """The state of a sweep in a few words."""
+    rate = [f"{now.ran / now.seconds:.3g}/s"] if now.ran and now.seconds else []
+    return ", ".join([f"{now.done} done", f"{now.failed} failed", f"{now.running} running", *rate])

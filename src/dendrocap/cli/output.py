@@ -10,6 +10,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,25 +20,15 @@ import typer
 from dendrocap.errors import InvalidParameter
 from dendrocap.files import writable
 
-__all__ = [
-    "CsvFlag",
-    "JsonFlag",
-    "PlotPath",
-    "check_format",
-    "draw",
-    "emit",
-    "message",
-    "plain",
-    "plot_target",
-    "progress",
-]
-
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON array of objects instead of a table.")]
 CsvFlag = Annotated[bool, typer.Option("--csv", help="Print comma-separated values instead of a table.")]
 PlotPath = Annotated[
     Path | None, typer.Option("--plot", metavar="FILE", help="Also draw a figure: .png, .pdf or .svg.")
 ]
 FIGURE_FORMATS = (".png", ".pdf", ".svg")
+
+# Seconds until a progress bar appears in a terminal, and until the first and between further lines in a log.
+PATIENCE, FIRST_LINE, HEARTBEAT = 2.0, 5.0, 30.0
 
 
 def emit(
@@ -79,74 +71,82 @@ def check_format(*, as_json: bool, as_csv: bool) -> None:
         raise InvalidParameter("--json and --csv cannot be combined: choose one")
 
 
+@dataclass
+class _Work:
+    """What is known of the progress of some work."""
+
+    total: float | None
+    label: str
+    done: float = 0.0
+    note: str = ""
+    first: tuple[float, float] | None = None  # time and steps done at the first report
+
+    def words(self) -> str:
+        """Steps done, the note, and the time left at the average speed since the first report."""
+        parts = [f"{self.done:.10g}" if self.total is None else f"{self.done:.10g}/{self.total:.10g}", self.note]
+        if self.total is not None and self.first is not None and self.done > self.first[1]:
+            seconds, steps = time.monotonic() - self.first[0], self.done - self.first[1]
+            parts.append(f"{timedelta(seconds=round((self.total - self.done) / steps * seconds))} left")
+        return ", ".join(part for part in parts if part)
+
+
 @contextmanager
 def progress(total: float | None, label: str) -> Iterator[Callable[..., None]]:
     """A function that reports progress on stderr; call it after each of ``total`` steps.
 
     It takes the number of steps done, and the keywords ``note``, ``total`` and ``label``, all optional. In a terminal a
-    progress bar appears after two seconds. Elsewhere a line is written after five seconds and then at growing
-    intervals of up to one minute.
+    progress bar appears after two seconds. Elsewhere there is a line after five seconds and then every half minute,
+    even if nothing changes.
     """
-    calls: list[tuple[float, float]] = []  # time and number of steps done, of the first and the latest call
+    work = _Work(total, label)
+    with _bar(work) if sys.stderr.isatty() else _heartbeat(work) as show:
 
-    def step(completed: float | None = None, *, note: str = "", **words: Any) -> None:
-        done = completed if completed is not None else calls[-1][1] + 1 if calls else 1
-        calls[1:] = [(time.monotonic(), done)]
-        known = {"total": total, "label": label, **words}
-        parts = [_count(done, known["total"]), note, _time_left(calls[0], calls[-1], known["total"])]
-        show(done, known["total"], known["label"], ", ".join(part for part in parts if part))
+        def tell(completed: float | None = None, **known: Any) -> None:
+            work.done = work.done + 1 if completed is None else completed
+            vars(work).update(known)
+            work.first = work.first or (time.monotonic(), work.done)
+            show()
 
-    with _bar(label) if sys.stderr.isatty() else _lines() as show:
-        yield step
+        yield tell
 
 
 @contextmanager
-def _bar(label: str) -> Iterator[Callable[[float, float | None, str, str], None]]:
+def _bar(work: _Work) -> Iterator[Callable[[], None]]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[text]}"), TimeElapsedColumn()
     bar = Progress(*columns, console=Console(stderr=True), transient=True)
-    line = bar.add_task(label, total=None, text="")
-
-    def show(done: float, total: float | None, label: str, text: str) -> None:
-        bar.update(line, completed=done, total=total, description=label, text=text)
-
-    patience = threading.Timer(2.0, bar.start)
+    line = bar.add_task(work.label, total=None, text="")
+    patience = threading.Timer(PATIENCE, bar.start)
     patience.daemon = True
     patience.start()
     try:
-        yield show
+        yield lambda: bar.update(line, completed=work.done, total=work.total, description=work.label, text=work.words())
     finally:
         patience.cancel()
         bar.stop()
 
 
 @contextmanager
-def _lines() -> Iterator[Callable[[float, float | None, str, str], None]]:
-    began = time.monotonic()
-    due = began + 5.0
+def _heartbeat(work: _Work) -> Iterator[Callable[[], None]]:
+    """Write lines from a thread of its own, because work that waits makes no calls."""
+    over = threading.Event()
 
-    def show(done: float, total: float | None, label: str, text: str) -> None:
-        nonlocal due
-        now = time.monotonic()
-        if now >= due:
-            due = now + min(60.0, now - began)
-            message(f"{label} {text}".strip())
+    def beat() -> None:
+        pause = FIRST_LINE
+        while not over.wait(pause):
+            pause = HEARTBEAT
+            if work.first is not None:
+                message(f"{work.label} {work.words()}".strip())
 
-    yield show
-
-
-def _count(done: float, total: float | None) -> str:
-    return f"{done:.10g}" if total is None else f"{done:.10g}/{total:.10g}"
-
-
-def _time_left(first: tuple[float, float], last: tuple[float, float], total: float | None) -> str:
-    seconds, steps = last[0] - first[0], last[1] - first[1]
-    if total is None or steps <= 0:
-        return ""
-    left = round((total - last[1]) / steps * seconds)
-    return f"{left // 3600}:{left // 60 % 60:02}:{left % 60:02} left"
+    thread = threading.Thread(target=beat, daemon=True)
+    thread.start()
+    try:
+        yield lambda: None
+    finally:
+        over.set()
+        thread.join()
 
 
 def message(text: str) -> None:

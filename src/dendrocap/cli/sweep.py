@@ -10,16 +10,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dendrocap.cli.options import Dask, SchedulerFile, WaitWorkers, chosen_executor, job_names, progress_bar
-from dendrocap.cli.options import SweepWorkers as Workers
-from dendrocap.cli.output import JsonFlag, draw, emit, message, plot_target
+from dendrocap.cli.options import (
+    Dask,
+    SchedulerFile,
+    WaitWorkers,
+    Workers,
+    chosen_executor,
+    names_in,
+    refuse_useless,
+    sweep_state,
+)
+from dendrocap.cli.output import FIGURE_FORMATS, JsonFlag, draw, emit, message, progress
 from dendrocap.display import with_error
 from dendrocap.errors import InvalidParameter
+from dendrocap.files import writable
 
 if TYPE_CHECKING:
-    from dendrocap.sweeps import Counts, Crossing, Record, Sweep
-
-__all__ = ["sweep"]
+    from dendrocap.sweeps import Counts, Crossing, Progress, Record, Sweep
 
 StorePath = Annotated[Path, typer.Option("--store", metavar="FILE", help="The file that holds the results.")]
 Digest = Annotated[
@@ -27,15 +34,7 @@ Digest = Annotated[
     typer.Option("--sweep", metavar="DIGEST", help="The sweep of the store; by default the one run last."),
 ]
 
-sweep = typer.Typer(
-    name="sweep",
-    help="Thousands of runs on one machine or a cluster, resumable at any time.",
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
 
-
-@sweep.command()
 def run(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A TOML file that describes the sweep.")],
     store: StorePath = Path("results.db"),
@@ -77,7 +76,11 @@ def run(
         rerun_older=rerun_older,
     )  # fmt: skip
     sys.path.insert(0, str(file.parent.absolute()))  # as Python does for the folder of a script
-    with progress_bar(f"{wanted.name} {shard}".strip()) as tell:
+    with progress(None, f"{wanted.name} {shard}".strip()) as tell:
+
+        def show(now: Progress) -> None:
+            tell(now.done + now.failed, total=now.cells, note=sweep_state(now))
+
         report = run_sweep(
             wanted,
             own_store,
@@ -89,7 +92,7 @@ def run(
             shard=shard,
             mixed=mixed,
             rerun_older=rerun_older,
-            callback=tell,
+            callback=show,
             notify=message,
         )
     counts = report.counts
@@ -106,7 +109,7 @@ def run(
     if wanted.search is not None and not shard:
         message(
             f"{counts.cells} cells instead of {len(wanted)}, {len(wanted) / counts.cells:.1f} times fewer than the "
-            f"full grid: {_command('crossings', store=store)} shows where {wanted.search.metric} crosses "
+            f"full grid: {_command('status', crossings=True, store=store)} shows where {wanted.search.metric} crosses "
             f"{wanted.search.level:g}"
         )
     if counts.failed:
@@ -114,13 +117,18 @@ def run(
         raise typer.Exit(1)
 
 
-@sweep.command()
 def status(
     store: StorePath = Path("results.db"),
     failed: Annotated[bool, typer.Option("--failed", help="Count failed cells by reason.")] = False,
     traceback: Annotated[
         str | None, typer.Option(metavar="CELL", help="Show the traceback of a failed cell, given a prefix of its key.")
     ] = None,
+    crossings: Annotated[
+        bool, typer.Option("--crossings", help="Show where the metric of an adaptive sweep crosses its level.")
+    ] = False,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Check every row; exit code 1 if one is damaged, 2 if the file is.")
+    ] = False,
     digest: Digest = None,
     as_json: JsonFlag = False,
 ) -> None:
@@ -128,13 +136,25 @@ def status(
     from dendrocap.sweeps import Store
     from dendrocap.sweeps.plan import Plan
 
+    if sum((failed, traceback is not None, crossings, verify)) > 1:
+        raise InvalidParameter("choose one of --failed, --traceback, --crossings and --verify")
+    if verify:
+        refuse_useless("with --verify, which checks the whole file", "digest")
+        _verify(store, as_json)
+        return
     with Store(store) as results:
+        if failed or crossings or traceback is not None:
+            wanted = results.sweep(digest)
+            records = results.records(wanted)
         if traceback is not None:
-            _show_traceback(results.records(results.sweep(digest)), traceback)
+            refuse_useless("with --traceback", "as_json")
+            _show_traceback(records, traceback)
             return
         if failed:
-            records = [record for record in results.records(results.sweep(digest)) if record.status == "failed"]
-            emit(_grouped(records), as_json=as_json, title=str(store))
+            emit(_grouped([one for one in records if one.status == "failed"]), as_json=as_json, title=str(store))
+            return
+        if crossings:
+            _crossings(wanted, records, as_json)
             return
         rows, mixes = [], []
         for one in results.sweeps() if digest is None else [results.sweep(digest)]:
@@ -142,17 +162,13 @@ def status(
             mix = {str(environment): cells for environment, cells in plan.environments().items()}
             rows.append({**_row(one, plan.counts(one), results.shard(one)), "versions": mix})
             mixes += [f"{one.digest}: {cells} cells with {environment}" for environment, cells in mix.items()]
-    emit(
-        rows, as_json=as_json, title=str(store), columns=[key for key in rows[0] if key != "versions"] if rows else None
-    )
+    shown = [key for key in rows[0] if key != "versions"] if rows else None
+    emit(rows, as_json=as_json, title=str(store), columns=shown)
     if not as_json:
-        for line in mixes:
-            message(line)
+        message("\n".join(mixes))
 
 
-@sweep.command()
-def verify(store: StorePath = Path("results.db"), as_json: JsonFlag = False) -> None:
-    """Check a store and the checksum of every row; exit code 1 if a row is damaged, 2 if the file is damaged."""
+def _verify(store: Path, as_json: bool) -> None:
     from dataclasses import asdict
 
     from dendrocap.sweeps import verify_store
@@ -167,7 +183,24 @@ def verify(store: StorePath = Path("results.db"), as_json: JsonFlag = False) -> 
         raise typer.Exit(1)
 
 
-@sweep.command()
+def _crossings(wanted: Sweep, records: list[Record], as_json: bool) -> None:
+    from dendrocap.sweeps import crossings
+
+    found = crossings(wanted, records)
+    assert wanted.search is not None
+    axis = wanted.search.axis
+    rows = [
+        {**one.others, axis: one.value if as_json else _rounded(one), "between": one.low, "and": one.high}
+        | {"cells": one.cells}
+        for one in found
+    ]
+    title = (
+        f"{axis} at which {wanted.search.metric}, averaged over {len(wanted.seeds)} seeds, crosses "
+        f"{wanted.search.level:g}; outside the two bounds it differs from it by more than two standard errors"
+    )
+    emit(rows, as_json=as_json, title=title)
+
+
 def salvage(
     store: Annotated[Path, typer.Argument(metavar="STORE", help="A store that is damaged or of an older format.")],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The store to write.")],
@@ -184,7 +217,6 @@ def salvage(
     message(f"{saved.cells} cells: {out}" + ("; run the sweep again to replace the missing cells" if lost else ""))
 
 
-@sweep.command()
 def merge(
     stores: Annotated[list[Path], typer.Argument(metavar="STORE...", help="Stores of shards, or other stores.")],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The store with all cells.")],
@@ -205,39 +237,12 @@ def merge(
     message(f"{cells} cells of {len(stores)} stores: {out}")
 
 
-@sweep.command()
-def crossings(store: StorePath = Path("results.db"), digest: Digest = None, as_json: JsonFlag = False) -> None:
-    """Show where the metric of an adaptive sweep crosses its level, for each combination of the other axes."""
-    from dendrocap.sweeps import Store
-    from dendrocap.sweeps import crossings as find
-
-    with Store(store) as results:
-        wanted = results.sweep(digest)
-        found = find(wanted, results.records(wanted))
-    assert wanted.search is not None
-    axis = wanted.search.axis
-    emit(
-        [
-            {
-                **one.others,
-                axis: one.value if as_json else _rounded(one),
-                "between": one.low,
-                "and": one.high,
-                "cells": one.cells,
-            }
-            for one in found
-        ],
-        as_json=as_json,
-        title=f"{axis} at which {wanted.search.metric}, averaged over {len(wanted.seeds)} seeds, crosses "
-        f"{wanted.search.level:g}; outside the two bounds it differs from it by more than two standard errors",
-    )
-
-
-@sweep.command()
 def jobs(
     job: Annotated[
         str | None,
-        typer.Argument(metavar="[JOB]", help="A job; by default all.", autocompletion=job_names),
+        typer.Argument(
+            metavar="[JOB]", help="A job; by default all.", autocompletion=names_in("dendrocap.sweeps.jobs", "BUILT_IN")
+        ),
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
@@ -251,51 +256,49 @@ def jobs(
     emit([{"job": name, "runs": words} for name, words in about.items()], as_json=as_json)
 
 
-@sweep.command()
 def export(
-    target: Annotated[Path, typer.Argument(metavar="FILE", help="File to write: .csv, .parquet or .nc (NetCDF).")],
-    store: StorePath = Path("results.db"),
-    digest: Digest = None,
-) -> None:
-    """Write the results of a sweep to a table.
-
-    Parquet and NetCDF need an extra: run pip install '.[tables]' in the clone.
-    """
-    from dendrocap.sweeps import Store
-    from dendrocap.sweeps.tables import export as write
-
-    with Store(store) as results:
-        wanted = results.sweep(digest)
-        records = results.records(wanted)
-    write(target, wanted, records)
-    message(f"{len(records)} of {len(wanted)} cells: {target}")
-
-
-@sweep.command()
-def plot(
-    target: Annotated[Path, typer.Argument(metavar="FILE", help="Figure to write: .png, .pdf or .svg.")],
-    x: Annotated[str, typer.Option("--x", help="Axis of the grid to draw along.")],
-    y: Annotated[str, typer.Option("--y", help="Metric to draw, averaged over seeds.")],
-    by: Annotated[str | None, typer.Option("--by", help="Another axis: one line for each of its values.")] = None,
+    target: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="A table: .csv, .parquet, .nc (NetCDF); or a figure: .png, .pdf, .svg."),
+    ],
+    x: Annotated[str | None, typer.Option("--x", help="Figure: the axis of the grid to draw along.")] = None,
+    y: Annotated[str | None, typer.Option("--y", help="Figure: the metric to draw, averaged over seeds.")] = None,
+    by: Annotated[
+        str | None, typer.Option("--by", help="Figure: another axis, with one line for each of its values.")
+    ] = None,
     at: Annotated[
-        list[str] | None, typer.Option("--at", metavar="AXIS=VALUE", help="Value of another axis; can be repeated.")
+        list[str] | None,
+        typer.Option("--at", metavar="AXIS=VALUE", help="Figure: value of another axis; can be repeated."),
     ] = None,
     store: StorePath = Path("results.db"),
     digest: Digest = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Draw a metric against an axis of the grid, with the standard error over seeds, and tabulate it.
+    """Write the results of a sweep to a table, or draw a metric against an axis of the grid and tabulate it.
 
-    Example: dendrocap sweep plot capacity.png --x theta_d --y alpha_c --by nonlinearity
+    Figures show the standard error over seeds. Parquet and NetCDF need an extra: run pip install '.[tables]' in the
+    clone.
+
+    Example: dendrocap sweep export capacity.png --x theta_d --y alpha_c --by nonlinearity
     """
     from dendrocap.sweeps import Store
-    from dendrocap.sweeps.tables import averages
+    from dendrocap.sweeps.tables import WRITERS, averages
+    from dendrocap.sweeps.tables import export as write
 
-    plot_target(target)
+    drawn = target.suffix.lower() in FIGURE_FORMATS
+    writable(target, FIGURE_FORMATS if drawn else (*WRITERS, *FIGURE_FORMATS))
+    if not drawn:
+        refuse_useless("for a table", "x", "y", "by", "at")
+    elif x is None or y is None:
+        raise InvalidParameter("a figure needs --x, an axis of the grid, and --y, a metric")
     with Store(store) as results:
         wanted = results.sweep(digest)
         records = results.records(wanted)
-        points = averages(wanted, records, x, y, by, _places(at or ()))
+    if x is None or y is None:
+        write(target, wanted, records)
+        emit([{"cells": len(records), "of": len(wanted), "file": str(target)}], as_json=as_json)
+        return
+    points = averages(wanted, records, x, y, by, _places(at or ()))
     known = dict.fromkeys(str(record.metrics["estimate"]) for record in records if "estimate" in record.metrics)
     estimate = {"estimate": " and ".join(known)} if known else {}  # the estimate of a capacity
     title = ": ".join(filter(None, [wanted.name, *estimate.values()]))

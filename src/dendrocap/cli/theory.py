@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-from dendrocap.cli.options import TaskOptions, spread, values
+from dendrocap.cli.options import TaskOptions, values
 from dendrocap.cli.output import CsvFlag, JsonFlag, PlotPath, check_format, draw, emit, message, plot_target, progress
 from dendrocap.errors import InvalidParameter, NoSolution
 
@@ -297,7 +297,6 @@ class CapacityGrid(PriorOptions):
         return {**whole, **self.given(["branch_size"]), **super().more}
 
 
-@spread
 def capacity(
     grid: CapacityGrid,
     estimates: Annotated[
@@ -485,7 +484,6 @@ class LoadGrid(PriorOptions):
         return {**super().more, **self.given_one(OF_CHANNELS)}
 
 
-@spread
 def saddle_point(
     grid: LoadGrid,
     quantity: Annotated[
@@ -556,7 +554,6 @@ class LearnedGrid(GridOptions):
     gamma_ce: Annotated[str, typer.Option(help="Steepness of the cross-entropy, > 0.", metavar="VALUES")] = "10"
 
 
-@spread
 def learned_state(
     grid: LearnedGrid,
     quantity: Annotated[
@@ -636,7 +633,6 @@ class LocalGrid(GridOptions):
     ] = None
 
 
-@spread
 def local_entropy(
     grid: LocalGrid,
     plot: PlotPath = None,
@@ -729,7 +725,6 @@ class NoiseGrid(GridOptions):
         return {**{name: [size] for name, size in sizes.items() if size is not None}, **super().more}
 
 
-@spread
 def noise(
     grid: NoiseGrid = NoiseGrid(flips="0.01,0.05,0.1"),
     plot: PlotPath = None,
@@ -814,7 +809,6 @@ class TeacherOptions:
         return neuron_from_flat(flat, student)  # type: ignore[return-value]
 
 
-@spread
 def teacher_student(
     grid: StudentGrid,
     teacher: TeacherOptions = TeacherOptions(),
@@ -869,7 +863,6 @@ def _any_student() -> NeuronSpec:
 # ``dendrocap best-dendrite``: the dendrite that stores most under a limit on its slope.
 
 
-@spread
 def best_dendrite(
     slope_limit: Annotated[float, typer.Option(help="Largest slope of g, > 0; Polsky's function has 5.")] = 5.0,
     theta_d: Annotated[float, typer.Option(help="Dendritic threshold, > 0.")] = 0.5,
@@ -933,41 +926,3 @@ def _row(best: BestDendrite, loads: dict[str, float], kappa_c: float) -> dict[st
         "equal_branches_from_kappa": kappa_c,
         "others": {name: load for name, load in loads.items() if name != "best"},
     }
-
-
-# ``dendrocap nonlinearity``: a dendritic transfer function as a table or a figure.
-
-
-def nonlinearity(
-    name: Annotated[str, typer.Argument(help="polsky, relu, saturating-relu, step or linear.")],
-    x_min: Annotated[
-        float | None, typer.Option(help="Polsky: where the sigmoid starts, in [0, 1]; default 0.33.")
-    ] = None,
-    gamma: Annotated[float | None, typer.Option(help="Polsky: steepness of the sigmoid, > 0; default 15.")] = None,
-    start: Annotated[float, typer.Option("--from", help="Smallest x.")] = -0.5,
-    stop: Annotated[float, typer.Option("--to", help="Largest x.")] = 1.5,
-    points: Annotated[int, typer.Option(help="Number of values of x, at least 2.")] = 21,
-    plot: PlotPath = None,
-    as_json: JsonFlag = False,
-) -> None:
-    """Tabulate g(x) and its slope g'(x), and draw them with --plot.
-
-    Example: dendrocap nonlinearity polsky --x-min 0.33 --gamma 15 --plot g.png
-    """
-    import numpy as np
-
-    from dendrocap.model.flat import nonlinearity_from_flat
-    from dendrocap.validation import real_number, whole_number
-
-    given = {"nonlinearity": name, "x_min": x_min, "gamma": gamma}
-    g = nonlinearity_from_flat({key: value for key, value in given.items() if value is not None})
-    start = real_number("--from", start)
-    stop = real_number("--to", stop, start, low_open=True)
-    x = np.linspace(start, stop, whole_number("--points", points, 2, 1_000_000))
-    target = plot_target(plot)
-    rows = [
-        {"nonlinearity": g.name, "x": at, "value": value, "derivative": slope}
-        for at, value, slope in zip(x, g(x), g.derivative(x), strict=True)
-    ]
-    emit(rows, as_json=as_json, title=repr(g))
-    draw(target, lambda plots: plots.nonlinearity(g, start, stop))

@@ -439,7 +439,7 @@ def _located(known: DataSet, file: DataFile) -> Located:
     searched = ", ".join(str(folder) for folder in folders)
     raise MissingData(
         f"{known.title}: {file.name} was not found in {searched}. Set DENDROCAP_DATA to a folder that holds "
-        f"{known.name}/, or run: dendrocap datasets fetch {known.name}"
+        f"{known.name}/, or run: dendrocap datasets {known.name} --fetch"
     )
 
 

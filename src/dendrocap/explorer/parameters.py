@@ -597,7 +597,7 @@ def preset(name: str) -> dict[str, Any]:
 
 @lru_cache(maxsize=1)
 def _song2005() -> dict[str, Any]:
-    """Fitted on first use, not copied: the numbers are those printed by ``dendrocap fit song2005``."""
+    """Fitted on first use, not copied: the numbers are those of ``dendrocap reproduce fig6``."""
     from dendrocap.fitting.song2005 import PRINTED, compare_with_paper
 
     fit = compare_with_paper(n_bootstrap=0).paper_way
@@ -629,7 +629,7 @@ PRESETS = {
     ),
     "song2005": Preset(
         "Song 2005 fit",
-        "least squares on the histogram of the 931 EPSPs of Song et al. (2005), as `dendrocap fit song2005` prints it",
+        "least squares on the histogram of the 931 EPSPs of Song et al. (2005), as in `dendrocap reproduce fig6`",
         _song2005,
     ),
     "linear": Preset("linear", "a neuron without dendrites, f = ½", lambda: _neuron("linear")),

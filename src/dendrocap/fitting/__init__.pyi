@@ -11,11 +11,6 @@ from dendrocap.fitting.morphology import (
     cell_from_morphology as cell_from_morphology,
     group_shares as group_shares,
 )
-from dendrocap.fitting.recovery import (
-    Recovery as Recovery,
-    recover_curves as recover_curves,
-    recover_synapses as recover_synapses,
-)
 from dendrocap.fitting.report import (
     CapacityReport as CapacityReport,
     capacity_report as capacity_report,

@@ -70,18 +70,6 @@ class Reading(Displayed):
     alpha_c: float
     reached: bool
 
-    def short_row(self) -> dict[str, str]:
-        """The columns that fit into 80 characters: scale and thresholds at the soma, and both silent fractions."""
-        return {
-            "reading": self.label.replace("printed, ", "").replace("raw data, ", "").replace("tested pairs", "pairs"),
-            "W*": f"{self.W_star_mv:.2f}",
-            "th_d": f"{self.theta_d_mv:.2f}",
-            "theta_s": f"{self.theta_s:.3g}",
-            "th_s": f"{self.theta_s_mv:.3g}",
-            "wanted": f"{self.p0:.3f}",
-            "p0": f"{self.silent_fraction:.4f}",
-        }
-
 
 @dataclass(frozen=True)
 class PaperComparison(Displayed):
@@ -95,30 +83,9 @@ class PaperComparison(Displayed):
     tested: WeightFit = field(repr=False)
 
     @property
-    def caption(self) -> str:
-        """A caption for the figure, with numbers."""
-        fit = self.paper_way
-        scale, solution = fit.W_star_mv, fit.dendrites.solution
-        by_model, by_millivolts, attenuated = (self._reading(label) for label in THREE_READINGS)
-        return (
-            f"{fit.amplitudes_mv.size} EPSPs of Song et al. (2005), {fit.n_tested} pairs tested. Fit as in the paper, "
-            f"p0 = {fit.silent_fraction.value:g}: W* = {fit.W_star:.2f} = {scale.value:.2f} mV "
-            f"[{scale.low:.2f}, {scale.high:.2f}], theta_d = {fit.theta_d_mv.value:.2f} mV, theta_s = "
-            f"{solution.neuron.theta_s:.3f} = {fit.theta_s_mv.value:.0f} mV. Printed: W* = {PRINTED.W_star}, theta_d = "
-            f"{PRINTED.theta_d_mv} mV, theta_s = {PRINTED.theta_s_mv:g} mV; the equations give p0 = "
-            f"{by_model.silent_fraction:.4f} if 63 is K theta_s (theta_s = {by_model.theta_s:g}), "
-            f"{by_millivolts.silent_fraction:.4f} if it is 15 K theta_s (theta_s = {by_millivolts.theta_s:g}) and "
-            f"{attenuated.silent_fraction:.4f} if it is 15 sqrt(K) theta_s (theta_s = {attenuated.theta_s:g}), the "
-            "only reading in which all three are millivolts at the soma. All silent fractions are replica symmetric."
-        )
-
-    @property
     def fits(self) -> dict[str, WeightFit]:
         """The fits to the raw amplitudes, by label of the reading."""
         return dict(zip(RAW_FITS, (self.paper_way, self.likelihood, self.tested), strict=True))
-
-    def _reading(self, label: str) -> Reading:
-        return next(reading for reading in self.readings if reading.label == label)
 
 
 READING_MODEL = "printed, 63 = K theta_s"
@@ -128,8 +95,6 @@ READING_MILLIVOLTS = "printed, 63 mV = 15 K theta_s"
 READING_ATTENUATED = "printed, 63 mV = 15 sqrt(K) theta_s"
 
 READING_W_STAR = "printed, W_star = 5.56 mV"
-
-THREE_READINGS = (READING_MODEL, READING_MILLIVOLTS, READING_ATTENUATED)
 
 RAW_FITS = (
     "raw data, least squares on histogram",

@@ -339,8 +339,8 @@ def _not_here(datasets: Sequence[str]) -> str:
     if not absent:
         return ""
     return (
-        f"without {', '.join(data_set(name).title for name in absent)}, not on this machine: "
-        f"set DENDROCAP_DATA to a folder that contains them, or run dendrocap datasets fetch {' or '.join(absent)}"
+        f"without {', '.join(data_set(name).title for name in absent)}, not on this machine: set DENDROCAP_DATA to a "
+        f"folder that contains them, or run dendrocap datasets {' or '.join(absent)} --fetch"
     )
 
 
