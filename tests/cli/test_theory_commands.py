@@ -77,8 +77,8 @@ def test_lights_that_are_not_good_are_words_each_once_with_how_many_points():
 def test_progress_of_long_points_goes_to_stderr(monkeypatch):
     from dendrocap.cli import output
 
-    clock = iter(range(0, 10_000_000, 100))
-    monkeypatch.setattr(output.time, "monotonic", lambda: float(next(clock)))
+    monkeypatch.setattr(output, "FIRST_LINE", 0.05)
+    monkeypatch.setattr(output, "HEARTBEAT", 0.05)
     outcome = run("capacity", "-g", "relu", "--theta-d", "1", "--json")
     assert json.loads(outcome.stdout)[0]["alpha_c"] > 1.0
     assert "solving" in outcome.stderr

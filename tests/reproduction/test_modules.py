@@ -46,7 +46,7 @@ def test_what_a_run_followed_is_named_in_one_place():
         for node in trees(path)
         if isinstance(node, ast.Constant) and node.value in words
     }
-    assert homes == {"simulated_runs.py"}
+    assert homes == {"shared.py"}
 
 
 def test_averages_over_seeds_stay_in_the_order_of_the_runs():

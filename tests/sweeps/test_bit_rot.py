@@ -137,11 +137,11 @@ def test_a_broken_page_is_refused_and_the_other_rows_are_salvaged(tmp_path, soun
 
 def test_the_commands_say_what_is_wrong_and_what_to_do(tmp_path, sound):
     damaged = copy(sound[0], tmp_path)
-    code, out, errors = finished(client("--store", damaged, "--json", command="verify"))
+    code, out, errors = finished(client("--store", damaged, "--verify", "--json", command="status"))
     assert (code, errors) == (0, "")
     assert '"damaged": 0' in out
     flip_in_row(damaged, "metrics")
-    code, _, errors = finished(client("--store", damaged, command="verify"))
+    code, _, errors = finished(client("--store", damaged, "--verify", command="status"))
     assert (code, "damaged rows: 1; the next" in errors) == (1, True)
     code, out, errors = finished(client(tmp_path / "out.csv", "--store", damaged, command="export"))
     (line,) = errors.strip().splitlines()

@@ -200,7 +200,7 @@ def validity_footer(figure: Figure, validities: Sequence[Mapping[str, Flag]]) ->
     Examples
     --------
     >>> from matplotlib.figure import Figure
-    >>> from dendrocap.theory import Flag
+    >>> from dendrocap.answers import Flag
     >>> figure = Figure(layout="constrained")
     >>> validity_footer(figure, [{"branch size": Flag("bad", "3 synapses per branch")}])
     >>> [text.get_text() for text in figure.legends[0].get_texts()]
