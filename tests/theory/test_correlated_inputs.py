@@ -28,8 +28,6 @@ from dendrocap import (
     saddle_point,
     stability_limit,
 )
-from dendrocap.finite_size.branch_law import exact_branch_law, synapse_state
-from dendrocap.finite_size.soma import finite_k_capacity
 from dendrocap.theory import load as potential
 from dendrocap.theory import zero_load
 from dendrocap.theory.neuron_kernel import Population, PopulationKernel, populations_of
@@ -263,7 +261,6 @@ def test_kernel_against_correlated_bits(rng):
 
 TASK = correlated(2.0)
 SIZED = DendriticNeuron(POLSKY, 999, 27)
-ONE_STEP = critical_capacity(POLSKY, rsb=1)
 
 
 def changes(call, of):
@@ -337,14 +334,6 @@ TAKEN = {
     "theory.silent_range": (
         changes, lambda task: dc.theory.silent_range(ReLU(), 0.5, task), lambda found: found.high,
     ),
-    "finite_size.exact_branch_law": (
-        refused,
-        lambda task: exact_branch_law(
-            Polsky(), synapse_state(ONE_STEP), task, alpha=2.0, mu=1.0, kernels=(1.0, 0.5, 1.0), theta_s=0.5,
-            branch_size=37,
-        ),
-        None,
-    ),
     "fitting.group_shares": (refused, lambda task: capacity(SIZED, task), None),  # a capacity of a sized cell
 }  # fmt: skip
 # The learning engine draws patterns with this correlation, see tests of `random_patterns`.
@@ -378,7 +367,6 @@ def test_no_function_is_left_out():
 
 def test_the_number_of_branches_is_taken_as_infinite_or_refused():
     refused(lambda task: capacity(SIZED, task))
-    refused(lambda task: finite_k_capacity(critical_capacity(POLSKY, task, rsb=1), 27))
     fast = capacity(SIZED, TASK, accuracy="fast")
     assert_allclose(fast.alpha_c, critical_capacity(POLSKY, TASK, rsb=1, branch_size=37).alpha_c, rtol=1e-12)
     exact = capacity(DendriticNeuron(NeuronSpec(Linear(), 0.5, 0.5), 500, 10), TASK)

@@ -5,15 +5,11 @@ import pytest
 from numpy.testing import assert_allclose
 
 import dendrocap as dc
-from dendrocap.finite_size.soma import (
-    REFINEMENTS,
-    BranchInputs,
-    _inverses,
-    _Soma,
-    finite_k_capacity,
-    finite_k_energy,
-    gaussian_energy,
-)
+from dendrocap.finite_size.best_split import finite_k_load
+from dendrocap.finite_size.branch_law import gaussian_energy
+from dendrocap.finite_size.soma import REFINEMENTS, BranchInputs, _inverses, _Soma, finite_k_energy
+from dendrocap.theory.neuron_kernel import populations_of
+from dendrocap.theory.search import broken_state
 from tests.naive.finite import (
     dual_distances,
     minimised_distance,
@@ -33,6 +29,14 @@ TASK = {"kappa": 0.0, "f_out": 0.5, "theta_s": 0.5}
 
 def solution(theta_d):
     return dc.critical_capacity(dc.NeuronSpec(dc.Polsky(), theta_d=theta_d, theta_s=0.5), rsb=1)
+
+
+def few_branches(theta_d, K, samples, seed):
+    """The one-step load of K equal branches, and that of infinitely many."""
+    neuron, task = dc.NeuronSpec(dc.Polsky(), theta_d=theta_d, theta_s=0.5), dc.TaskSpec()
+    populations = populations_of(neuron, task, None)
+    state = broken_state(populations, 0.5, task, 1).state
+    return finite_k_load(state, populations, [K], 0.5, task, samples, seed), state.alpha
 
 
 def distances(g, inputs, stiffness, targets, sign=1.0):
@@ -290,19 +294,18 @@ def test_reflected_branches_with_swapped_labels_cost_the_same():
     ],
 )
 def test_equal_branches_lose_capacity(theta_d, K, expected, error):
-    limit = solution(theta_d)
-    found = finite_k_capacity(limit, K, n_outer=512, n_inner=32, seed=4)
+    found, limit = few_branches(theta_d, K, (512, 32), seed=4)
     assert found.standard_error < 0.02 * found.value
     within(found.value, expected, np.hypot(found.standard_error, error), 3.5)
-    assert found.value < limit.alpha_c + 3.0 * found.standard_error
+    assert found.value < limit + 3.0 * found.standard_error
     if K <= 27:  # with more branches the loss is smaller than the error
-        assert found.value < limit.alpha_c - 2.0 * found.standard_error
+        assert found.value < limit - 2.0 * found.standard_error
 
 
 @pytest.mark.parametrize(("theta_d", "expected", "error"), [(0.5, 2.0574, 0.0124), (1.0, 2.4337, 0.0137)])
 def test_choice_of_fields_leaves_no_bias(theta_d, expected, error):
     # Expected: the plain average over 32,000 outer fields and labels at K = 27, without choice and control variate.
-    found = finite_k_capacity(solution(theta_d), 27, n_outer=512, seed=9)
+    found, _ = few_branches(theta_d, 27, (512, 48), seed=9)
     within(found.value, expected, np.hypot(found.standard_error, error))
 
 
@@ -326,15 +329,19 @@ def test_other_nonlinearities_are_refused(g):
         finite_k_energy(g, branches, mu=1.0, **TASK)
 
 
-def test_bad_input_is_refused():
-    branches = BranchInputs(np.full(4, 0.3), 0.5, 0.0, 0.25)
-    with pytest.raises(dc.InvalidParameter, match="inner_sd"):
-        finite_k_energy(dc.Polsky(), branches, mu=1.0, **TASK)
-    with pytest.raises(dc.NoSolution, match="mean output"):
-        finite_k_energy(dc.Polsky(), branches, mu=0.0, kappa=1.0, f_out=0.5, theta_s=0.5)
-    with pytest.raises(dc.InvalidParameter, match="stiffness"):
-        BranchInputs([0.3, 0.3], 0.5, 0.3, 0.0)
-    with pytest.raises(dc.InvalidParameter, match="one finite number per branch"):
-        BranchInputs([0.3, np.nan], 0.5, 0.3, 0.25)
-    with pytest.raises(dc.InvalidParameter, match="one step"):
-        finite_k_capacity(dc.critical_capacity(solution(0.5).neuron, rsb=2), 27)
+REFUSALS = [
+    (lambda few: finite_k_energy(dc.Polsky(), few, mu=1.0, **TASK), dc.InvalidParameter, "inner_sd"),
+    (
+        lambda few: finite_k_energy(dc.Polsky(), few, mu=0.0, kappa=1.0, f_out=0.5, theta_s=0.5),
+        dc.NoSolution,
+        "mean output",
+    ),
+    (lambda few: BranchInputs([0.3, 0.3], 0.5, 0.3, 0.0), dc.InvalidParameter, "stiffness"),
+    (lambda few: BranchInputs([0.3, np.nan], 0.5, 0.3, 0.25), dc.InvalidParameter, "one finite number per branch"),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "words"), REFUSALS, ids=[words for *_, words in REFUSALS])
+def test_bad_input_is_refused(call, error, words):
+    with pytest.raises(error, match=words):
+        call(BranchInputs(np.full(4, 0.3), 0.5, 0.0, 0.25))

@@ -46,10 +46,6 @@ class Capacity(Displayed):
     error : float
         Its error: statistical, plus 3 % and half the square of the correction for the number of branches if
         first-order corrections were multiplied; NaN with ``accuracy="fast"``, and if no split was searched for.
-    n_patterns : int or None
-        Number of patterns that the whole neuron stores; None without a number of inputs.
-    bits, bits_per_synapse : float or None, float
-        Information in the labels of these patterns.
     silent_fraction, W_bar : float
         Fraction of silent synapses, and mean weight, at capacity.
     silent_error : float
@@ -82,9 +78,6 @@ class Capacity(Displayed):
 
     alpha_c: float
     error: float
-    n_patterns: int | None
-    bits: float | None
-    bits_per_synapse: float
     silent_fraction: float
     silent_error: float
     paper_silent_fraction: float | None
@@ -101,6 +94,26 @@ class Capacity(Displayed):
     seed: int = 0
 
     _displayed = ("answer", "patterns", "silent", "paper")
+
+    @property
+    def n_inputs(self) -> int | None:
+        """Number of inputs; None for infinitely many branches."""
+        return self.neuron.n_inputs if isinstance(self.neuron, DendriticNeuron) else None
+
+    @property
+    def n_patterns(self) -> int | None:
+        """Number of patterns that the whole neuron stores; None without a number of inputs."""
+        return None if self.n_inputs is None else round(self.alpha_c * self.n_inputs)
+
+    @property
+    def bits_per_synapse(self) -> float:
+        """Information in the labels of these patterns, for one synapse."""
+        return self.alpha_c * binary_entropy(self.task.f_out)
+
+    @property
+    def bits(self) -> float | None:
+        """The same for the whole neuron; None without a number of inputs."""
+        return None if self.n_inputs is None else self.bits_per_synapse * self.n_inputs
 
     @property
     def paper_alpha_c(self) -> float | None:
@@ -122,18 +135,18 @@ class Capacity(Displayed):
         >>> found["capacity"], found["paper_capacity"], found["silent"], found["patterns"]
         ('1', '1', '50 %', 'none')
         """
-        bits, paper_silent = self.bits_per_synapse / self.alpha_c, self.paper_silent_fraction
-        n_inputs = None if self.n_patterns is None else self.neuron.n_inputs  # type: ignore[union-attr]
-        paper_n = None if n_inputs is None or self.paper_alpha_c is None else self.paper_alpha_c * n_inputs
+        bits, n, paper, paper_silent = (
+            binary_entropy(self.task.f_out), self.n_inputs, self.paper_alpha_c, self.paper_silent_fraction
+        )  # fmt: skip
         return {
             "capacity": with_error(self.alpha_c, self.error),
-            "paper_capacity": _plain(self.paper_alpha_c),
-            "patterns": _scaled(self.alpha_c, self.error, n_inputs),
-            "paper_patterns": _plain(paper_n),
+            "paper_capacity": _plain(paper),
+            "patterns": _scaled(self.alpha_c, self.error, n),
+            "paper_patterns": _plain(None if n is None or paper is None else paper * n),
             "silent": f"{_scaled(self.silent_fraction, self.silent_error, 100.0)} %",
             "paper_silent": NONE if paper_silent is None else f"{100.0 * paper_silent:.0f} %",
             "bits_per_synapse": _scaled(self.alpha_c, self.error, bits),
-            "bits": _scaled(self.alpha_c, self.error, None if n_inputs is None else bits * n_inputs),
+            "bits": _scaled(self.alpha_c, self.error, None if n is None else bits * n),
             "W_bar": f"{self.W_bar:.2g}",
         }
 
@@ -174,44 +187,33 @@ class Capacity(Displayed):
 
     def __str__(self) -> str:
         shown = self.texts()
-        lines = [self.answer + (f" ({self.remark})" if self.remark else "")]
-        if self.n_patterns is not None:
-            lines.append(f"{shown['patterns']} patterns, {shown['bits']} bits; {self.silent} of synapses silent")
-        else:
-            lines.append(f"{self.silent} of synapses silent")
-        lines.append(self.paper)
+        stored = "" if self.n_patterns is None else f"{shown['patterns']} patterns, {shown['bits']} bits; "
+        lines = [
+            self.answer + (f" ({self.remark})" if self.remark else ""),
+            f"{stored}{self.silent} of synapses silent",
+            self.paper,
+        ]
         width = max(map(len, self.estimates))
         lines += [f"  {name:<{width}}  {value:8.4g}  {ASSUMES[name]}" for name, value in self.estimates.items()]
         lines += [f"  {name}: {flag}" for name, flag in self.validity.items()]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        answers = [(name, getattr(self, name)) for name in self._displayed]
-        rows = [
-            (name, escape(str(value)), escape(self.remark) if not i else "") for i, (name, value) in enumerate(answers)
-        ]
-        rows += [(escape(name), f"{value:.4g}", escape(ASSUMES[name])) for name, value in self.estimates.items()]
-        rows += [(escape(name), flag.light, escape(flag.words)) for name, flag in self.validity.items()]
-        cells = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
+        rows = [(name, getattr(self, name), "") for name in self._displayed]
+        rows[0] = (*rows[0][:2], self.remark)
+        rows += [(name, f"{value:.4g}", ASSUMES[name]) for name, value in self.estimates.items()]
+        rows += [(name, flag.light, flag.words) for name, flag in self.validity.items()]
+        cells = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
         return f"<table><caption><b>Capacity</b> What the neuron can store</caption><tbody>{cells}</tbody></table>"
 
     def as_row(self) -> dict[str, Any]:
         """The answer as plain numbers and strings, for tables and JSON."""
-        return {
-            "alpha_c": self.alpha_c,
-            "error": self.error,
-            "paper_alpha_c": self.paper_alpha_c,
-            "n_patterns": self.n_patterns,
-            "bits": self.bits,
-            "bits_per_synapse": self.bits_per_synapse,
-            "silent_fraction": self.silent_fraction,
-            "silent_error": self.silent_error,
-            "paper_silent_fraction": self.paper_silent_fraction,
-            "W_bar": self.W_bar,
+        names = (
+            "alpha_c", "error", "paper_alpha_c", "n_patterns", "bits", "bits_per_synapse", "silent_fraction",
+            "silent_error", "paper_silent_fraction", "W_bar", "mean_outputs", "n_on", "accuracy", "remark",
+        )  # fmt: skip
+        return {name: getattr(self, name) for name in names} | {
             "mean_outputs": list(self.mean_outputs),
-            "n_on": self.n_on,
-            "accuracy": self.accuracy,
-            "remark": self.remark,
             "estimates": dict(self.estimates),
             "validity": {name: {"light": flag.light, "words": flag.words} for name, flag in self.validity.items()},
         }

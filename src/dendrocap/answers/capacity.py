@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple
 
-from dendrocap.answers.answer import Capacity, binary_entropy
+from dendrocap.answers.answer import Capacity
 from dendrocap.answers.validity import (
     Flag,
     active_inputs_flag,
@@ -23,8 +22,8 @@ from dendrocap.answers.validity import (
     theta_s_flag,
 )
 from dendrocap.errors import ConvergenceError, InvalidParameter, NoSolution
-from dendrocap.finite_size.best_split import FINE, Split, best_split, finite_k_load
-from dendrocap.finite_size.branch_law import SynapseState, exact_branch_law, input_skewness
+from dendrocap.finite_size.best_split import FINE, best_split, finite_k_load
+from dendrocap.finite_size.branch_law import exact_branch_law, input_skewness
 from dendrocap.finite_size.soma import Sampled
 from dendrocap.model import DendriticNeuron, Inhibition, Linear, NeuronSpec, Nonlinearity, TaskSpec
 from dendrocap.numerics import apportioned
@@ -65,6 +64,8 @@ MOST_BRANCHES = 1001  # maximum for a search of the best split: the time grows w
 
 FEWEST_SYNAPSES = 4.0  # per branch, minimum for a theory of its synapses to apply to a split
 
+QUICK = "a quick look: one step of symmetry breaking, equal branches; accuracy='best' is the best estimate"
+
 CONVEX = "the solutions form a convex set: replica symmetry is exact"
 
 SINGLE = "a single branch with a g that never falls decides as a linear neuron does: replica symmetry is exact"
@@ -75,6 +76,16 @@ GROWS = (
 )
 
 GIVE_SIZE = ": give n_inputs and n_branches"  # which theory does not take with inhibition
+
+SIZE_AND_INHIBITION = (
+    "None for a neuron with a size, whose branches are short and few; a NeuronSpec stands for infinitely many long "
+    "branches"
+)
+
+INFINITE_ONLY = (
+    "the best estimate at n_branches = {}: ask for accuracy='fast' (--accuracy fast), or with a NeuronSpec for "
+    "infinitely many branches"
+)
 
 
 def capacity(
@@ -122,56 +133,57 @@ def capacity(
     >>> print(f"{found.alpha_c:.4f} +- {found.error:.4f}, the paper has {found.paper_alpha_c:.3f}")
     1.4689 +- 0.0001, the paper has 1.651
     """
-    task = TaskSpec() if task is None else task
     choice("accuracy", accuracy, ("best", "fast"))
     seed = whole_number("seed", seed, 0)
-    if isinstance(neuron, DendriticNeuron):
-        size: tuple[int, int] | None = (neuron.n_inputs, neuron.n_branches)
-        spec = neuron.spec
-    elif isinstance(neuron, NeuronSpec):
-        size, spec = None, neuron
-    else:
+    if not isinstance(neuron, NeuronSpec | DendriticNeuron):
         raise refuse("neuron", neuron, "a NeuronSpec or a DendriticNeuron")
+    spec = neuron.spec if isinstance(neuron, DendriticNeuron) else neuron
     if any(kind.mean_output == "best" for kind in spec.populations):
         raise refuse('mean_output = "best"', "in a population", "a number here: ask critical_capacity for the best")
-    question = _Question(neuron, spec, size, task, accuracy, seed, callback or (lambda share, words: None))
-    if size is not None and question.inhibited:
-        raise refuse(
-            "inhibition",
-            question.inhibited[0],
-            "None for a neuron with a size, whose branches are short and few; a NeuronSpec stands for infinitely many "
-            "long branches",
-        )
-    if accuracy == "fast":
-        return question.fast()
-    return question.infinite() if size is None else question.finite()
+    answer = _Answer(neuron, spec, task or TaskSpec(), accuracy, seed, callback or (lambda share, words: None))
+    if answer.n_branches and answer.inhibited:
+        raise refuse("inhibition", answer.inhibited[0], SIZE_AND_INHIBITION)
+    answer.find()
+    return answer.result()
 
 
-class _Answer(NamedTuple):
-    """The state of the synapses in an estimate."""
-
-    alpha: float
-    silent_fraction: float
-    silent_error: float
-    W_bar: float
-    populations: tuple[PopulationWeights, ...]
-
-
-@dataclass(frozen=True)
-class _Question:
-    """A neuron whose capacity is computed."""
+@dataclass
+class _Answer:
+    """A neuron whose capacity is asked for, and what is known of it so far."""
 
     neuron: NeuronSpec | DendriticNeuron
     spec: NeuronSpec
-    size: tuple[int, int] | None
     task: TaskSpec
     accuracy: str
     seed: int
     tell: Callable[[float, str], object]
 
+    estimates: dict[str, float] = field(default_factory=dict)
+    alpha: float = math.nan
+    error: float = math.nan
+    remark: str = ""
+    silent: float = math.nan
+    silent_error: float = math.nan
+    W_bar: float = math.nan
+    populations: tuple[PopulationWeights, ...] = ()
+    stable: bool | None = None  # equal branches; None if unknown
+    kappa_c: float | None = None  # the margin above which they are
+    n_on: int | None = None  # at the best split
+
+    # The question -----------------------------------------------------------------------------------------------------
+
+    @property
+    def n_inputs(self) -> int | None:
+        return self.neuron.n_inputs if isinstance(self.neuron, DendriticNeuron) else None
+
+    @property
+    def n_branches(self) -> int:
+        """K; 0 if it is infinite."""
+        return self.neuron.n_branches if isinstance(self.neuron, DendriticNeuron) else 0
+
     @property
     def branch_size(self) -> float | None:
-        return None if self.size is None else self.size[0] / self.size[1]
+        return self.n_inputs / self.n_branches if self.n_inputs is not None else None
 
     @property
     def inhibited(self) -> list[Inhibition]:
@@ -181,204 +193,24 @@ class _Question:
 
     @property
     def nonlinearities(self) -> set[Nonlinearity]:
-        kinds = self.spec.populations or self.spec.levels or (self.spec,)
-        return {kind.nonlinearity for kind in kinds}
+        return {kind.nonlinearity for kind in self.spec.populations or self.spec.levels or (self.spec,)}
 
     @property
-    def convex(self) -> bool:
-        """Whether the solutions form a convex set, so that replica symmetry is exact for any number of branches."""
-        return all(isinstance(g, Linear) for g in self.nonlinearities)
-
-    @property
-    def finite_soma(self) -> bool:
-        """Whether the finite number of branches can be included: one bounded g, and a known number of branches."""
-        if self.size is None or self.convex or len(self.nonlinearities) > 1:
-            return False
-        (g,) = self.nonlinearities
-        return math.isfinite(g.range[0] + g.range[1])
-
-    # The three ways to an answer --------------------------------------------------------------------------------------
-
-    def fast(self) -> Capacity:
-        """One step of breaking, equal branches of the real length; exact results are as fast."""
-        if self.convex:
-            return self.infinite() if self.size is None else self.finite()
-        estimates = self._paper()
-        answer = _read(critical_capacity(self.spec, self.task, rsb=1, branch_size=self.branch_size), math.nan)
-        estimates[ONE if self.size is None else SHORT_ONE] = answer.alpha
-        remark = "a quick look: one step of symmetry breaking, equal branches; accuracy='best' is the best estimate"
-        return self._result(answer, answer.alpha, math.nan, estimates, remark, optimised=False, stable=None)
-
-    def infinite(self) -> Capacity:
-        """Infinitely many long branches."""
-        estimates = self._paper()
-        if self.convex:
-            answer = _read(critical_capacity(self.spec, self.task), 0.0)
-            return self._result(answer, answer.alpha, 0.0, estimates, CONVEX, optimised=False, stable=True)
-        self.tell(0.1, "steps of symmetry breaking")
-        answer, error = self._steps(estimates, None)
-        self.tell(0.8, "stability of equal branches")
-        stable, kappa_c = self._stability()
-        remark = "" if stable is not False else GROWS + ("" if self.inhibited else GIVE_SIZE)
-        return self._result(answer, estimates[FULL], error, estimates, remark, False, stable, kappa_c)
-
-    def finite(self) -> Capacity:
-        """The real number and length of branches."""
-        estimates = self._paper()
-        if self.convex:
-            answer = _read(critical_capacity(self.spec, self.task, branch_size=self.branch_size), 0.0)
-            estimates[SHORT] = answer.alpha
-            return self._result(answer, answer.alpha, 0.0, estimates, CONVEX, optimised=False, stable=True)
-        if self._n_branches == 1 and self.task.kappa == 0.0 and not self.spec.populations:
-            return self._single(estimates)
-        if not self._why_infinite():
-            check_independent_inputs(
-                self.task,
-                f"the best estimate at n_branches = {self._n_branches}: ask for accuracy='fast' (--accuracy fast), or "
-                "with a NeuronSpec for infinitely many branches",
-            )
-        self.tell(0.05, "steps of symmetry breaking")
-        if not self.spec.populations:
-            self._steps(estimates, None)
-        self.tell(0.1, "branches of the real length")
-        one, two = (critical_capacity(self.spec, self.task, rsb=k, branch_size=self.branch_size) for k in (1, 2))
-        answer = _read(two, abs(one.silent_fraction - two.silent_fraction))
-        estimates[SHORT] = answer.alpha
-        taken_as_infinite = self._why_infinite()
-        if taken_as_infinite:
-            # It is not known how much a split that was not searched for would add.
-            error = math.nan if self.finite_soma else FIRST_ORDER * answer.alpha
-            return self._result(answer, answer.alpha, error, estimates, taken_as_infinite, False, self._stability()[0])
-        if self.spec.populations:
-            return self._prescribed(estimates)
-        return self._split(estimates)
-
-    def _why_infinite(self) -> str:
+    def taken_as_infinite(self) -> str:
         """Why the number of branches is treated as infinite and no split is searched for; empty if it is not."""
-        if not self.finite_soma:
+        ranges = [g.range for g in self.nonlinearities]
+        if len(ranges) > 1 or not math.isfinite(sum(ranges[0])):
             return "g is unbounded, or populations differ in g: the number of branches is taken as infinite"
-        short = self.size is not None and self.size[0] / self.size[1] < FEWEST_SYNAPSES
-        if short or self._n_branches > MOST_BRANCHES:
-            limit = (
-                f"fewer than {FEWEST_SYNAPSES:g} synapses per branch"
-                if short
-                else f"more than {MOST_BRANCHES} branches"
-            )
-            return f"{limit}: taken as infinitely many equal branches, and unequal ones may store more"
-        return ""
-
-    def _single(self, estimates: dict[str, float]) -> Capacity:
-        """One branch with a g that never falls, which is equivalent to a linear neuron with another threshold."""
-        (population,) = populations_of(self.spec, self.task, self.branch_size)
-        g, theta_s = population.nonlinearity, self.spec.theta_s
-        decides = bracketed_root(lambda x: float(g(x)) - theta_s, -1e3, 1e3).at
-        threshold = population.theta_d + decides / math.sqrt(population.branch_size)
-        linear = NeuronSpec(Linear(), threshold, 0.0)
-        answer = _read(critical_capacity(linear, self.task, branch_size=self.branch_size), 0.0)
-        estimates[FINITE_K] = answer.alpha
-        return self._result(answer, answer.alpha, 0.0, estimates, SINGLE, optimised=False, stable=True)
-
-    def _prescribed(self, estimates: dict[str, float]) -> Capacity:
-        """Populations at their own mean outputs, with a finite soma."""
-        populations = populations_of(self.spec, self.task, self.branch_size)
-        one, two = (self._state(populations, k) for k in (1, 2))
-        counts = apportioned([population.fraction for population in populations], self._n_branches)
-        self.tell(0.5, "a soma with finitely many branches")
-        load = finite_k_load(one.state, populations, counts, self.spec.theta_s, self.task, FINE, self.seed)
-        return self._products(estimates, populations, one, two, load, stable=None)
-
-    def _split(self, estimates: dict[str, float]) -> Capacity:
-        """Equal branches, split in the best way for their number."""
-        (population,) = populations_of(self.spec, self.task, self.branch_size)
-        K, theta_s = self._n_branches, self.spec.theta_s
-        one, two = (self._state([population], k) for k in (1, 2))
-        search = best_split(
-            population, theta_s, self.task, K, one, seed=self.seed,
-            callback=lambda share, words: self.tell(0.15 + 0.7 * share, words),
-        )  # fmt: skip
-        estimates[EQUAL_K] = search.equal.load.value * two.state.alpha / one.state.alpha
-        best = search.best
-        if best.split == 0.0:
-            return self._products(estimates, [population], one, two, best.load, stable=True)
-        self.tell(0.85, "a second step of symmetry breaking at the best split")
-        share = best.n_on / K
-        second = self._second(population, two, best, share)
-        ratio = second.state.alpha / best.found.state.alpha if second is not None else two.state.alpha / one.state.alpha
-        if search.nearest is not None:
-            estimates[NEAREST] = search.nearest.load.value * two.state.alpha / one.state.alpha
-        both = [replace(population, fraction=1.0 - share), replace(population, fraction=share)]
-        estimates[UNEQUAL] = best.found.state.alpha * ratio
-        return self._products(estimates, both, best.found, second, best.load, stable=False, ratio=ratio, n_on=best.n_on)
-
-    def _second(self, population: Population, two: FoundState, best: Split, share: float) -> FoundState | None:
-        """Two steps of breaking at the best split; None if that solution cannot be followed to it."""
-        K, theta_s = self._n_branches, self.spec.theta_s
-        # The unit of the split is that of the one-step state, whose width differs slightly.
-        try:
-            return split_state(population, theta_s, self.task, 2, two, best.split, share, n_branches=float(K))
-        except ConvergenceError:
-            return None
-
-    def _products(
-        self,
-        estimates: dict[str, float],
-        populations: Sequence[Population],
-        one: FoundState,
-        two: FoundState | None,
-        load: Sampled,
-        stable: bool | None,
-        ratio: float | None = None,
-        n_on: int | None = None,
-    ) -> Capacity:
-        """The answer as a product of first-order factors: finite soma, second step, binary inputs."""
-        if ratio is None:
-            ratio = 1.0 if two is None else two.state.alpha / one.state.alpha
-        alpha, error = load.value * ratio, load.standard_error * ratio
-        estimates[FINITE_K] = alpha
-        self.tell(0.95, "binary inputs")
-        law = self._binary_inputs(populations, one)
-        if law is not None:
-            alpha, error = alpha * law.value, math.hypot(error * law.value, alpha * law.standard_error)
-            estimates[LAW] = alpha
-        shown = one if two is None else two
-        kinds, before = (
-            tuple(weights_of(*pair) for pair in zip(populations, found.state.sides, strict=True))
-            for found in (shown, one)
-        )
-        shares = [population.share for population in populations]
-        silent, silent_before = (
-            math.fsum(share * kind.silent_fraction for share, kind in zip(shares, listed, strict=True))
-            for listed in (kinds, before)
-        )
-        # The next order is about the square of the first.
-        first_order = FIRST_ORDER + 0.5 * (load.value / one.state.alpha - 1.0) ** 2
-        answer = _Answer(
-            alpha,
-            silent,
-            math.nan if two is None else abs(silent - silent_before),
-            math.fsum(share * kind.W_bar for share, kind in zip(shares, kinds, strict=True)),
-            kinds,
-        )
-        return self._result(
-            answer,
-            alpha,
-            error + first_order * alpha,
-            estimates,
-            "",
-            optimised=stable is False,
-            stable=stable,
-            n_on=n_on,
-        )
-
-    # Parts ------------------------------------------------------------------------------------------------------------
-
-    @property
-    def _n_branches(self) -> int:
-        assert self.size is not None
-        return self.size[1]
+        if (self.branch_size or math.inf) < FEWEST_SYNAPSES:
+            limit = f"fewer than {FEWEST_SYNAPSES:g} synapses per branch"
+        elif self.n_branches > MOST_BRANCHES:
+            limit = f"more than {MOST_BRANCHES} branches"
+        else:
+            return ""
+        return f"{limit}: taken as infinitely many equal branches, and unequal ones may store more"
 
     @cached_property
-    def _symmetric(self) -> CapacitySolution | BrokenCapacity | PopulationCapacity | None:
+    def symmetric(self) -> CapacitySolution | BrokenCapacity | PopulationCapacity | None:
         """The paper's solution, if there is one; for g with a jump it is infinite."""
         try:
             return critical_capacity(self.spec, self.task)
@@ -387,173 +219,258 @@ class _Question:
                 raise
             return None
 
-    def _paper(self) -> dict[str, float]:
-        """The paper's number, the first of the estimates."""
-        return {} if self._symmetric is None else {SYMMETRIC: float(self._symmetric.alpha_c)}
+    # The ways to an answer --------------------------------------------------------------------------------------------
 
-    def _steps(self, estimates: dict[str, float], branch_size: float | None) -> tuple[_Answer, float]:
-        """Capacities with increasing steps of breaking; the state with the most steps, and the error of the limit."""
+    def find(self) -> None:
+        if self.symmetric is not None:
+            self.estimates[SYMMETRIC] = float(self.symmetric.alpha_c)
+        if all(isinstance(g, Linear) for g in self.nonlinearities):
+            self.exact(self.spec, SHORT if self.n_branches else "", CONVEX)
+        elif self.accuracy == "fast":
+            found = critical_capacity(self.spec, self.task, rsb=1, branch_size=self.branch_size)
+            self.take(found, SHORT_ONE if self.n_branches else ONE)
+            self.remark = QUICK
+        elif not self.n_branches:
+            self.tell(0.1, "steps of symmetry breaking")
+            self.steps()
+            self.tell(0.8, "stability of equal branches")
+            self.stability()
+            if self.stable is False:
+                self.remark = GROWS + ("" if self.inhibited else GIVE_SIZE)
+        elif self.n_branches == 1 and self.task.kappa == 0.0 and not self.spec.populations:
+            self.single()
+        else:
+            self.finite()
+
+    def exact(self, spec: NeuronSpec, name: str, remark: str) -> None:
+        """Replica symmetry is exact."""
+        self.take(critical_capacity(spec, self.task, branch_size=self.branch_size), name, 0.0)
+        self.error, self.remark, self.stable = 0.0, remark, True
+
+    def single(self) -> None:
+        """One branch with a g that never falls, which is equivalent to a linear neuron with another threshold."""
+        (population,) = populations_of(self.spec, self.task, self.branch_size)
+        g, theta_s = population.nonlinearity, self.spec.theta_s
+        decides = bracketed_root(lambda x: float(g(x)) - theta_s, -1e3, 1e3).at
+        threshold = population.theta_d + decides / math.sqrt(population.branch_size)
+        self.exact(NeuronSpec(Linear(), threshold, 0.0), FINITE_K, SINGLE)
+
+    def steps(self) -> None:
+        """Infinitely many long branches, with increasing steps of breaking and the error of their limit."""
         if needs_populations(self.spec):
-            found = [critical_capacity(self.spec, self.task, rsb=k, branch_size=branch_size) for k in (1, 2)]
-            estimates[ONE], estimates[TWO] = (float(one.alpha_c) for one in found)
-            limit = extrapolated([math.nan, estimates[ONE], estimates[TWO]])
-            estimates[FULL] = limit.value
-            return _read(found[1], abs(found[0].silent_fraction - found[1].silent_fraction)), limit.error
-        full = critical_capacity(self.spec, self.task, rsb="full")
-        assert isinstance(full, BrokenCapacity)
-        for k, name in ((1, ONE), (2, TWO)):
-            estimates[name] = full.by_steps[min(k, len(full.by_steps) - 1)]
-        estimates[FULL] = full.alpha_c
-        silent = [1.0 - state.A for state in full.ladder[-2:]]  # empty if replica symmetry holds
-        return _read(full, max(silent, default=0.0) - min(silent, default=0.0)), full.alpha_c * max(
-            full.steps_error, full.quadrature_error
-        )
+            one, two = (critical_capacity(self.spec, self.task, rsb=k) for k in (1, 2))
+            self.take(one, ONE)
+            self.take(two, TWO, abs(one.silent_fraction - two.silent_fraction))
+            limit = extrapolated([math.nan, float(one.alpha_c), float(two.alpha_c)])
+            self.alpha, self.error = limit.value, limit.error
+        else:
+            full = critical_capacity(self.spec, self.task, rsb="full")
+            assert isinstance(full, BrokenCapacity)
+            for k, name in ((1, ONE), (2, TWO)):
+                self.estimates[name] = full.by_steps[min(k, len(full.by_steps) - 1)]
+            silent = [1.0 - state.A for state in full.ladder[-2:]]  # empty if replica symmetry holds
+            self.take(full, "", max(silent, default=0.0) - min(silent, default=0.0))
+            self.error = full.alpha_c * max(full.steps_error, full.quadrature_error)
+        self.estimates[FULL] = self.alpha
 
-    def _state(self, populations: Sequence[Population], k: int) -> FoundState:
-        found = broken_state(populations, self.spec.theta_s, self.task, k, n_branches=float(self._n_branches))
+    def finite(self) -> None:
+        """The real number and length of branches."""
+        infinite = self.taken_as_infinite
+        if not infinite:
+            check_independent_inputs(self.task, INFINITE_ONLY.format(self.n_branches))
+        self.tell(0.05, "steps of symmetry breaking")
+        if not self.spec.populations:
+            self.steps()
+        self.tell(0.1, "branches of the real length")
+        one, two = (critical_capacity(self.spec, self.task, rsb=k, branch_size=self.branch_size) for k in (1, 2))
+        self.take(two, SHORT, abs(one.silent_fraction - two.silent_fraction))
+        if infinite:
+            self.stability()
+            self.kappa_c, self.remark = None, infinite
+            # It is not known how much a split that was not searched for would add.
+            bounded = all(math.isfinite(sum(g.range)) for g in self.nonlinearities) and len(self.nonlinearities) == 1
+            self.error = math.nan if bounded else FIRST_ORDER * self.alpha
+        elif self.spec.populations:
+            self.prescribed()
+        else:
+            self.split()
+
+    def prescribed(self) -> None:
+        """Populations at their own mean outputs, with a finite soma."""
+        populations = populations_of(self.spec, self.task, self.branch_size)
+        one, two = (self.state(populations, k) for k in (1, 2))
+        counts = apportioned([population.fraction for population in populations], self.n_branches)
+        self.tell(0.5, "a soma with finitely many branches")
+        load = finite_k_load(one.state, populations, counts, self.spec.theta_s, self.task, FINE, self.seed)
+        self.products(populations, one, two, load, two.state.alpha / one.state.alpha)
+
+    def split(self) -> None:
+        """Equal branches, split in the best way for their number."""
+        (population,) = populations_of(self.spec, self.task, self.branch_size)
+        K, theta_s = self.n_branches, self.spec.theta_s
+        one, two = (self.state([population], k) for k in (1, 2))
+        ratio = two.state.alpha / one.state.alpha
+        search = best_split(
+            population, theta_s, self.task, K, one, seed=self.seed,
+            callback=lambda share, words: self.tell(0.15 + 0.7 * share, words),
+        )  # fmt: skip
+        best = search.best
+        self.estimates[EQUAL_K] = search.equal.load.value * ratio
+        self.stable = best.split == 0.0
+        if self.stable:
+            self.products([population], one, two, best.load, ratio)
+            return
+        self.tell(0.85, "a second step of symmetry breaking at the best split")
+        if search.nearest is not None:
+            self.estimates[NEAREST] = search.nearest.load.value * ratio
+        share = best.n_on / K
+        second: FoundState | None
+        try:  # the unit of the split is that of the one-step state, whose width differs slightly
+            second = split_state(population, theta_s, self.task, 2, two, best.split, share, n_branches=float(K))
+            ratio = second.state.alpha / best.found.state.alpha
+        except ConvergenceError:
+            second = None
+        self.n_on = best.n_on
+        self.estimates[UNEQUAL] = best.found.state.alpha * ratio
+        both = [replace(population, fraction=1.0 - share), replace(population, fraction=share)]
+        self.products(both, best.found, second, best.load, ratio)
+
+    def products(
+        self, populations: Sequence[Population], one: FoundState, two: FoundState | None, load: Sampled, ratio: float
+    ) -> None:
+        """The answer as a product of first-order factors: finite soma, second step, binary inputs."""
+        alpha, error = load.value * ratio, load.standard_error * ratio
+        self.estimates[FINITE_K] = alpha
+        self.tell(0.95, "binary inputs")
+        law = self.binary_inputs(populations, one)
+        if law is not None:
+            alpha, error = alpha * law.value, math.hypot(error * law.value, alpha * law.standard_error)
+            self.estimates[LAW] = alpha
+        self.weigh(populations, one)
+        if two is not None:
+            before = self.silent
+            self.weigh(populations, two)
+            self.silent_error = abs(self.silent - before)
+        # The next order is about the square of the first.
+        first_order = FIRST_ORDER + 0.5 * (load.value / one.state.alpha - 1.0) ** 2
+        self.alpha, self.error = alpha, error + first_order * alpha
+
+    # Parts ------------------------------------------------------------------------------------------------------------
+
+    def take(
+        self,
+        found: CapacitySolution | BrokenCapacity | PopulationCapacity,
+        name: str = "",
+        silent_error: float = math.nan,
+    ) -> None:
+        """Take a solution as the answer, and note its load under a name."""
+        self.alpha, self.W_bar = float(found.alpha_c), found.W_bar
+        self.silent, self.silent_error = found.silent_fraction, silent_error
+        self.populations = _populations(found)
+        if name:
+            self.estimates[name] = self.alpha
+
+    def weigh(self, populations: Sequence[Population], found: FoundState) -> None:
+        """Take the synapses of a state as the answer."""
+        kinds = tuple(weights_of(*pair) for pair in zip(populations, found.state.sides, strict=True))
+        shares = [population.share for population in populations]
+        self.populations, self.silent_error = kinds, math.nan
+        self.silent = math.fsum(share * kind.silent_fraction for share, kind in zip(shares, kinds, strict=True))
+        self.W_bar = math.fsum(share * kind.W_bar for share, kind in zip(shares, kinds, strict=True))
+
+    def state(self, populations: Sequence[Population], k: int) -> FoundState:
+        found = broken_state(populations, self.spec.theta_s, self.task, k, n_branches=float(self.n_branches))
         if isinstance(found, str):
             raise ConvergenceError(f"no solution with {k} step(s) of breaking: {found}")
         return found
 
-    def _stability(self) -> tuple[bool | None, float | None]:
-        """Whether equal branches are best, and the margin above which they are; None if unknown."""
+    def stability(self) -> None:
+        """Whether equal branches are best, and the margin above which they are."""
         if self.spec.populations or self.spec.n_levels > 1:
-            return None, None
+            return
         try:
             found = branch_stability(self.spec, self.task, branch_size=self.branch_size)
+            self.stable, self.kappa_c = found.stable, found.kappa_c
         except (NoSolution, ConvergenceError, InvalidParameter):
-            return None, None
-        return found.stable, found.kappa_c
+            pass
 
-    def _binary_inputs(self, populations: Sequence[Population], one: FoundState) -> Sampled | None:
+    def binary_inputs(self, populations: Sequence[Population], one: FoundState) -> Sampled | None:
         """Factor by which binary inputs change the load; None if branches are long, or too short for an estimate."""
-        n = round(self.branch_size or math.inf) if self.size is not None else 0
-        if not 4 <= n <= LONG or len({population.f_in for population in populations}) > 1:
+        n = round(self.branch_size or 0.0)
+        alike = len({(population.f_in, population.length) for population in populations}) == 1
+        if not (4 <= n <= LONG and alike):
             return None
-        if len({population.length for population in populations}) > 1:
-            return None
-        state = one.state
-        synapses = [
-            SynapseState(
-                mean=side.m,
-                Q=side.Q,
-                q_0=float(side.q[0]),
-                A=side.A,
-                b=side.b,
-                c_0=float(side.c[0]),
-                c_1=float(side.c[1] - side.c[0]),
-                fraction=population.fraction,
-                gap=side.gap,
-            )
-            for population, side in zip(populations, state.sides, strict=True)
-        ]
-        D1 = math.fsum(p.fraction * side.overlaps[0].D1 for p, side in zip(populations, state.sides, strict=True))
-        output = math.fsum(p.fraction * side.norm.output for p, side in zip(populations, state.sides, strict=True))
-        law = exact_branch_law(
-            populations[0].nonlinearity,
-            synapses,
-            replace(self.task, f_in=populations[0].f_in),
-            alpha=state.alpha,
-            mu=float(state.mu[0]),
-            kernels=(state.Gamma0, state.Gamma0 - D1, state.Gamma1),
-            theta_s=output,
-            branch_size=n,
-            mean_shift=state.shift * math.sqrt(state.Gamma0),
-            n_patterns=1024 if n <= 200 else 256,
-            seed=self.seed,
-        )
-        return Sampled(law.alpha.value / state.alpha, law.alpha.standard_error / state.alpha)
+        patterns = 1024 if n <= 200 else 256
+        load = exact_branch_law(one.state, populations, self.task, n, n_patterns=patterns, seed=self.seed).alpha
+        return Sampled(load.value / one.state.alpha, load.standard_error / one.state.alpha)
 
-    def _result(
-        self,
-        answer: _Answer,
-        alpha: float,
-        error: float,
-        estimates: dict[str, float],
-        remark: str,
-        optimised: bool,
-        stable: bool | None,
-        kappa_c: float | None = None,
-        n_on: int | None = None,
-    ) -> Capacity:
-        """The result for the user."""
-        n_inputs = None if self.size is None else self.size[0]
-        bits = alpha * binary_entropy(self.task.f_out)
+    # The answer -------------------------------------------------------------------------------------------------------
+
+    def result(self) -> Capacity:
         return Capacity(
-            alpha_c=alpha,
-            error=error,
-            n_patterns=None if n_inputs is None else round(alpha * n_inputs),
-            bits=None if n_inputs is None else bits * n_inputs,
-            bits_per_synapse=bits,
-            silent_fraction=answer.silent_fraction,
-            silent_error=answer.silent_error,
-            paper_silent_fraction=None if self._symmetric is None else self._symmetric.silent_fraction,
-            W_bar=answer.W_bar,
-            mean_outputs=tuple(kind.mean_output for kind in answer.populations) or (self.spec.theta_s,),
-            estimates=estimates,
-            validity=self._validity(answer, alpha, estimates, optimised, stable, kappa_c),
-            remark=remark,
+            alpha_c=self.alpha,
+            error=self.error,
+            silent_fraction=self.silent,
+            silent_error=self.silent_error,
+            paper_silent_fraction=None if self.symmetric is None else self.symmetric.silent_fraction,
+            W_bar=self.W_bar,
+            mean_outputs=tuple(kind.mean_output for kind in self.populations) or (self.spec.theta_s,),
+            estimates=self.estimates,
+            validity=self.validity(),
+            remark=self.remark,
             accuracy=self.accuracy,
             neuron=self.neuron,
             task=self.task,
-            populations=answer.populations,
-            n_on=n_on,
+            populations=self.populations,
+            n_on=self.n_on,
             seed=self.seed,
         )
 
-    def _validity(
-        self,
-        answer: _Answer,
-        alpha: float,
-        estimates: dict[str, float],
-        optimised: bool,
-        stable: bool | None,
-        kappa_c: float | None,
-    ) -> dict[str, Flag]:
-        n = self.branch_size or math.inf
+    def validity(self) -> dict[str, Flag]:
+        n, f_in = self.branch_size or math.inf, self.task.f_in
         skewness = 0.0
-        if self.size is not None and answer.populations and self.task.f_in != 0.5:
-            skewness = max(abs(input_skewness(kind.weights, self.task.f_in, n)) for kind in answer.populations)
+        if self.n_branches and self.populations and f_in != 0.5:
+            skewness = max(abs(input_skewness(kind.weights, f_in, n)) for kind in self.populations)
         try:
             symmetric = critical_capacity(self.spec, self.task, branch_size=self.branch_size).alpha_c
         except NoSolution:
             symmetric = None
-        broken = next((estimates[name] for name in (SHORT, SHORT_ONE, TWO, ONE) if name in estimates), alpha)
+        of_broken = (SHORT, SHORT_ONE, TWO, ONE)
+        broken = next((self.estimates[name] for name in of_broken if name in self.estimates), self.alpha)
+        quick, by_number = self.accuracy == "fast", FINITE_K in self.estimates
         return {
             "branch size": branch_size_flag(n, bool(self.inhibited)),
-            "active inputs per branch": active_inputs_flag(n, self.task.f_in, skewness),
-            "number of branches": n_branches_flag(
-                None if self.size is None else self.size[1], FINITE_K in estimates, self.accuracy == "fast"
+            "active inputs per branch": active_inputs_flag(n, f_in, skewness),
+            "number of branches": n_branches_flag(self.n_branches or None, by_number, quick),
+            "symmetry of branches": branch_symmetry_flag(
+                self.stable, self.n_on is not None, self.kappa_c, bool(self.spec.populations)
             ),
-            "symmetry of branches": branch_symmetry_flag(stable, optimised, kappa_c, bool(self.spec.populations)),
             "replica symmetry": replica_symmetry_flag(symmetric, broken),
             "range of theta_s": theta_s_flag(self.spec),
         }
 
 
-def _read(found: CapacitySolution | BrokenCapacity | PopulationCapacity, silent_error: float) -> _Answer:
+def _populations(found: CapacitySolution | BrokenCapacity | PopulationCapacity) -> tuple[PopulationWeights, ...]:
+    """The populations of branches of a solution; none for a tree, whose outermost branches' output it does not give."""
     if isinstance(found, PopulationCapacity):
-        populations = found.populations
-    elif found.neuron.n_levels > 1:  # the results do not contain the output of a tree's outermost branches
-        populations = ()
-    else:
-        populations = (
-            PopulationWeights(
-                fraction=1.0,
-                length=1.0,
-                mean_output=found.neuron.theta_s,
-                W_bar=found.W_bar,
-                Q=found.Q,
-                silent_fraction=found.silent_fraction,
-                preactivation_mean=found.preactivation_mean,
-                preactivation_sd=found.preactivation_sd,
-                gap=1.0,
-                common_variance=found.common_variance,
-                synapses=(
-                    SynapseWeights(
-                        "excitatory", 1.0, found.task.f_in, found.silent_fraction, found.W_bar, found.Q, found.weights
-                    ),
-                ),
-            ),
-        )
-    return _Answer(found.alpha_c, found.silent_fraction, silent_error, found.W_bar, populations)
+        return found.populations
+    if found.neuron.n_levels > 1:
+        return ()
+    synapses = SynapseWeights(
+        "excitatory", 1.0, found.task.f_in, found.silent_fraction, found.W_bar, found.Q, found.weights
+    )
+    return (
+        PopulationWeights(
+            fraction=1.0,
+            length=1.0,
+            mean_output=found.neuron.theta_s,
+            W_bar=found.W_bar,
+            Q=found.Q,
+            silent_fraction=found.silent_fraction,
+            preactivation_mean=found.preactivation_mean,
+            preactivation_sd=found.preactivation_sd,
+            gap=1.0,
+            common_variance=found.common_variance,
+            synapses=(synapses,),
+        ),
+    )

@@ -15,11 +15,13 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dendrocap.finite_size.soma import BATCHES, Sampled, gaussian_energy
+from dendrocap.finite_size.soma import BATCHES, Sampled
 from dendrocap.model import Nonlinearity, TaskSpec
 from dendrocap.numerics.types import Floats
+from dendrocap.theory.broken import PopulationState, Side
+from dendrocap.theory.cascade import one_sided_cascade
 from dendrocap.theory.dendrite import check_independent_inputs
-from dendrocap.theory.search import BrokenCapacity
+from dendrocap.theory.neuron_kernel import Population
 from dendrocap.theory.solver import monotone_root
 from dendrocap.validation import real_number, refuse, whole_number
 
@@ -32,17 +34,6 @@ class Weights(Protocol):
 
     def second_moment(self) -> float:
         """Mean squared weight."""
-
-
-def active_inputs(f_in: float, branch_size: float) -> float:
-    """Mean number of active inputs of a branch; below about ten its summed input is not Gaussian.
-
-    Examples
-    --------
-    >>> active_inputs(f_in=0.05, branch_size=100)
-    5.0
-    """
-    return real_number("f_in", f_in, 0.0, 1.0) * real_number("branch_size", branch_size, 0.0, low_open=True)
 
 
 def input_skewness(weights: Weights, f_in: float, branch_size: float) -> float:
@@ -74,58 +65,6 @@ def input_skewness(weights: Weights, f_in: float, branch_size: float) -> float:
 
 
 @dataclass(frozen=True)
-class SynapseState:
-    """One population of synapses at a saddle point with one step of breaking, from which weights are drawn.
-
-    A weight is max(h, 0) / A with h = -b + sqrt(c_0) z_0 + sqrt(c_1) z_1, where z_1 is tilted by
-    exp(mu max(h, 0)^2 / (2 A)).
-
-    Parameters
-    ----------
-    mean : float
-        m, mean summed input of a branch.
-    Q, q_0 : float
-        Mean squared weight, and overlap between clusters of solutions.
-    A, b : float
-        Scaled conjugates of norm and mean weight.
-    c_0, c_1 : float
-        Variance of the outer field, and additional variance of the inner field: the first of the scaled conjugates of
-        the overlaps, and their difference.
-    fraction : float
-        Fraction of the branches.
-    gap : float
-        r, the relative innermost gap of the overlaps.
-    """
-
-    mean: float
-    Q: float
-    q_0: float
-    A: float
-    b: float
-    c_0: float
-    c_1: float
-    fraction: float = 1.0
-    gap: float = 1.0
-
-
-def synapse_state(solution: BrokenCapacity) -> SynapseState:
-    """The synapses of a capacity with one step of breaking.
-
-    Examples
-    --------
-    >>> from dendrocap import NeuronSpec, Polsky, critical_capacity
-    >>> state = synapse_state(critical_capacity(NeuronSpec(Polsky(), theta_d=0.5, theta_s=0.5), rsb=1))
-    >>> round(state.A, 4), round(state.c_0 + state.c_1, 4)
-    (0.7405, 0.0275)
-    """
-    if solution.effective_levels != 1:
-        raise refuse("solution.effective_levels", solution.effective_levels, "1")
-    c_0, total = solution.c
-    Q, q_0 = solution.Q, solution.overlaps[0]
-    return SynapseState(solution.preactivation_mean, Q, q_0, solution.A, solution.b, c_0, total - c_0)
-
-
-@dataclass(frozen=True)
 class BranchLaw:
     """Kernels of branches with binary inputs, and the resulting capacity.
 
@@ -147,85 +86,61 @@ class BranchLaw:
 
 
 def exact_branch_law(
-    nonlinearity: Nonlinearity,
-    synapses: SynapseState | Sequence[SynapseState],
+    state: PopulationState,
+    populations: Sequence[Population],
     task: TaskSpec,
-    *,
-    alpha: float,
-    mu: float,
-    kernels: tuple[float, float, float],
-    theta_s: float,
     branch_size: int,
-    mean_shift: float = 0.0,
-    mean_weight_follows: bool = True,
+    *,
     n_branches: int = 1024,
     n_patterns: int = 1024,
     seed: int = 0,
 ) -> BranchLaw:
-    """Capacity of branches with binary inputs, by Monte Carlo at a saddle of Gaussian branches.
+    """Capacity of branches of n synapses with binary inputs, by Monte Carlo at a saddle with one step of breaking.
 
-    Parameters
-    ----------
-    nonlinearity : Nonlinearity
-        g.
-    synapses : SynapseState, or one for each population
-        Distribution from which weights are drawn.
-    task : TaskSpec
-        Coding levels and margin.
-    alpha, mu : float
-        Load and breaking parameter of the saddle.
-    kernels : (float, float, float)
-        Gamma_0, C(q_0) and Gamma_1 of the saddle, summed over populations, including gaps.
-    theta_s : float
-        Required mean output; with unequal labels at finite K, theta_s + Delta / sqrt(K).
-    branch_size : int
-        n.
-    mean_shift : float
-        Delta.
-    mean_weight_follows : bool
-        Whether the mean weight (theta_d + m / sqrt(n)) / f_in of the saddle follows m, as for short branches; the
-        capacity then also changes with m by b per mean weight.
-    n_branches, n_patterns : int
-        Number of branches, rounded up to a multiple of 32 for each population, and of inputs to each.
-    seed : int
-        Equal seeds give equal results.
+    ``n_branches`` is rounded up to a multiple of 32 for each population; each branch gets ``n_patterns`` inputs.
 
-    Notes
-    -----
     Measures the kernels [branch-law]. Gamma_1 is that of thermal fluctuations of the active weights, without the
     direction in which the mean output of a branch changes, which is n times stiffer. Averages over branches are
     corrected for the variation of their norm and overlap, whose means are known.
     """
-    populations = (synapses,) if isinstance(synapses, SynapseState) else tuple(synapses)
     n = whole_number("branch_size", branch_size, 2)
     check_independent_inputs(task, "the exact law of a short branch")
     per_batch = -(-whole_number("n_branches", n_branches, 2) // BATCHES)
     whole_number("n_patterns", n_patterns, 8)
-    fractions = np.array([state.fraction for state in populations])
-    if not math.isclose(float(fractions.sum()), 1.0, rel_tol=1e-9):
-        raise refuse("fraction", fractions.tolist(), "fractions that sum to 1")
+    g, mu = populations[0].nonlinearity, float(state.mu[0])
+    fractions = np.array([population.fraction for population in populations])
+    theta_s = float(fractions @ [side.norm.output for side in state.sides])
     changes, measured = [], []  # the second by batch, population, branch and quantity
     for child in np.random.SeedSequence(seed).spawn(BATCHES):
         rng = np.random.default_rng(child)
-        drawn = [_Branches(state, mu, task.f_in, n, per_batch, n_patterns, rng) for state in populations]
+        drawn = [
+            _Branches(side, mu, population.f_in, n, per_batch, n_patterns, rng)
+            for side, population in zip(state.sides, populations, strict=True)
+        ]
 
         def output(change: float, drawn: list[_Branches] = drawn) -> tuple[float, float]:
-            found = [branches.mean_output(nonlinearity, change) for branches in drawn]
+            found = [branches.mean_output(g, change) for branches in drawn]
             mean = float(fractions @ [one[0] for one in found])
             return mean - theta_s, float(fractions @ [one[1] for one in found])
 
         changes.append(monotone_root(output, 0.0, 0.1).at)
-        measured.append([branches.kernels(nonlinearity, changes[-1]) for branches in drawn])
+        measured.append([branches.kernels(g, changes[-1]) for branches in drawn])
     averages = _controlled(np.array(measured))
     rows = np.column_stack([changes, np.einsum("bpk,p->bk", averages, fractions)])
     centre = rows.mean(axis=0)
-    common = {"mu": mu, "kappa": task.kappa, "f_out": task.f_out, "mean_shift": mean_shift}
-    before = gaussian_energy(kernels[1], kernels[0] - kernels[1], kernels[2], **common)
-    slope = fractions @ [state.b for state in populations] / (task.f_in * math.sqrt(n)) if mean_weight_follows else 0.0
+    # The mean weight (theta_d + m / sqrt(n)) / f_in of short branches follows m, and F changes by b times it.
+    slope = math.fsum(
+        population.fraction * side.b / (population.f_in * math.sqrt(population.branch_size))
+        for side, population in zip(state.sides, populations, strict=True)
+    )
 
     def load(row: Floats) -> float:
-        entropy = -alpha * before + slope * row[0]  # F = 0 at the saddle; W_bar b changes with m
-        return float(-entropy / gaussian_energy(row[2], row[1] - row[2], row[3], **common))
+        entropy = -state.alpha * state.energy + slope * row[0]  # F = 0 at the saddle
+        energy = gaussian_energy(
+            row[2], row[1] - row[2], row[3],
+            mu=mu, kappa=task.kappa, f_out=task.f_out, mean_shift=state.shift * math.sqrt(state.Gamma0),
+        )  # fmt: skip
+        return float(-entropy / energy)
 
     found = load(centre)
     gradient = np.empty(4)
@@ -239,16 +154,32 @@ def exact_branch_law(
     return BranchLaw(Sampled(found, error), parts[1], parts[2], parts[3], parts[0])
 
 
+def gaussian_energy(
+    D0: float, D1: float, Gamma1: float, *, mu: float, kappa: float = 0.0, f_out: float = 0.5, mean_shift: float = 0.0
+) -> float:
+    """F_E of a soma with many branches, one step of breaking: its input is Gaussian [rsb-potential].
+
+    D0 and D1 are the variances at the soma of the part common to clusters and of the rest, Gamma1 the gain of a small
+    difference between two solutions.
+    """
+    Gamma0 = D0 + D1
+    root, unit = math.sqrt(Gamma0), Gamma0 / Gamma1
+    starts = np.array([kappa - mean_shift, kappa + mean_shift]) / root
+    labels = np.array([f_out, 1.0 - f_out])
+    found = one_sided_cascade(-1.0, starts, labels, np.array([D0, D1]) / Gamma0, np.array([mu * unit]))
+    return float(found.f[0]) * unit
+
+
 class _Branches:
     """Branches of one population: two clusters of weights with the same outer fields, and binary inputs to them."""
 
     def __init__(
-        self, state: SynapseState, mu: float, f_in: float, n: int, count: int, patterns: int, rng: np.random.Generator
+        self, side: Side, mu: float, f_in: float, n: int, count: int, patterns: int, rng: np.random.Generator
     ) -> None:
-        self.state, self.n = state, n
-        self.active = state.A * state.gap  # fraction of synapses that are not silent
-        outer = -state.b + math.sqrt(state.c_0) * rng.standard_normal((count, n))
-        self.first, self.second = (_weights(outer, state, mu, rng) for _ in range(2))
+        self.side, self.n = side, n
+        self.active = side.A * side.gap  # fraction of synapses that are not silent
+        outer = -side.b + math.sqrt(side.c[0]) * rng.standard_normal((count, n))
+        self.first, self.second = (_weights(outer, side, mu, rng) for _ in range(2))
         self.inputs = rng.random((count, patterns, n)) < f_in
         centred = self.inputs - f_in
         scale = 1.0 / math.sqrt(n)
@@ -256,12 +187,12 @@ class _Branches:
 
     def mean_output(self, g: Nonlinearity, change: float) -> tuple[float, float]:
         """Mean of g and of g' over both clusters, at a mean input changed by ``change``."""
-        at = self.state.mean + change + np.stack(self.fields)
+        at = self.side.m + change + np.stack(self.fields)
         return float(np.mean(g(at))), float(np.mean(g.derivative(at)))
 
     def kernels(self, g: Nonlinearity, change: float) -> Floats:
         """Gamma_0, C(q_0) and r Gamma_1 of each branch, and the deviations of its norm and overlap from their means."""
-        at = [self.state.mean + change + field for field in self.fields]
+        at = [self.side.m + change + field for field in self.fields]
         outputs = [np.asarray(g(x)) for x in at]
         patterns = outputs[0].shape[1]
         centred = [y - y.mean(axis=1, keepdims=True) for y in outputs]
@@ -270,9 +201,9 @@ class _Branches:
         covariance = unbiased * np.mean(centred[0] * centred[1], axis=1)
         clusters = zip(at, (self.first, self.second), strict=True)
         gain = 0.5 * sum(self._gain(np.asarray(g.derivative(x)), weights) for x, weights in clusters)
-        norm = 0.5 * np.mean(self.first**2 + self.second**2, axis=1) - self.state.Q
-        overlap = np.mean(self.first * self.second, axis=1) - self.state.q_0
-        return np.stack([variance, covariance, self.state.gap * gain, norm, overlap], axis=1)
+        norm = 0.5 * np.mean(self.first**2 + self.second**2, axis=1) - self.side.Q
+        overlap = np.mean(self.first * self.second, axis=1) - float(self.side.q[0])
+        return np.stack([variance, covariance, self.side.gap * gain, norm, overlap], axis=1)
 
     def _gain(self, slope: Floats, weights: Floats) -> Floats:
         """Gain of thermal fluctuations on the active synapses of each branch, per active synapse on average.
@@ -309,11 +240,12 @@ def _controlled(measured: Floats) -> Floats:
     return np.asarray(averages)
 
 
-def _weights(outer: Floats, state: SynapseState, mu: float, rng: np.random.Generator) -> Floats:
+def _weights(outer: Floats, side: Side, mu: float, rng: np.random.Generator) -> Floats:
     """Weights with given outer fields: silent, or drawn from the positive part of the tilted Gaussian."""
     from scipy.special import log_ndtr, ndtr, ndtri
 
-    sd, s = math.sqrt(state.c_1), mu * state.c_1 / state.A
+    c_1 = float(side.c[1] - side.c[0])
+    sd, s = math.sqrt(c_1), mu * c_1 / side.A
     if not s < 1.0:
         raise refuse("mu c_1 / A", s, "below 1, where the tilted weights have a distribution")
     v = outer / sd
@@ -322,4 +254,4 @@ def _weights(outer: Floats, state: SynapseState, mu: float, rng: np.random.Gener
     above = log_ndtr(tau) - math.log(root) + 0.5 * s * v * v / (1.0 - s)
     positive = rng.random(outer.shape) < 1.0 / (1.0 + np.exp(log_ndtr(-v) - above))
     drawn = (tau - ndtri(ndtr(tau) * rng.random(outer.shape))) / root
-    return np.where(positive, np.maximum(drawn, 0.0), 0.0) * sd / state.A
+    return np.where(positive, np.maximum(drawn, 0.0), 0.0) * sd / side.A

@@ -15,13 +15,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dendrocap.errors import InvalidParameter, NoSolution
+from dendrocap.errors import NoSolution
 from dendrocap.model import Nonlinearity
 from dendrocap.numerics.types import Floats, Integers
-from dendrocap.theory.broken import TreeSoma
-from dendrocap.theory.cascade import one_sided_cascade
-from dendrocap.theory.dendrite import check_independent_inputs, is_monotone, response
-from dendrocap.theory.search import BrokenCapacity
+from dendrocap.theory.dendrite import is_monotone
 from dendrocap.validation import real_number, refuse, whole_number
 
 CELLS = 4096  # cells of the table of inputs for given outputs
@@ -194,78 +191,6 @@ def finite_k_energy(
     mean, plain, efficiency = np.mean(rows, axis=0)
     error = float(np.std([row[0] for row in rows], ddof=1)) / math.sqrt(batches)
     return FiniteEnergy(float(mean), error, float(plain - mean), float(efficiency))
-
-
-def gaussian_energy(
-    D0: float, D1: float, Gamma1: float, *, mu: float, kappa: float = 0.0, f_out: float = 0.5, mean_shift: float = 0.0
-) -> float:
-    """F_E of a soma with many branches, one step of breaking: its input is Gaussian [rsb-potential].
-
-    Parameters
-    ----------
-    D0, D1 : float
-        Variance at the soma of the part common to clusters, and of the rest.
-    Gamma1 : float
-        Gain of a small difference between two solutions.
-    mu, kappa, f_out, mean_shift : float
-        Breaking parameter, margin, fraction of labels +1, and mean somatic input beyond the threshold.
-
-    Examples
-    --------
-    >>> round(gaussian_energy(0.13, 0.08, 0.3, mu=30.0), 4)
-    -0.0266
-    """
-    Gamma0 = D0 + D1
-    root, unit = math.sqrt(Gamma0), Gamma0 / Gamma1
-    starts = np.array([kappa - mean_shift, kappa + mean_shift]) / root
-    labels = np.array([f_out, 1.0 - f_out])
-    found = one_sided_cascade(-1.0, starts, labels, np.array([D0, D1]) / Gamma0, np.array([mu * unit]))
-    return float(found.f[0]) * unit
-
-
-def finite_k_capacity(
-    solution: BrokenCapacity, n_branches: int, *, n_outer: int = 1024, n_inner: int = 48, seed: int = 0
-) -> Sampled:
-    """The one-step capacity of a neuron with ``n_branches`` equal branches, to first order in the change of F_E.
-
-    F = F_S + alpha F_E vanishes at capacity and is stationary in all order parameters, so that at those of infinitely
-    many branches alpha_K = -F_S / F_E(K) = alpha_inf F_E(inf) / F_E(K) [finite-K].
-
-    Parameters
-    ----------
-    solution : BrokenCapacity
-        The capacity with one step of breaking, of a neuron with one level of branches.
-    n_branches : int
-        K.
-    n_outer, n_inner, seed
-        As for `finite_k_energy`.
-
-    Examples
-    --------
-    >>> from dendrocap import NeuronSpec, Polsky, critical_capacity
-    >>> solution = critical_capacity(NeuronSpec(Polsky(), theta_d=0.5, theta_s=0.5), rsb=1)
-    >>> found = finite_k_capacity(solution, 27, n_outer=256, n_inner=16)
-    >>> abs(found.value - 2.03) < 0.03 + 4 * found.standard_error
-    True
-    """
-    K = whole_number("n_branches", n_branches, 1)
-    if solution.effective_levels != 1 or len(solution.neuron.tree) != 1:
-        raise InvalidParameter("solution is not allowed: it must have one step of breaking and one level of branches")
-    neuron, task, state = solution.neuron, solution.task, solution.ladder[0]
-    check_independent_inputs(task, "a finite number of branches")
-    g, theta_s = neuron.tree[0].nonlinearity, neuron.theta_s
-    v, q0 = task.f_in * (1.0 - task.f_in), float(state.q[0])
-    D1 = TreeSoma(neuron, task).overlap(state.Q, state.Q - q0).D1
-    mu = float(state.mu[0])
-    common = {"mu": mu, "kappa": task.kappa, "f_out": task.f_out}
-    limit = gaussian_energy(state.Gamma0 - D1, D1, state.Gamma1, mean_shift=solution.mean_shift, **common)
-    mean = solution.preactivation_mean
-    if solution.mean_shift != 0.0:  # a shift at the soma is a shift of the mean output
-        mean = response(g, theta_s + solution.mean_shift / math.sqrt(K), v * state.Q, mean).mean
-    branches = BranchInputs(np.full(K, mean), math.sqrt(v * q0), math.sqrt(v * (state.Q - q0)), v)
-    energy = finite_k_energy(g, branches, theta_s=theta_s, n_outer=n_outer, n_inner=n_inner, seed=seed, **common)
-    alpha = solution.alpha_c * limit / energy.value
-    return Sampled(alpha, alpha * energy.standard_error / abs(energy.value))
 
 
 class _Soma:
