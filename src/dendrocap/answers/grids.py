@@ -16,8 +16,8 @@ import numpy as np
 
 from dendrocap.answers.capacity import capacity
 from dendrocap.errors import DendrocapError, InvalidParameter
-from dendrocap.model import Bounded, DendriticNeuron, NeuronSpec, Nonlinearity, Polsky, Ridge, TaskSpec
-from dendrocap.model.flat import INHIBITION, inhibition_from_flat
+from dendrocap.model import Bounded, DendriticNeuron, NeuronSpec, Nonlinearity, Ridge, TaskSpec
+from dendrocap.model.flat import FACTS, INHIBITION, KINDS, SHAPE, TASK, inhibition_from_flat
 from dendrocap.model.neuron import check_spec
 from dendrocap.theory.critical_capacity import critical_capacity
 from dendrocap.theory.learned import learned_state
@@ -27,7 +27,7 @@ from dendrocap.theory.noise_error import noise_errors
 from dendrocap.theory.patterns import HARD_MARGIN, Channel, Probit, Temperature
 from dendrocap.theory.saddle_point import saddle_point, stability_limit
 from dendrocap.theory.teacher_student import crossing_load, teacher_student
-from dendrocap.validation import real_number, refuse
+from dendrocap.validation import Fact, facts_of, real_number, refuse
 
 if TYPE_CHECKING:
     import xarray
@@ -78,32 +78,15 @@ SADDLE_POINT_FIELDS = {
     "iterations": "count",
 }
 
-PARAMETER_UNITS = {
-    "nonlinearity": "",
-    "theta_d": "branch threshold",
-    "theta_s": "somatic threshold",
-    "x_min": "branch input",
-    "gamma": "1 / branch input",
-    "f_in": "1",
-    "f_out": "1",
-    "kappa": "somatic input",
-    "branch_correlation": "1",
-    **dict.fromkeys(INHIBITION, "1"),
-    "w_max": "model weight",
-    "ridge": "1 / model weight squared",
-    "alpha": "patterns per synapse",
-    "rsb": "steps",
-    "branch_size": "synapses",
-    "n_inputs": "synapses",
-    "n_branches": "branches",
-    "flips": "1",
-    "synaptic": "1",
-    "gamma_ce": "1 / somatic input",
-    "temperature": "1",
-    "output_noise": "somatic input",
-    "reference_kappa": "somatic input",
-    "distance": "squared norm of the reference",
-}
+# What can be varied, in the order in which it is named.
+PARAMETERS: dict[str, Fact] = {"nonlinearity": Fact("non-linearity", unit="")} | {
+    name: FACTS[name]
+    for name in (
+        "theta_d", "theta_s", *SHAPE, *TASK, *INHIBITION, "w_max", "ridge", "alpha", "rsb", "branch_size", "n_inputs",
+        "n_branches", "flips", "synaptic", "gamma_ce", "temperature", "output_noise", "reference_kappa", "distance",
+    )
+    if name in FACTS
+}  # fmt: skip
 
 # Sizes of a neuron: used by the best estimate and by noise, not by the paper's quantities.
 SIZES = ("n_inputs", "n_branches")
@@ -179,7 +162,7 @@ def _limit_of_stability(neuron: NeuronSpec, task: TaskSpec | None, case: Case) -
 def capacity_points(neuron: NeuronSpec, task: TaskSpec | None = None, **parameters: Any) -> Iterator[Point]:
     """The points of `capacity_curve` one by one, as they are solved."""
     if "alpha" in parameters:
-        known = [name for name in PARAMETER_UNITS if name not in ("alpha", *SIZES, *OF_CHANNELS)]
+        known = [name for name in PARAMETERS if name not in ("alpha", *SIZES, *OF_CHANNELS)]
         raise refuse(
             "parameter", "alpha", f"one of {', '.join(known)}: a capacity is a load; saddle_point_curve takes alpha"
         )
@@ -331,17 +314,18 @@ def saddle_point_points(neuron: NeuronSpec, task: TaskSpec | None = None, **para
 
 def specified(neuron: NeuronSpec, task: TaskSpec, case: Mapping[str, Any]) -> tuple[NeuronSpec, TaskSpec]:
     """The neuron and task with the parameters of one case."""
-    known = [name for name in PARAMETER_UNITS if name not in (*SIZES, *OF_STATES, *OF_CHANNELS)]
+    known = [name for name in PARAMETERS if name not in (*SIZES, *OF_STATES, *OF_CHANNELS)]
     unknown = set(case) - set(known)
     if unknown:
         raise refuse("parameter", sorted(unknown)[0], "one of " + ", ".join(known))
     real_number("alpha", case.get("alpha", 0.0), 0.0)  # belongs to neither, but is checked in the same way
-    shape = {name: case[name] for name in ("x_min", "gamma") if name in case}
+    shape = {name: case[name] for name in SHAPE if name in case}
     g = case.get("nonlinearity", neuron.nonlinearity)
-    if shape:
-        if not isinstance(g, Polsky):
-            raise InvalidParameter(f"{' and '.join(shape)} can be varied for Polsky only, not for {g!r}")
-        g = replace(g, **shape)
+    for name in shape:
+        if name not in facts_of(type(g)):
+            owners = " and ".join(kind.__name__ for kind in KINDS if name in facts_of(kind))
+            raise InvalidParameter(f"{name} can be varied for {owners} only, not for {g!r}")
+    g = replace(g, **shape) if shape else g
     theta = {name: case[name] for name in ("theta_d", "theta_s") if name in case}
     levels = {name: case[name] for name in ("f_in", "f_out", "kappa", "branch_correlation") if name in case}
     inhibition = inhibition_from_flat(case) or neuron.inhibition
@@ -410,13 +394,13 @@ def _dataset(points: Iterator[Point], fields: Mapping[str, str], parameters: Map
                 array[point.at] = getattr(point.solution, field, 0 if fields[field] == "count" else np.nan)
     data: dict[str, Any] = {field: (tuple(axes), array, {"units": fields[field]}) for field, array in numbers.items()}
     data["reason"] = (tuple(axes), reasons.astype(str), {"long_name": "why there is no answer"})
-    coordinates = {name: (name, _labels(values), {"units": PARAMETER_UNITS[name]}) for name, values in axes.items()}
+    coordinates = {name: (name, _labels(values), {"units": PARAMETERS[name].unit}) for name, values in axes.items()}
     return xarray.Dataset(data, coordinates)
 
 
 def _axis(name: str, values: Any) -> Sequence[Any]:
-    if name not in PARAMETER_UNITS:
-        raise refuse("parameter", name, "one of " + ", ".join(PARAMETER_UNITS))
+    if name not in PARAMETERS:
+        raise refuse("parameter", name, "one of " + ", ".join(PARAMETERS))
     if isinstance(values, Nonlinearity) or (np.ndim(values) == 0 and not isinstance(values, Sequence)):
         values = [values]
     if isinstance(values, str):

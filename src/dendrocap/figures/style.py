@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from dendrocap.files import write_file
-from dendrocap.model import Custom, Linear, PiecewiseLinear, Polsky, ReLU, SaturatingReLU, Smooth, Step, Tabulated
+from dendrocap.model import Custom, Nonlinearity
+from dendrocap.model.flat import FACTS, KINDS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,47 +43,13 @@ __all__ = [
     "validity_footer",
 ]
 
-# Colours by Okabe and Ito, distinguishable with any colour vision; one per non-linearity, the same in all figures.
-# Additional colours must pass tests/figures/test_palette.py.
-PALETTE = {
-    Polsky.name: "#D55E00",
-    ReLU.name: "#0072B2",
-    SaturatingReLU.name: "#E69F00",
-    Step.name: "#CC79A7",
-    Linear.name: "#000000",
-    Tabulated.name: "#009E73",
-    Smooth.name: "#882255",  # by Tol, distinguishable from the others
-    Custom.name: "#56B4E9",
-    PiecewiseLinear.name: "#5E3CE0",
-}
+# Colours by Okabe and Ito and by Tol, distinguishable with any colour vision; one per non-linearity, the same in all
+# figures. Additional colours must pass tests/figures/test_palette.py.
+_NONLINEARITIES: list[type[Nonlinearity]] = [*KINDS, Custom]
+PALETTE = {kind.name: kind.colour for kind in _NONLINEARITIES}
+LABELS = {kind.name: kind.label for kind in _NONLINEARITIES}
 
-LABELS = {
-    Polsky.name: "Polsky",
-    ReLU.name: "ReLU",
-    SaturatingReLU.name: "saturating ReLU",
-    Step.name: "step",
-    Linear.name: "linear",
-    Tabulated.name: "measured curve",
-    Smooth.name: "measured curve, smooth",
-    Custom.name: "custom",
-    PiecewiseLinear.name: "straight pieces",
-}
-
-AXIS_LABELS = {
-    "theta_d": r"dendritic threshold $\theta_d$",
-    "theta_s": r"somatic threshold $\theta_s$",
-    "x_min": r"onset of the sigmoid $x_{\min}$",
-    "gamma": r"steepness $\gamma$",
-    "f_in": r"input coding level $f_{\mathrm{in}}$",
-    "f_out": r"output coding level $f_{\mathrm{out}}$",
-    "kappa": r"margin $\kappa$",
-    "branch_correlation": r"correlation within branches $c_0$",
-    "n_inputs": r"synapses $N$",
-    "n_branches": r"branches $K$",
-    "branch_size": r"synapses per branch $n$",
-    "alpha": r"load $\alpha = P / N$",
-    "reference_kappa": r"margin of the reference",
-    "distance": r"squared distance $|W - \tilde W|^2 / |\tilde W|^2$",
+AXIS_LABELS = {name: known.axis_label for name, known in FACTS.items()} | {
     "alpha_c": r"critical capacity $\alpha_c = P_c / N$",
     "silent_fraction": r"silent fraction $p_0$ at capacity",
     "branch_output": r"branch output $g(x)$",
@@ -92,16 +59,6 @@ AXIS_LABELS = {
     "error_percent": "training error (%)",
     "flip_probability": r"flip probability $\rho$",
     "noise_amplitude": r"amplitude of synaptic noise $\sigma$",
-    "w_max": r"largest weight $w_{\max}$",
-    "ridge": r"strength of the ridge $\lambda$",
-    "temperature": r"temperature $T$",
-    "output_noise": r"noise at the soma $\sigma$",
-    "inhibitory_share": r"inhibitory share of synapses $w_I$",
-    "inhibitory_drive": r"inhibitory drive $\theta_I$",
-    "inhibitory_f_in": r"coding level of inhibitory inputs $f_I$",
-    "flips": r"flip probability $\rho$",
-    "synaptic": r"amplitude of synaptic noise $\sigma$",
-    "gamma_ce": r"steepness of the loss $\gamma_{\mathrm{ce}}$",
 }
 SYMBOLS = {name: label[label.index("$") :] for name, label in AXIS_LABELS.items() if "$" in label}
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, runtime_checkable
 
 from dendrocap.errors import InvalidParameter
 from dendrocap.learning.rules import SGD, Algorithm
 from dendrocap.learning.surrogates import Lorentzian
-from dendrocap.validation import real_number, refuse, whole_number
+from dendrocap.validation import Fact, check_fields, fact, facts_of, refuse
 
 # Schedules of the learning rate.
 #
@@ -85,10 +85,20 @@ class ExponentialAnnealing:
     0.05
     """
 
-    decay: float = 1e-4
+    decay: float = field(
+        default=1e-4,
+        metadata=fact(
+            "decay of the rate",
+            r"d\zeta",
+            "1",
+            "[0, 1)",
+            "Fraction by which the rate shrinks per epoch",
+            usual=(0.0, 0.1),
+        ),
+    )
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "decay", real_number("decay", self.decay, 0.0, 1.0, high_open=True))
+        check_fields(self)
 
     def start(self, learning_rate: float, n_inputs: int) -> Pace:
         return Pace(learning_rate)
@@ -125,16 +135,17 @@ class HalveOnPlateau:
     (0.025, True)
     """
 
-    patience: int
-    factor: float = 0.5
-    floor: float | None = None
+    patience: int = field(
+        metadata=fact(
+            "patience", "", "epochs", "[1, inf)",
+            "Epochs without a new minimum before the rate is halved; a run ends at 1/(4096 N)", whole=True,
+        )
+    )  # fmt: skip
+    factor: float = field(default=0.5, metadata=fact("factor of the rate", within="(0, 1)"))
+    floor: float | None = field(default=None, metadata=fact("least rate", within="[0, inf)"))
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "patience", whole_number("patience", self.patience, 1))
-        factor = real_number("factor", self.factor, 0.0, 1.0, low_open=True, high_open=True)
-        object.__setattr__(self, "factor", factor)
-        if self.floor is not None:
-            object.__setattr__(self, "floor", real_number("floor", self.floor, 0.0))
+        check_fields(self)
 
     def start(self, learning_rate: float, n_inputs: int) -> Pace:
         return Pace(learning_rate, floor=1.0 / (4096.0 * n_inputs) if self.floor is None else self.floor)
@@ -146,20 +157,6 @@ class HalveOnPlateau:
             return replace(pace, waited=pace.waited + 1)
         rate = pace.learning_rate * self.factor
         return replace(pace, learning_rate=rate, waited=0, finished=rate < pace.floor)
-
-
-# The flat parameters of a recipe: keys of a TOML file, options of a command.
-RECIPE = (
-    "learning_rate",
-    "gamma_ce",
-    "surrogate_width",
-    "surrogate_center",
-    "precision",
-    "patience",
-    "decay",
-    "max_epochs",
-    "stop_when_solved",
-)
 
 
 @dataclass(frozen=True)
@@ -191,7 +188,10 @@ class Recipe:
 
     algorithm: Algorithm = None  # type: ignore[assignment]  # filled in below
     schedule: Schedule = None  # type: ignore[assignment]
-    max_epochs: int | None = 1000
+    max_epochs: int | None = field(
+        default=1000,
+        metadata=fact("epochs", "", "epochs", "[0, inf)", "Maximum number of epochs of a run", whole=True),
+    )
     stop_when_solved: bool = True
 
     def __post_init__(self) -> None:
@@ -209,7 +209,7 @@ class Recipe:
         object.__setattr__(self, "algorithm", algorithm)
         object.__setattr__(self, "schedule", schedule)
         if self.max_epochs is not None:
-            object.__setattr__(self, "max_epochs", whole_number("max_epochs", self.max_epochs, 0))
+            check_fields(self)
         if not isinstance(self.stop_when_solved, bool):
             raise refuse("stop_when_solved", self.stop_when_solved, "True or False")
 
@@ -270,3 +270,16 @@ class Recipe:
             allowed = "ExponentialAnnealing(decay) or HalveOnPlateau(patience) to be described by flat parameters"
             raise refuse("schedule", schedule, allowed)
         return {**flat, "max_epochs": self.max_epochs, "stop_when_solved": self.stop_when_solved}
+
+
+# The flat parameters of a recipe: keys of a TOML file, options of a command.
+RECIPE_FACTS: dict[str, Fact] = {
+    **facts_of(SGD),
+    **{f"surrogate_{name}": facts_of(Lorentzian)[name] for name in ("width", "center")},
+    "precision": Fact("precision", help="float32 or float64"),
+    "patience": facts_of(HalveOnPlateau)["patience"],
+    **facts_of(ExponentialAnnealing),
+    **facts_of(Recipe),
+    "stop_when_solved": Fact("end when all patterns are right"),
+}
+RECIPE = tuple(RECIPE_FACTS)

@@ -18,10 +18,11 @@ from dendrocap.learning.engine import CompiledEngine
 from dendrocap.learning.homeostasis import Homeostasis, homeostasis_for
 from dendrocap.learning.surrogates import Surrogate, TrueSlope
 from dendrocap.model.dendritic_neuron import DendriticNeuron
+from dendrocap.model.flat import FACTS
 from dendrocap.model.nonlinearities import Step
 from dendrocap.model.patterns import Patterns, binary_inputs
 from dendrocap.numerics.types import Floats
-from dendrocap.validation import choice, real_number, refuse
+from dendrocap.validation import check_fields, choice, fact, real_number, refuse
 
 if TYPE_CHECKING:
     from dendrocap.learning.training import Training
@@ -255,6 +256,12 @@ def three_factors(
     )
 
 
+LEARNING_RATE = fact(
+    "learning rate", r"\zeta", "1", "(0, inf)", "Learning rate in the first epoch", usual=(0.001, 10.0), log=True
+)
+GAMMA_CE = {"fact": FACTS["gamma_ce"]}
+
+
 @dataclass(frozen=True)
 class SGD(Rule):
     """Stochastic gradient descent on the cross-entropy, one pattern at a time, with weights clipped at zero.
@@ -281,8 +288,8 @@ class SGD(Rule):
     True
     """
 
-    learning_rate: float = 0.01
-    gamma_ce: float = 100.0
+    learning_rate: float = field(default=0.01, metadata=LEARNING_RATE)
+    gamma_ce: float = field(default=100.0, metadata=GAMMA_CE)
     surrogate: Surrogate | None = None
     precision: str = "float32"
 
@@ -327,15 +334,14 @@ class LocalRule(Rule):
     True
     """
 
-    learning_rate: float = 0.01
+    learning_rate: float = field(default=0.01, metadata=LEARNING_RATE)
     error: Callable[[float], float] | None = None
     dendritic_signal: Callable[[Floats], ArrayLike] | None = None
     presynaptic: Callable[[Floats], ArrayLike] | None = None
-    gamma_ce: float = 100.0
+    gamma_ce: float = field(default=100.0, metadata=GAMMA_CE)
 
     def __post_init__(self) -> None:
-        for name in ("learning_rate", "gamma_ce"):
-            object.__setattr__(self, name, real_number(name, getattr(self, name), 0.0, low_open=True))
+        check_fields(self)
         for name in ("error", "dendritic_signal", "presynaptic"):
             if getattr(self, name) is not None and not callable(getattr(self, name)):
                 raise refuse(name, getattr(self, name), "callable or None")

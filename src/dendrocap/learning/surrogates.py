@@ -8,14 +8,14 @@ no longer gradient descent on a loss.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dendrocap.model.nonlinearities import Kernel, Nonlinearity
-from dendrocap.validation import real_number, refuse
+from dendrocap.validation import check_fields, fact, refuse
 
 # Codes for compiled loops. From OTHER_SLOPE on, the remainder of the code identifies a non-linearity.
 TRUE_SLOPE, LORENTZIAN, FLOORED = range(3)
@@ -79,12 +79,20 @@ class Lorentzian(Surrogate):
     [1.0, 0.5]
     """
 
-    center: float = 0.4
-    width: float = 0.3
+    center: float = field(
+        default=0.4,
+        metadata=fact("centre of the surrogate", unit="branch input", help="With --surrogate-width: the centre"),
+    )
+    width: float = field(
+        default=0.3,
+        metadata=fact(
+            "width of the surrogate", "", "branch input", "(0, inf)",
+            "Learn with 1/(1+((x-center)/width)^2) in place of g'(x), which is used if not given",
+        ),
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "center", real_number("center", self.center))
-        object.__setattr__(self, "width", real_number("width", self.width, 0.0, low_open=True))
+        check_fields(self)
 
     def signal(self, nonlinearity: Nonlinearity, branch_input: ArrayLike) -> Any:
         return 1.0 / (1.0 + ((np.asarray(branch_input, dtype=np.float64) - self.center) / self.width) ** 2)
@@ -104,10 +112,10 @@ class FlooredSlope(Surrogate):
     [0.3, 1.0]
     """
 
-    floor: float = 0.3
+    floor: float = field(default=0.3, metadata=fact("least slope", within="(0, inf)"))
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "floor", real_number("floor", self.floor, 0.0, low_open=True))
+        check_fields(self)
 
     def signal(self, nonlinearity: Nonlinearity, branch_input: ArrayLike) -> Any:
         return np.maximum(nonlinearity.derivative(branch_input), self.floor)

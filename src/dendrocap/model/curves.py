@@ -269,6 +269,8 @@ class Tabulated(PiecewiseCubic):
     below: str = "flat"
     above: str = "flat"
     name: ClassVar[str] = "tabulated"
+    label: ClassVar[str] = "measured curve"
+    colour: ClassVar[str] = "#009E73"
 
     def __post_init__(self) -> None:
         _take_points(self)
@@ -312,6 +314,8 @@ class PiecewiseLinear(PiecewiseCubic):
     below: str = "flat"
     above: str = "flat"
     name: ClassVar[str] = "piecewise_linear"
+    label: ClassVar[str] = "straight pieces"
+    colour: ClassVar[str] = "#5E3CE0"
 
     def __post_init__(self) -> None:
         _take_points(self)
@@ -376,6 +380,8 @@ class Smooth(PiecewiseCubic):
     above: str = "flat"
     sharpness: float = POWER
     name: ClassVar[str] = "smooth"
+    label: ClassVar[str] = "measured curve, smooth"
+    colour: ClassVar[str] = "#882255"  # by Tol, distinguishable from the others
     _found: Any = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -16,7 +16,7 @@ from dendrocap.model.nonlinearities import Linear, Nonlinearity
 from dendrocap.model.patterns import PackedPatterns, Patterns, Seed, binary_inputs, generator_for
 from dendrocap.numerics import apportioned, trapezoidal_rule
 from dendrocap.numerics.types import Floats
-from dendrocap.validation import real_number, refuse, whole_number
+from dendrocap.validation import check_fields, fact, real_number, refuse, whole_number
 
 __all__ = ["DendriticNeuron", "LinearNeuron"]
 
@@ -74,8 +74,16 @@ class DendriticNeuron:
     """
 
     spec: NeuronSpec
-    n_inputs: int
-    n_branches: int
+    n_inputs: int = field(
+        metadata=fact(
+            "synapses", "N", "synapses", "[1, inf)", "Number of inputs N", usual=(10, 1e5), log=True, whole=True
+        )
+    )
+    n_branches: int = field(
+        metadata=fact(
+            "branches", "K", "branches", "[1, inf)", "Number of branches K", usual=(1, 1e4), log=True, whole=True
+        )
+    )
     group_size: int = 1
 
     def __post_init__(self) -> None:
@@ -83,7 +91,7 @@ class DendriticNeuron:
             raise refuse("spec", self.spec, "a NeuronSpec")
         if self.spec.n_levels != 1:
             raise refuse("spec.n_levels", self.spec.n_levels, "1: deeper trees are available only in the theory")
-        object.__setattr__(self, "n_inputs", whole_number("n_inputs", self.n_inputs, 1))
+        check_fields(self)
         group_size = whole_number("group_size", self.group_size, 1, self.n_inputs)
         if self.n_inputs % group_size:
             raise refuse("group_size", group_size, f"a divisor of n_inputs = {self.n_inputs}")

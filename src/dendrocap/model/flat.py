@@ -14,13 +14,14 @@ from dataclasses import asdict, fields, replace
 from typing import Any
 
 from dendrocap.errors import InvalidParameter
-from dendrocap.model.curves import PiecewiseLinear, Smooth, Tabulated
+from dendrocap.model.curves import PiecewiseCubic
 from dendrocap.model.dendritic_neuron import DendriticNeuron, LinearNeuron
-from dendrocap.model.neuron import Branches, Inhibition, NeuronSpec, TaskSpec
-from dendrocap.model.nonlinearities import BUILT_IN, Nonlinearity, named_nonlinearity
-from dendrocap.validation import refuse
+from dendrocap.model.neuron import Bounded, Branches, Inhibition, NeuronSpec, Ridge, TaskSpec
+from dendrocap.model.nonlinearities import Nonlinearity, named_nonlinearity
+from dendrocap.validation import Fact, facts_of, refuse
 
 __all__ = [
+    "FACTS",
     "INHIBITION",
     "NEURON",
     "TASK",
@@ -39,10 +40,9 @@ def _parameters(kind: type[Any]) -> list[str]:
     return [field.name for field in fields(kind) if field.init]
 
 
-MEASURED: dict[str, type[Tabulated | Smooth | PiecewiseLinear]] = {
-    kind.name: kind for kind in (Tabulated, Smooth, PiecewiseLinear)
-}
-KINDS: tuple[type[Nonlinearity], ...] = (*BUILT_IN.values(), *MEASURED.values())
+# The package's own, of which those that are made of points have no defaults.
+KINDS = tuple(kind for kind in Nonlinearity.registered.values() if kind.__module__.startswith("dendrocap."))
+MEASURED: dict[str, type[Any]] = {kind.name: kind for kind in KINDS if issubclass(kind, PiecewiseCubic)}
 SHAPE = tuple(dict.fromkeys(name for kind in KINDS for name in _parameters(kind)))
 INHIBITION = tuple(f"inhibitory_{name}" for name in _parameters(Inhibition))
 # Parameters common to all branches of a kind; they belong to a neuron with a single kind, or to each population.
@@ -50,6 +50,36 @@ OF_BRANCHES = ("nonlinearity", *SHAPE, "theta_d", *INHIBITION)
 POPULATION = (*OF_BRANCHES, "fraction", "length", "f_in", "mean_output")
 NEURON = (*OF_BRANCHES, "populations", "theta_s", "n_inputs", "n_branches", "group_size")
 TASK = tuple(_parameters(TaskSpec))
+
+# What the numbers are that describe a neuron, a task, or where a question is asked; by their flat names.
+FACTS: dict[str, Fact] = {
+    name: known
+    for kind, prefix in (
+        (NeuronSpec, ""),
+        *((kind, "") for kind in KINDS),
+        (TaskSpec, ""),
+        (Inhibition, "inhibitory_"),
+        (Bounded, ""),
+        (Branches, ""),
+        (DendriticNeuron, ""),
+    )
+    for name, known in ((prefix + name, known) for name, known in facts_of(kind).items())
+} | {
+    "ridge": facts_of(Ridge)["strength"],
+    "alpha": Fact("load", r"\alpha = P / N", "patterns per synapse", "[0, inf)", "Load P / N", usual=(0.05, 5.0)),
+    "rsb": Fact("steps of breaking", "k", "steps"),
+    "branch_size": Fact("synapses per branch", "n", "synapses", log=True),
+    "flips": Fact("flip probability", r"\rho", within="[0, 0.5]", usual=(0.0, 0.5)),
+    "synaptic": Fact("amplitude of synaptic noise", r"\sigma", within="[0, inf)"),
+    "gamma_ce": Fact(
+        "steepness of the loss", r"\gamma_{\mathrm{ce}}", "1 / somatic input", "(0, inf)",
+        "Steepness of the cross-entropy", log=True,
+    ),
+    "temperature": Fact("temperature", "T", within="[0, inf)"),
+    "output_noise": Fact("noise at the soma", r"\sigma", "somatic input", "[0, inf)"),
+    "reference_kappa": Fact("margin of the reference", unit="somatic input", within="[0, inf)"),
+    "distance": Fact("squared distance", r"|W - \tilde W|^2 / |\tilde W|^2", "squared norm of the reference", log=True),
+}  # fmt: skip
 
 
 def flat_nonlinearity(nonlinearity: Nonlinearity) -> dict[str, Any]:
@@ -79,7 +109,7 @@ def nonlinearity_from_flat(flat: Mapping[str, Any]) -> Nonlinearity:
     shape = {name: value for name, value in flat.items() if name != "nonlinearity"}
     name = flat.get("nonlinearity", "polsky")
     if name in MEASURED:
-        kind = MEASURED[name]
+        kind: type[Nonlinearity] = MEASURED[name]
         _refuse_unknown(shape, name, _parameters(kind))
         if not {"x", "y"} <= shape.keys():
             raise InvalidParameter(f"nonlinearity = {name!r} needs values for x and y")

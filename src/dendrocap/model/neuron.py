@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from dendrocap.errors import InvalidParameter
 from dendrocap.model.nonlinearities import Nonlinearity
-from dendrocap.validation import choice, real_number, refuse
+from dendrocap.validation import check_fields, choice, fact, facts_of, real_number, refuse
 
 # What a weight may be before it has seen a pattern: its prior.
 #
@@ -73,11 +73,13 @@ class Bounded:
     (0.8943, 0.4218, 0.1311)
     """
 
-    w_max: float
+    w_max: float = field(
+        metadata=fact("largest weight", r"w_{\max}", "model weight", "(0, inf)", "Largest weight, above theta_d / f_in")
+    )
     strength: ClassVar[float] = 0.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "w_max", real_number("w_max", self.w_max, 0.0, low_open=True))
+        check_fields(self)
 
 
 @dataclass(frozen=True)
@@ -98,11 +100,16 @@ class Ridge:
     True
     """
 
-    strength: float
+    strength: float = field(
+        metadata=fact(
+            "strength of the ridge", r"\lambda", "1 / model weight squared", "[0, inf)",
+            "Strength with which small weights are preferred, exp(-ridge W^2 / 2)",
+        )
+    )  # fmt: skip
     w_max: ClassVar[float] = math.inf
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "strength", real_number("strength", self.strength, 0.0))
+        check_fields(self)
 
 
 def is_usual(prior: Prior) -> bool:
@@ -111,6 +118,15 @@ def is_usual(prior: Prior) -> bool:
 
 
 USUAL_PRIOR = NonNegative()
+
+# Facts of parameters that several classes share.
+THETA_D = fact(
+    "dendritic threshold", r"\theta_d", "branch threshold", "[0, inf)",
+    "Dendritic threshold, the inhibition of each branch; it sets the mean weight", usual=(0.001, 10.0), log=True,
+)  # fmt: skip
+F_IN = fact(
+    "input coding level", r"f_{\mathrm{in}}", "1", "(0, 1)", "Probability that an input is active", usual=(0.01, 0.99)
+)
 
 
 @dataclass(frozen=True)
@@ -133,11 +149,11 @@ class Level:
     """
 
     nonlinearity: Nonlinearity
-    theta: float
+    theta: float = field(metadata=THETA_D)
 
     def __post_init__(self) -> None:
         _check_nonlinearity("nonlinearity", self.nonlinearity)
-        object.__setattr__(self, "theta", real_number("theta", self.theta, 0.0))
+        check_fields(self)
 
 
 @dataclass(frozen=True)
@@ -165,18 +181,29 @@ class Inhibition:
     2.288
     """
 
-    share: float
-    drive: float
-    f_in: float | None = None
+    share: float = field(
+        metadata=fact(
+            "inhibitory share of synapses", "w_I", "1", "[0, 1)",
+            "Share of a branch's synapses that are inhibitory and plastic", usual=(0.0, 0.9),
+        )
+    )  # fmt: skip
+    drive: float = field(
+        metadata=fact(
+            "inhibitory drive", r"\theta_I", "1", "[0, inf)", "Mean inhibitory input of a branch, at most theta_d"
+        )
+    )
+    f_in: float | None = field(
+        default=None,
+        metadata=fact(
+            "coding level of inhibitory inputs", "f_I", "1", "(0, 1)",
+            "Probability that an inhibitory input is active; that of the others if not given",
+        ),
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "share", real_number("share", self.share, 0.0, 1.0, high_open=True))
-        object.__setattr__(self, "drive", real_number("drive", self.drive, 0.0))
+        check_fields(self)
         if self.share == 0.0 and self.drive > 0.0:
             raise refuse("drive", self.drive, "0 if share = 0: there are no inhibitory synapses")
-        if self.f_in is not None:
-            f_in = real_number("f_in", self.f_in, 0.0, 1.0, low_open=True, high_open=True)
-            object.__setattr__(self, "f_in", f_in)
 
     def __repr__(self) -> str:
         return _short_repr(self)
@@ -212,22 +239,25 @@ class Branches:
     """
 
     nonlinearity: Nonlinearity
-    theta_d: float
-    fraction: float
-    length: float = 1.0
-    f_in: float | None = None
+    theta_d: float = field(metadata=THETA_D)
+    fraction: float = field(
+        metadata=fact("share of branches", within="(0, 1]", help="Share of the neuron's branches", usual=(0.05, 0.95))
+    )
+    length: float = field(
+        default=1.0,
+        metadata=fact(
+            "relative length", within="(0, inf)", help="Synapses per branch, relative to the other branches",
+            usual=(0.1, 10.0), log=True,
+        ),
+    )  # fmt: skip
+    f_in: float | None = field(default=None, metadata=F_IN)
     mean_output: float | str | None = None
     inhibition: Inhibition | None = None
 
     def __post_init__(self) -> None:
         _check_nonlinearity("nonlinearity", self.nonlinearity)
-        object.__setattr__(self, "theta_d", real_number("theta_d", self.theta_d, 0.0))
+        check_fields(self)
         _check_inhibition(self.inhibition, self.theta_d)
-        object.__setattr__(self, "fraction", real_number("fraction", self.fraction, 0.0, 1.0, low_open=True))
-        object.__setattr__(self, "length", real_number("length", self.length, 0.0, low_open=True))
-        if self.f_in is not None:
-            f_in = real_number("f_in", self.f_in, 0.0, 1.0, low_open=True, high_open=True)
-            object.__setattr__(self, "f_in", f_in)
         if isinstance(self.mean_output, str):
             choice("mean_output", self.mean_output, ("best",))
         elif self.mean_output is not None:
@@ -276,8 +306,14 @@ class NeuronSpec:
 
     # None only together with levels or populations, which few users give.
     nonlinearity: Nonlinearity = None  # type: ignore[assignment]
-    theta_d: float = None  # type: ignore[assignment]
-    theta_s: float = None  # type: ignore[assignment]
+    theta_d: float = field(default=None, metadata=THETA_D)  # type: ignore[assignment]
+    theta_s: float = field(
+        default=None,  # type: ignore[assignment]
+        metadata=fact(
+            "somatic threshold", r"\theta_s", "somatic threshold",
+            help="Somatic threshold, inside the range of g: the mean output of the branches", usual=(0.001, 2.0),
+        ),
+    )  # fmt: skip
     levels: tuple[Level, ...] = ()
     populations: tuple[Branches, ...] = ()
     inhibition: Inhibition | None = None
@@ -291,7 +327,8 @@ class NeuronSpec:
                 "a single Nonlinearity: give levels=(Level(g, theta), ...) for a deep tree, populations=(Branches(g, "
                 "theta_d, fraction), ...) for several kinds of branches",
             )
-        object.__setattr__(self, "theta_s", real_number("theta_s", self.theta_s))
+        object.__setattr__(self, "theta_s", facts_of(NeuronSpec)["theta_s"].checked("theta_s", self.theta_s))
+        check_fields(self)
         for name, kind in (("levels", Level), ("populations", Branches)):
             given = getattr(self, name)
             if not isinstance(given, Sequence) or not all(isinstance(one, kind) for one in given):
@@ -304,7 +341,6 @@ class NeuronSpec:
             )
         if self.nonlinearity is not None:
             _check_nonlinearity("nonlinearity", self.nonlinearity)
-            object.__setattr__(self, "theta_d", real_number("theta_d", self.theta_d, 0.0))
             _check_inhibition(self.inhibition, self.theta_d)
         elif self.inhibition is not None:
             raise InvalidParameter(
@@ -415,18 +451,32 @@ class TaskSpec:
     TaskSpec(f_in=0.5, f_out=0.5, kappa=0.0, branch_correlation=2.0)
     """
 
-    f_in: float = 0.5
-    f_out: float = 0.5
-    kappa: float = 0.0
-    branch_correlation: float = 0.0
+    f_in: float = field(default=0.5, metadata=F_IN)
+    f_out: float = field(
+        default=0.5,
+        metadata=fact(
+            "output coding level", r"f_{\mathrm{out}}", "1", "(0, 1)", "Probability that a label is 1",
+            usual=(0.01, 0.99),
+        ),
+    )  # fmt: skip
+    kappa: float = field(
+        default=0.0,
+        metadata=fact(
+            "margin", r"\kappa", "somatic input",
+            help="Margin by which the somatic input must exceed the threshold; if negative, by which it may miss it",
+            usual=(0.0, 5.0),
+        ),
+    )  # fmt: skip
+    branch_correlation: float = field(
+        default=0.0,
+        metadata=fact(
+            "correlation within branches", "c_0", "1", "[0, inf)",
+            "c0: two inputs of one branch have correlation c0 K / N, which must be below 1", usual=(0.0, 10.0),
+        ),
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
-        for name in ("f_in", "f_out"):
-            level = real_number(name, getattr(self, name), 0.0, 1.0, low_open=True, high_open=True)
-            object.__setattr__(self, name, level)
-        object.__setattr__(self, "kappa", real_number("kappa", self.kappa))
-        correlation = real_number("branch_correlation", self.branch_correlation, 0.0)
-        object.__setattr__(self, "branch_correlation", correlation)
+        check_fields(self)
 
     def __repr__(self) -> str:
         shown = ["f_in", "f_out", "kappa", *(["branch_correlation"] if self.branch_correlation else [])]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from dendrocap.errors import InvalidParameter
 from dendrocap.model import table
 from dendrocap.numerics.types import Floats
-from dendrocap.validation import choice, real_number, refuse
+from dendrocap.validation import check_fields, choice, fact, real_number, refuse
 
 __all__ = [
     "Custom",
@@ -68,7 +68,17 @@ class Nonlinearity(ABC):
     g(0.5) = 0.9029, g'(0.5) = 1.3503, kinks at (0.0, 0.33)
     """
 
-    name: ClassVar[str]
+    name: ClassVar[str] = "custom"
+    label: ClassVar[str] = "custom"  # in figures and on the page; tests/figures/test_palette.py checks the colours
+    colour: ClassVar[str] = "#56B4E9"
+
+    # Classes with a name of their own, in the order of their definition, which is that of all lists.
+    registered: ClassVar[dict[str, type[Nonlinearity]]] = {}
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        if "name" in vars(cls):
+            Nonlinearity.registered[cls.name] = cls
 
     def __call__(self, x: ArrayLike) -> Any:
         """g(x), elementwise; a scalar gives a scalar."""
@@ -117,107 +127,6 @@ class Nonlinearity(ABC):
 
 
 @dataclass(frozen=True)
-class Linear(Nonlinearity):
-    """g(x) = x, for which the two-layer neuron is linear.
-
-    Examples
-    --------
-    >>> float(Linear()(-2.5))
-    -2.5
-    """
-
-    name: ClassVar[str] = "linear"
-    breakpoints = ()
-    range = (-math.inf, math.inf)
-
-    def _value(self, x: Floats) -> Floats:
-        return x.copy()
-
-    def _derivative(self, x: Floats) -> Floats:
-        return np.where(np.isnan(x), np.nan, 1.0)
-
-    def kernel(self) -> Kernel:
-        return Kernel(LINEAR, np.empty(0))
-
-
-@dataclass(frozen=True)
-class ReLU(Nonlinearity):
-    """g(x) = max(0, x).
-
-    Examples
-    --------
-    >>> ReLU()([-1.0, 2.0]).tolist()
-    [0.0, 2.0]
-    """
-
-    name: ClassVar[str] = "relu"
-    breakpoints = (0.0,)
-    range = (0.0, math.inf)
-    flat_ends = (True, False)
-
-    def _value(self, x: Floats) -> Floats:
-        return np.maximum(x, 0.0)
-
-    def _derivative(self, x: Floats) -> Floats:
-        return np.where(np.isnan(x), np.nan, np.heaviside(x, 0.0))
-
-    def kernel(self) -> Kernel:
-        return Kernel(RELU, np.empty(0))
-
-
-@dataclass(frozen=True)
-class SaturatingReLU(Nonlinearity):
-    """g(x) = min(max(0, x), 1).
-
-    Examples
-    --------
-    >>> SaturatingReLU()([-1.0, 0.25, 7.0]).tolist()
-    [0.0, 0.25, 1.0]
-    """
-
-    name: ClassVar[str] = "saturating_relu"
-    breakpoints = (0.0, 1.0)
-    range = (0.0, 1.0)
-    flat_ends = (True, True)
-
-    def _value(self, x: Floats) -> Floats:
-        return np.clip(x, 0.0, 1.0)
-
-    def _derivative(self, x: Floats) -> Floats:
-        return np.where(np.isnan(x), np.nan, np.where((x > 0.0) & (x < 1.0), 1.0, 0.0))
-
-    def kernel(self) -> Kernel:
-        return Kernel(SATURATING_RELU, np.empty(0))
-
-
-@dataclass(frozen=True)
-class Step(Nonlinearity):
-    """g(x) = 1 for x > 0, else 0.
-
-    Its derivative is zero wherever it exists, so gradient descent cannot train it.
-
-    Examples
-    --------
-    >>> Step()([-1.0, 0.0, 1e-9]).tolist()
-    [0.0, 0.0, 1.0]
-    """
-
-    name: ClassVar[str] = "step"
-    breakpoints = (0.0,)
-    range = (0.0, 1.0)
-    flat_ends = (True, True)
-
-    def _value(self, x: Floats) -> Floats:
-        return np.where(np.isnan(x), np.nan, np.heaviside(x, 0.0))
-
-    def _derivative(self, x: Floats) -> Floats:
-        return np.where(np.isnan(x), np.nan, 0.0)
-
-    def kernel(self) -> Kernel:
-        return Kernel(STEP, np.empty(0))
-
-
-@dataclass(frozen=True)
 class Polsky(Nonlinearity):
     """Linear up to ``x_min``, then a steep sigmoid that saturates at 1.
 
@@ -240,15 +149,27 @@ class Polsky(Nonlinearity):
     5.025
     """
 
-    x_min: float = 0.33
-    gamma: float = 15.0
+    x_min: float = field(
+        default=0.33,
+        metadata=fact(
+            "onset of the sigmoid", r"x_{\min}", "branch input", "[0, 1]", "Polsky: where the sigmoid starts"
+        ),
+    )
+    gamma: float = field(
+        default=15.0,
+        metadata=fact(
+            "steepness", r"\gamma", "1 / branch input", "(0, inf)", "Polsky: steepness of the sigmoid",
+            usual=(0.5, 200.0), log=True,
+        ),
+    )  # fmt: skip
     name: ClassVar[str] = "polsky"
+    label: ClassVar[str] = "Polsky"
+    colour: ClassVar[str] = "#D55E00"
     range = (0.0, 1.0)
     flat_ends = (True, True)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "x_min", real_number("x_min", self.x_min, 0.0, 1.0))
-        object.__setattr__(self, "gamma", real_number("gamma", self.gamma, 0.0, low_open=True))
+        check_fields(self)
 
     def _rise(self, x: Floats) -> Floats:
         """gamma (x - x_min), clipped where the sigmoid is constant to the last bit, to avoid overflow."""
@@ -282,6 +203,118 @@ class Polsky(Nonlinearity):
         return Kernel(POLSKY, np.array([self.x_min, self.gamma]))
 
 
+@dataclass(frozen=True)
+class ReLU(Nonlinearity):
+    """g(x) = max(0, x).
+
+    Examples
+    --------
+    >>> ReLU()([-1.0, 2.0]).tolist()
+    [0.0, 2.0]
+    """
+
+    name: ClassVar[str] = "relu"
+    label: ClassVar[str] = "ReLU"
+    colour: ClassVar[str] = "#0072B2"
+    breakpoints = (0.0,)
+    range = (0.0, math.inf)
+    flat_ends = (True, False)
+
+    def _value(self, x: Floats) -> Floats:
+        return np.maximum(x, 0.0)
+
+    def _derivative(self, x: Floats) -> Floats:
+        return np.where(np.isnan(x), np.nan, np.heaviside(x, 0.0))
+
+    def kernel(self) -> Kernel:
+        return Kernel(RELU, np.empty(0))
+
+
+@dataclass(frozen=True)
+class SaturatingReLU(Nonlinearity):
+    """g(x) = min(max(0, x), 1).
+
+    Examples
+    --------
+    >>> SaturatingReLU()([-1.0, 0.25, 7.0]).tolist()
+    [0.0, 0.25, 1.0]
+    """
+
+    name: ClassVar[str] = "saturating_relu"
+    label: ClassVar[str] = "saturating ReLU"
+    colour: ClassVar[str] = "#E69F00"
+    breakpoints = (0.0, 1.0)
+    range = (0.0, 1.0)
+    flat_ends = (True, True)
+
+    def _value(self, x: Floats) -> Floats:
+        return np.clip(x, 0.0, 1.0)
+
+    def _derivative(self, x: Floats) -> Floats:
+        return np.where(np.isnan(x), np.nan, np.where((x > 0.0) & (x < 1.0), 1.0, 0.0))
+
+    def kernel(self) -> Kernel:
+        return Kernel(SATURATING_RELU, np.empty(0))
+
+
+@dataclass(frozen=True)
+class Step(Nonlinearity):
+    """g(x) = 1 for x > 0, else 0.
+
+    Its derivative is zero wherever it exists, so gradient descent cannot train it.
+
+    Examples
+    --------
+    >>> Step()([-1.0, 0.0, 1e-9]).tolist()
+    [0.0, 0.0, 1.0]
+    """
+
+    name: ClassVar[str] = "step"
+    label: ClassVar[str] = "step"
+    colour: ClassVar[str] = "#CC79A7"
+    breakpoints = (0.0,)
+    range = (0.0, 1.0)
+    flat_ends = (True, True)
+
+    def _value(self, x: Floats) -> Floats:
+        return np.where(np.isnan(x), np.nan, np.heaviside(x, 0.0))
+
+    def _derivative(self, x: Floats) -> Floats:
+        return np.where(np.isnan(x), np.nan, 0.0)
+
+    def kernel(self) -> Kernel:
+        return Kernel(STEP, np.empty(0))
+
+
+@dataclass(frozen=True)
+class Linear(Nonlinearity):
+    """g(x) = x, for which the two-layer neuron is linear.
+
+    Examples
+    --------
+    >>> float(Linear()(-2.5))
+    -2.5
+    """
+
+    name: ClassVar[str] = "linear"
+    label: ClassVar[str] = "linear"
+    colour: ClassVar[str] = "#000000"
+    breakpoints = ()
+    range = (-math.inf, math.inf)
+
+    def _value(self, x: Floats) -> Floats:
+        return x.copy()
+
+    def _derivative(self, x: Floats) -> Floats:
+        return np.where(np.isnan(x), np.nan, 1.0)
+
+    def kernel(self) -> Kernel:
+        return Kernel(LINEAR, np.empty(0))
+
+
+BUILT_IN: dict[str, type[Nonlinearity]] = dict(Nonlinearity.registered)
+
+
 @dataclass(frozen=True, repr=False)
 class Custom(Nonlinearity):
     """A user-defined function.
@@ -311,7 +344,6 @@ class Custom(Nonlinearity):
     derivative_function: ScalarFunction | None = None
     breakpoints: tuple[float, ...] = ()
     domain: tuple[float, float] = (-32.0, 32.0)
-    name: ClassVar[str] = "custom"
 
     def __init__(
         self,
@@ -433,9 +465,6 @@ class Custom(Nonlinearity):
         edges, coefficients = table.adaptive_cubics(self._value, self._derivative, self.breakpoints, self.domain)
         ends = self._derivative(np.array(self.domain))
         return Kernel(TABLE, table.packed(edges, coefficients, float(ends[0]), float(ends[1])))
-
-
-BUILT_IN: dict[str, type[Nonlinearity]] = {kind.name: kind for kind in (Polsky, ReLU, SaturatingReLU, Step, Linear)}
 
 
 def named_nonlinearity(name: str, **parameters: float) -> Nonlinearity:
