@@ -5,6 +5,7 @@ On a page, the directive ``stored-table`` with a name stands for the lines that 
 
 from collections.abc import Callable, Mapping
 
+from dendrocap.theory import scope
 from studies import (
     any_dendrite,
     bethe,
@@ -53,5 +54,6 @@ TABLES: Mapping[str, Callable[[], list[str]]] = {
         for name in classifiers.DATA
     },
     "neurons": lambda: classifiers.neurons_table(stored(classifiers.NEURONS)),
+    "scope": scope.table,
     "wirings": lambda: classifiers.wirings_table(stored(classifiers.WIRED)),
 }

@@ -418,10 +418,10 @@ def test_linear_programming(setting):
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: critical_capacity(inhibited(), branch_size=37), r"inhibition = .* None where branches are short"),
+        (lambda: critical_capacity(inhibited(), branch_size=37), r"inhibition = .* None for branch_size"),
         (
             lambda: saddle_point(inhibited(), alpha=0.5, branch_size=37),
-            r"inhibition = .* None where branches are short",
+            r"inhibition = .* None for branch_size",
         ),
         (lambda: stability_limit(MIXED, branch_size=37), r"inhibition = .* leave branch_size out"),
         (lambda: branch_stability(inhibited(), branch_size=37), r"inhibition = .* leave branch_size out"),
@@ -430,12 +430,12 @@ def test_linear_programming(setting):
             lambda: capacity(DendriticNeuron(MIXED, 999, 27), accuracy="fast"),
             r"inhibition = .* a NeuronSpec stands for",
         ),
-        (lambda: dc.theory.zero_load(inhibited()), r"inhibition = .* None here"),
-        (lambda: dc.theory.perceptron_limit(inhibited()), r"inhibition = .* None here"),
+        (lambda: dc.theory.zero_load(inhibited()), r"inhibition = .* None for"),
+        (lambda: dc.theory.perceptron_limit(inhibited()), r"inhibition = .* None for"),
         (lambda: critical_capacity(inhibited()).populations[0].weights, r"synapses\[i\]\.weights"),
         (lambda: critical_capacity(inhibited()).weights, r"synapses\[i\]\.weights"),
         (lambda: saddle_point(inhibited(), alpha=0.5).populations[0].weights, r"synapses\[i\]\.weights"),
-        (lambda: critical_capacity(inhibited(dc.Custom(np.sin), theta_s=0.3)), r"never falls where .*inhibition"),
+        (lambda: critical_capacity(inhibited(dc.Custom(np.sin), theta_s=0.3)), r"never falls for .*inhibition"),
         (
             lambda: NeuronSpec(levels=[Level(ReLU(), 0.5)], theta_s=0.5, inhibition=Inhibition(0.2, 0.1)),
             r"cannot be combined with levels",

@@ -27,9 +27,9 @@ from dendrocap.finite_size.branch_law import exact_branch_law, input_skewness
 from dendrocap.finite_size.soma import Sampled
 from dendrocap.model import DendriticNeuron, Inhibition, Linear, NeuronSpec, Nonlinearity, TaskSpec
 from dendrocap.numerics import apportioned
+from dendrocap.theory import scope
 from dendrocap.theory.branch_stability import branch_stability, split_state
 from dendrocap.theory.critical_capacity import critical_capacity
-from dendrocap.theory.dendrite import check_independent_inputs
 from dendrocap.theory.neuron_kernel import Population, SynapseWeights, needs_populations, populations_of
 from dendrocap.theory.results import (
     EQUAL_K,
@@ -76,16 +76,6 @@ GROWS = (
 )
 
 GIVE_SIZE = ": give n_inputs and n_branches"  # which theory does not take with inhibition
-
-SIZE_AND_INHIBITION = (
-    "None for a neuron with a size, whose branches are short and few; a NeuronSpec stands for infinitely many long "
-    "branches"
-)
-
-INFINITE_ONLY = (
-    "the best estimate at n_branches = {}: ask for accuracy='fast' (--accuracy fast), or with a NeuronSpec for "
-    "infinitely many branches"
-)
 
 
 def capacity(
@@ -141,8 +131,8 @@ def capacity(
     if any(kind.mean_output == "best" for kind in spec.populations):
         raise refuse('mean_output = "best"', "in a population", "a number here: ask critical_capacity for the best")
     answer = _Answer(neuron, spec, task or TaskSpec(), accuracy, seed, callback or (lambda share, words: None))
-    if answer.n_branches and answer.inhibited:
-        raise refuse("inhibition", answer.inhibited[0], SIZE_AND_INHIBITION)
+    if answer.n_branches:
+        scope.check("capacity of a neuron with a size", spec)
     answer.find()
     return answer.result()
 
@@ -277,7 +267,7 @@ class _Answer:
         """The real number and length of branches."""
         infinite = self.taken_as_infinite
         if not infinite:
-            check_independent_inputs(self.task, INFINITE_ONLY.format(self.n_branches))
+            scope.check("capacity, in its best estimate, with a size", task=self.task)
         self.tell(0.05, "steps of symmetry breaking")
         if not self.spec.populations:
             self.steps()

@@ -18,9 +18,9 @@ from numpy.typing import ArrayLike
 from dendrocap.finite_size.soma import BATCHES, Sampled
 from dendrocap.model import Nonlinearity, TaskSpec
 from dendrocap.numerics.types import Floats
+from dendrocap.theory import scope
 from dendrocap.theory.broken import PopulationState, Side
 from dendrocap.theory.cascade import one_sided_cascade
-from dendrocap.theory.dendrite import check_independent_inputs
 from dendrocap.theory.neuron_kernel import Population
 from dendrocap.theory.solver import monotone_root
 from dendrocap.validation import real_number, refuse, whole_number
@@ -104,7 +104,7 @@ def exact_branch_law(
     corrected for the variation of their norm and overlap, whose means are known.
     """
     n = whole_number("branch_size", branch_size, 2)
-    check_independent_inputs(task, "the exact law of a short branch")
+    scope.check("exact_branch_law", task=task)
     per_batch = -(-whole_number("n_branches", n_branches, 2) // BATCHES)
     whole_number("n_patterns", n_patterns, 8)
     g, mu = populations[0].nonlinearity, float(state.mu[0])

@@ -16,7 +16,7 @@ from dendrocap.errors import InvalidParameter, NoSolution
 from dendrocap.model import NeuronSpec, Nonlinearity, Polsky, TaskSpec, Units
 from dendrocap.numerics._compiled import tail
 from dendrocap.numerics.types import Floats
-from dendrocap.theory.dendrite import check_independent_inputs
+from dendrocap.theory import scope
 from dendrocap.theory.inverse import (
     SilentRange,
     dendritic_threshold,
@@ -769,8 +769,7 @@ def fit_weights(
     >>> fit.W_star_mv.covers(1.0)
     True
     """
-    task = TaskSpec(f_in=0.05, f_out=0.05) if task is None else task
-    check_independent_inputs(task, "fits of measured weights")
+    task = scope.check("fit_weights", task=TaskSpec(f_in=0.05, f_out=0.05) if task is None else task)
     units = Units() if units is None else units
     g = Polsky() if nonlinearity is None else nonlinearity
     threshold = real_number("detection_threshold_mv", detection_threshold_mv, 0.0)

@@ -403,10 +403,13 @@ class NeuronSpec:
     @cached_property
     def kinds(self) -> tuple[Branches, ...]:
         """The kinds of branches that connect to the soma; a single one if all are alike."""
-        if self.levels:
+        if self.n_levels > 1:
             raise refuse("n_levels", self.n_levels, "1 here: not all branches of a deep tree connect to the soma")
         self.check_usual_prior()
-        return self.populations or (Branches(self.nonlinearity, self.theta_d, 1.0, inhibition=self.inhibition),)
+        g, theta_d = (
+            (self.levels[0].nonlinearity, self.levels[0].theta) if self.levels else (self.nonlinearity, self.theta_d)
+        )
+        return self.populations or (Branches(g, theta_d, 1.0, inhibition=self.inhibition),)
 
     @cached_property
     def tree(self) -> tuple[Level, ...]:
@@ -418,7 +421,6 @@ class NeuronSpec:
             )
         if self.inhibition is not None and self.inhibition.share > 0.0:
             raise refuse("inhibition", self.inhibition, "None here: all weights must be non-negative")
-        self.check_usual_prior()
         return self.levels or (Level(self.nonlinearity, self.theta_d),)
 
 

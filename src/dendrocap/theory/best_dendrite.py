@@ -25,6 +25,7 @@ from dendrocap.errors import ConvergenceError, NoSolution
 from dendrocap.model import NeuronSpec, Nonlinearity, PiecewiseLinear, TaskSpec
 from dendrocap.numerics import legendre_rule
 from dendrocap.numerics.types import Floats
+from dendrocap.theory import scope
 from dendrocap.theory.branch_stability import BranchStability, branch_stability
 from dendrocap.theory.critical_capacity import critical_capacity
 from dendrocap.theory.dendrite import NODES, common_variance
@@ -75,6 +76,7 @@ class CapacityGradient:
     solution: CapacitySolution | BrokenCapacity
 
     def __post_init__(self) -> None:
+        scope.check("capacity_gradient", self.solution.neuron)
         g = self.solution.neuron.nonlinearity
         if not isinstance(g, PiecewiseLinear) or g.flat_ends != (True, True):
             raise refuse("solution.neuron.nonlinearity", g, "PiecewiseLinear with flat ends")

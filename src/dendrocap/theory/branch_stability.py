@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 from dendrocap.display import Displayed
 from dendrocap.errors import ConvergenceError, NoSolution
 from dendrocap.model import Branches, NeuronSpec, TaskSpec
-from dendrocap.model.neuron import check_spec
+from dendrocap.theory import scope
 from dendrocap.theory.broken import PopulationEquations
 from dendrocap.theory.neuron_kernel import Population, populations_of
 from dendrocap.theory.results import estimate_name
 from dendrocap.theory.search import FoundState, PopulationCapacity, broken_state, follow_to, near, population_capacity
 from dendrocap.theory.solver import bracketed_root
-from dendrocap.validation import refuse, whole_number
+from dendrocap.validation import whole_number
 
 SPLITS = (0.2, 0.4)  # differences of the mean inputs, in standard deviations of a branch's input
 
@@ -126,11 +126,8 @@ def branch_stability(
     >>> branch_stability(NeuronSpec(ReLU(), theta_d=1.0, theta_s=0.5)).stable
     True
     """
-    check_spec(neuron)
-    task = TaskSpec() if task is None else task
+    task = scope.check("branch_stability", neuron, task)
     rsb = whole_number("rsb", rsb, 1)
-    if neuron.populations:
-        raise refuse("neuron.populations", neuron.populations, "empty: stability is that of like branches")
     (population,) = populations_of(neuron, task, branch_size)
     equal = _equal(population, neuron.theta_s, task, rsb)
     latest = equal

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from dendrocap.display import Displayed
 from dendrocap.errors import ConvergenceError, NoSolution
 from dendrocap.model import NeuronSpec, TaskSpec
-from dendrocap.model.neuron import check_spec
 from dendrocap.numerics.types import Floats
+from dendrocap.theory import scope
 from dendrocap.theory.broken import ClusterEquations, ClusterState, TreeSoma
 from dendrocap.theory.cascade import FieldGrid, smooth_measure
 from dendrocap.theory.dendrite import NODES
@@ -212,9 +212,7 @@ def broken_saddle_point(
     >>> round(point.free_entropy, 4), round(point.symmetric_free_entropy, 4)
     (-0.7533, -0.6902)
     """
-    check_spec(neuron)
-    task = TaskSpec() if task is None else task
-    neuron.check_usual_prior()
+    task = scope.check("broken_saddle_point", neuron, task)
     alpha, rsb = real_number("alpha", alpha, 0.0), whole_number("rsb", rsb, 1)
     stable_to = stability_limit(neuron, task).alpha
     if alpha <= stable_to:
@@ -247,9 +245,7 @@ def complexity_curve(
     >>> bool(abs(complexity_curve(neuron, alpha=1.2, m=[typical]).complexity[0]) < 1e-10)
     True
     """
-    check_spec(neuron)
-    task = TaskSpec() if task is None else task
-    neuron.check_usual_prior()
+    task = scope.check("complexity_curve", neuron, task)
     alpha = real_number("alpha", alpha, 0.0)
     wanted = [real_number("m", one, 0.0, 1.0, low_open=True, high_open=True) for one in m]
     stable_to = stability_limit(neuron, task).alpha

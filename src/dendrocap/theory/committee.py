@@ -18,6 +18,7 @@ from dendrocap.display import Displayed
 from dendrocap.errors import ConvergenceError, NoSolution
 from dendrocap.model import Nonlinearity, TaskSpec
 from dendrocap.numerics.types import Floats
+from dendrocap.theory import scope
 from dendrocap.theory.broken import BrokenEquations, BrokenState, Spherical
 from dendrocap.theory.broken import EqualNorm as Norm
 from dendrocap.theory.broken import EqualOverlap as Overlap
@@ -26,7 +27,6 @@ from dendrocap.theory.dendrite import (
     BranchKernel,
     PairKernel,
     Response,
-    check_independent_inputs,
     gaussian_expectation,
     prepared,
 )
@@ -187,7 +187,7 @@ def committee_capacity(
     if not isinstance(steps, int) or isinstance(steps, bool) or steps < 0:
         raise refuse("rsb", rsb, 'a whole number >= 0, or "full"')
     task, prior, levels = TaskSpec() if task is None else task, Spherical(1.0), _levels(g)
-    check_independent_inputs(task, "the tree committee")
+    scope.check("committee_capacity", task=task)
     soma = CommitteeSoma(levels, prior.Q)
     norm = soma.norm(prior.Q)
     labels = label_averages(task.f_out, task.kappa / math.sqrt(norm.Gamma0))
@@ -291,7 +291,7 @@ def committee_stability(g: Nonlinearity | Sequence[Nonlinearity], task: TaskSpec
     inf
     """
     task, soma = TaskSpec() if task is None else task, CommitteeSoma(_levels(g), 1.0)
-    check_independent_inputs(task, "the tree committee")
+    scope.check("committee_capacity", task=task)
     if soma.slope_squared < VANISHED:  # q = 0 solves its equation from load 0 on
         load = _load_and_replicon(soma, task, TINY)[2]
         return load if load < committee_capacity(g, 0, task).alpha_c else math.inf

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import overload
 
 from dendrocap.model import NeuronSpec, TaskSpec
-from dendrocap.model.neuron import check_spec
+from dendrocap.theory import scope
 from dendrocap.theory.neuron_kernel import needs_populations
 from dendrocap.theory.search import BrokenCapacity, PopulationCapacity, broken_capacity, population_capacity
 from dendrocap.theory.symmetric import CapacitySolution, symmetric_capacity
@@ -95,11 +95,11 @@ def critical_capacity(
     >>> round(short.alpha_c, 5), round(short.W_bar, 4)
     (2.20231, 1.111)
     """
-    check_spec(neuron)
+    task = scope.check("critical_capacity(rsb=0)" if rsb == 0 else "critical_capacity(rsb >= 1)", neuron, task)
     if needs_populations(neuron, branch_size):
         if isinstance(start, BrokenCapacity):
             raise refuse("start", "a BrokenCapacity", "a PopulationCapacity where branches are short or differ")
-        return population_capacity(neuron, TaskSpec() if task is None else task, rsb, branch_size, start)
+        return population_capacity(neuron, task, rsb, branch_size, start)
     if isinstance(start, PopulationCapacity):
         raise refuse("start", "a PopulationCapacity", "a BrokenCapacity where branches are long and alike")
     if rsb == 0:

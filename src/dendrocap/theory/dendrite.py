@@ -380,17 +380,6 @@ def check_capacity_inputs(neuron: NeuronSpec) -> None:
     check_reachable(neuron)
 
 
-def check_independent_inputs(task: TaskSpec, where: str) -> None:
-    """Raise for correlated inputs where there is no theory for them."""
-    if task.branch_correlation != 0.0:
-        raise refuse(
-            "branch_correlation",
-            task.branch_correlation,
-            f"0 for {where}; critical_capacity, saddle_point, stability_limit and branch_stability take correlated "
-            "inputs",
-        )
-
-
 @lru_cache(maxsize=1024)
 def inverse_guess(g: Nonlinearity, theta: float) -> float:
     """Approximate input at which g passes theta: the mean input at vanishing variance."""

@@ -20,7 +20,8 @@ from dendrocap.errors import ConvergenceError, NoSolution
 from dendrocap.model import Linear, NeuronSpec, Nonlinearity, TaskSpec
 from dendrocap.numerics._compiled import tail
 from dendrocap.numerics.types import Floats
-from dendrocap.theory.dendrite import check_independent_inputs, prepared, response
+from dendrocap.theory import scope
+from dendrocap.theory.dendrite import prepared, response
 from dendrocap.theory.patterns import label_averages
 from dendrocap.theory.solver import bracketed_root
 from dendrocap.theory.symmetric import CapacitySolution, symmetric_capacity
@@ -115,8 +116,7 @@ def somatic_thresholds(g: Nonlinearity, weights: CapacityWeights, task: TaskSpec
     >>> [round(theta_s, 6) for theta_s in somatic_thresholds(Polsky(), solution.weights)]
     [0.161245, 0.3]
     """
-    task = TaskSpec() if task is None else task
-    check_independent_inputs(task, "the thresholds that weights ask for")
+    task = scope.check("somatic_thresholds", task=task)
     i0, _, i2 = tail(weights.B)
     v = task.f_in * (1.0 - task.f_in)
     Q = weights.W_star**2 * i2
@@ -217,8 +217,7 @@ def linear_margin(weights: CapacityWeights, task: TaskSpec | None = None) -> Cap
     >>> print(f"margin {rival.task.kappa:.3f}, capacity {rival.alpha_c:.3f} instead of {solution.alpha_c:.3f}")
     margin 1.045, capacity 0.274 instead of 5.112
     """
-    task = TaskSpec() if task is None else task
-    check_independent_inputs(task, "the margin that weights ask for")
+    task = scope.check("linear_margin", task=task)
     theta = dendritic_threshold(weights, task.f_in)
     wanted = weights.B
     if wanted < -1e-12:  # B vanishes without a margin

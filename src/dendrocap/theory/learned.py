@@ -24,15 +24,15 @@ from numpy.typing import ArrayLike
 from dendrocap.display import Displayed
 from dendrocap.errors import ConvergenceError
 from dendrocap.model import Linear, NeuronSpec, TaskSpec
-from dendrocap.model.neuron import check_spec
 from dendrocap.numerics._compiled import tail
+from dendrocap.theory import scope
 from dendrocap.theory.dendrite import TreeResponse, check_capacity_inputs, tree_response
 from dendrocap.theory.noise import SomaticInputs
 from dendrocap.theory.patterns import MOST, CrossEntropy, Responses, responses
 from dendrocap.theory.results import SYMMETRIC
 from dendrocap.theory.solver import bracketed_root, monotone_root
 from dendrocap.theory.weights import CapacityWeights, Preactivation
-from dendrocap.validation import real_number, refuse
+from dendrocap.validation import real_number
 
 EXACT = "exact"
 
@@ -226,15 +226,10 @@ def learned_state(neuron: NeuronSpec, task: TaskSpec | None = None, *, alpha: fl
     >>> learned_state(relu, TaskSpec(), alpha=0.5, gamma_ce=3.0).training_error < 1e-4
     True
     """
-    check_spec(neuron)
-    task = TaskSpec() if task is None else task
+    task = scope.check("learned_state", neuron, task)
     alpha = real_number("alpha", alpha, 0.0, low_open=True)
     gamma_ce = real_number("gamma_ce", gamma_ce, 0.0, low_open=True)
     check_capacity_inputs(neuron)
-    if neuron.n_levels > 1:
-        raise refuse("neuron.n_levels", neuron.n_levels, "1: learned states of deeper trees have not been derived")
-    if task.kappa != 0.0:
-        raise refuse("task.kappa", task.kappa, "0: the cross-entropy knows no margin")
     problem = _Problem(neuron, task, alpha, CrossEntropy(gamma_ce))
     best = min(problem.minima(), key=lambda point: point.loss)
     return problem.described(best)

@@ -13,20 +13,18 @@ import numpy as np
 from dendrocap.display import Displayed
 from dendrocap.errors import NoSolution
 from dendrocap.model import Linear, NeuronSpec, Nonlinearity, TaskSpec
-from dendrocap.model.neuron import check_spec
 from dendrocap.numerics import legendre_rule
 from dendrocap.numerics._compiled import tail
+from dendrocap.theory import scope
 from dendrocap.theory.dendrite import (
     check_capacity_inputs,
-    check_independent_inputs,
     common_variance,
-    is_monotone,
     tree_response,
 )
 from dendrocap.theory.patterns import label_averages
 from dendrocap.theory.solver import bracketed_root, monotone_root
 from dendrocap.theory.symmetric import CapacitySolution, symmetric_capacity
-from dendrocap.validation import real_number, refuse
+from dendrocap.validation import real_number
 
 __all__ = [
     "ZeroLoad",
@@ -72,8 +70,7 @@ def zero_load(neuron: NeuronSpec, task: TaskSpec | None = None) -> ZeroLoad:
     >>> zero_load(NeuronSpec(Polsky(), theta_d=0.5, theta_s=0.5)).Q
     2.0
     """
-    check_spec(neuron)
-    task = TaskSpec() if task is None else task
+    task = scope.check("zero_load", neuron, task)
     theta_d = real_number("theta_d", neuron.tree[0].theta, 0.0, low_open=True)
     W_bar = theta_d / task.f_in
     return ZeroLoad(
@@ -98,10 +95,7 @@ def perceptron_limit(neuron: NeuronSpec, task: TaskSpec | None = None) -> Capaci
     >>> round(perceptron_limit(NeuronSpec(Polsky(), theta_d=1e-6, theta_s=0.5)).alpha_c, 12)
     1.0
     """
-    check_spec(neuron)
-    task = TaskSpec() if task is None else task
-    if neuron.n_levels != 1:
-        raise refuse("neuron.n_levels", neuron.n_levels, "1 for this limit")
+    task = scope.check("perceptron_limit", neuron, task)
     g = neuron.tree[0].nonlinearity
     low, high = g.range
     if not low < neuron.theta_s < high:
@@ -149,8 +143,7 @@ def large_threshold_slope(g: Nonlinearity, theta_s: float = 0.5, task: TaskSpec 
     """
     from scipy.special import ndtri
 
-    task = TaskSpec() if task is None else task
-    check_independent_inputs(task, "the limit of large theta_d")
+    task = scope.check("large_threshold_slope", task=task)
     low, high = g.range
     if not (math.isfinite(low) and math.isfinite(high)) or g.has_jumps:
         raise NoSolution(f"{g!r} does not saturate continuously: its capacity does not grow linearly with theta_d")
@@ -210,9 +203,8 @@ def sparse_labels_capacity(neuron: NeuronSpec, f_out: float) -> float:
     ...       f"{critical_capacity(linear, TaskSpec(f_out=1e-6)).alpha_c:.4g}")
     2.501e+04, exactly 2.533e+04
     """
-    check_spec(neuron)
+    scope.check("sparse_labels_capacity", neuron)
     f_out = real_number("f_out", f_out, 0.0, 0.5, low_open=True)
-    neuron.check_usual_prior()
     t = bracketed_root(lambda t: math.log(tail(t)[1]) - math.log(f_out * t), 1e-3, 37.0).at
     return symmetric_capacity(neuron, TaskSpec()).alpha_c / (2.0 * f_out * (t * t + 3.0))
 
@@ -240,11 +232,8 @@ def large_margin_capacity(neuron: NeuronSpec, task: TaskSpec | None = None) -> f
     """
     from scipy.optimize import minimize_scalar
 
-    check_spec(neuron)
-    task = TaskSpec() if task is None else task
+    task = scope.check("large_margin_capacity", neuron, task)
     check_capacity_inputs(neuron)
-    if any(not is_monotone(level.nonlinearity) for level in neuron.tree):
-        raise NoSolution(f"the limit of large margins is derived for monotone g only, not for {neuron}")
     W_bar = neuron.tree[0].theta / task.f_in
 
     def scaled_load(B: float) -> float:

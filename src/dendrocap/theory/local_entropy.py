@@ -15,16 +15,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from dendrocap.display import Displayed
 from dendrocap.errors import ConvergenceError, NoSolution
-from dendrocap.model.neuron import NeuronSpec, TaskSpec, check_spec
+from dendrocap.model.neuron import NeuronSpec, TaskSpec
 from dendrocap.numerics import legendre_rule
 from dendrocap.numerics.types import Floats
+from dendrocap.theory import scope
 from dendrocap.theory.dendrite import BranchInput, BranchKernel, MixedPair, PairKernel, common_variance, mixed_pair
 from dendrocap.theory.neuron_kernel import TreeKernel
 from dendrocap.theory.results import SYMMETRIC
 from dendrocap.theory.saddle_point import SaddlePoint, saddle_point
 from dendrocap.theory.solver import Solved, bracketed_root, newton
-from dendrocap.theory.symmetric import needs_constraint_curve
-from dendrocap.validation import real_number, refuse
+from dendrocap.validation import real_number
 
 # All weights at a distance from a reference, whether they solve the task or not: a ball in the positive orthant.
 #
@@ -388,9 +388,12 @@ class LocalCurve:
         As in `local_entropy`.
     """
 
-    def __init__(self, neuron: NeuronSpec, task: TaskSpec, alpha: float, reference_kappa: float | None = None) -> None:
+    def __init__(
+        self, neuron: NeuronSpec, task: TaskSpec | None, alpha: float, reference_kappa: float | None = None
+    ) -> None:
+        task = scope.check("local_entropy", neuron, task)
         self.neuron, self.task, self.alpha = neuron, task, real_number("alpha", alpha, 0.0)
-        _check(neuron, task)
+        real_number("theta_d", neuron.tree[0].theta, 0.0, low_open=True)
         kappa = task.kappa if reference_kappa is None else real_number("reference_kappa", reference_kappa, 0.0)
         own = TaskSpec(task.f_in, task.f_out, kappa, task.branch_correlation)
         self.W_bar = neuron.tree[0].theta / task.f_in
@@ -602,15 +605,6 @@ class LocalCurve:
         return ConvergenceError(f"no solutions were found at distance = {distance:.6g}: {why}", distance)
 
 
-def _check(neuron: NeuronSpec, task: TaskSpec) -> None:
-    """Refuse what has not been derived."""
-    real_number("theta_d", neuron.tree[0].theta, 0.0, low_open=True)
-    if neuron.n_levels > 1:
-        raise refuse("neuron.n_levels", neuron.n_levels, "1: the local entropy of deeper trees has not been derived")
-    if needs_constraint_curve(neuron, task):
-        raise refuse("neuron.nonlinearity", neuron.nonlinearity, "a function that never falls")
-
-
 DEFAULT_POINTS, DEFAULT_CLOSEST = 24, 0.02  # of the curve if no distance is given, in units of the typical distance
 
 
@@ -742,8 +736,6 @@ def local_entropy(
     >>> bool((wide.log_fraction > found.log_fraction).all())
     True
     """
-    check_spec(neuron)
-    task = TaskSpec() if task is None else task
     return on_curve(LocalCurve(neuron, task, alpha, reference_kappa), distance)
 
 

@@ -17,10 +17,10 @@ import numpy as np
 from dendrocap.display import Displayed
 from dendrocap.errors import InvalidParameter, NoSolution
 from dendrocap.model import NeuronSpec, TaskSpec
-from dendrocap.model.neuron import check_spec
 from dendrocap.numerics import legendre_rule
 from dendrocap.numerics._compiled import tail
 from dendrocap.numerics.types import Floats
+from dendrocap.theory import scope
 from dendrocap.theory.dendrite import BranchInput, tree_response
 from dendrocap.theory.noise import NODES, Noise, NoisySoma, SomaticInputs
 from dendrocap.theory.patterns import NormalIntegral, effort, label_averages, responses
@@ -28,7 +28,7 @@ from dendrocap.theory.results import SYMMETRIC
 from dendrocap.theory.solver import bracketed_root, monotone_root
 from dendrocap.theory.symmetric import CapacitySolution, symmetric_capacity
 from dendrocap.theory.weights import CapacityWeights, Preactivation
-from dendrocap.validation import choice, real_number, refuse
+from dendrocap.validation import choice, real_number
 
 CRITERIA = ("kappa", "relative")
 
@@ -172,13 +172,9 @@ def maximal_margin(
     >>> round(widest.relative_margin, 4), round(widest.silent_fraction, 4)  # the weights of the capacity
     (0.4707, 0.5)
     """
-    check_spec(neuron)
-    task = TaskSpec() if task is None else task
+    task = scope.check("maximal_margin", neuron, task)
     choice("criterion", criterion, CRITERIA)
     alpha = real_number("alpha", alpha, 0.0, low_open=True)
-    if task.kappa != 0.0:
-        raise refuse("task.kappa", task.kappa, "0: the margin is what is asked for")
-    neuron.check_usual_prior()
     free = symmetric_capacity(neuron, task)
     if alpha >= free.alpha_c:
         raise NoSolution(f"alpha = {alpha:g} is not below the replica-symmetric capacity alpha_c = {free.alpha_c:.10g}")
@@ -252,8 +248,7 @@ def least_noise_error(
     """
     from scipy.optimize import minimize_scalar
 
-    check_spec(neuron)
-    task = TaskSpec() if task is None else task
+    task = scope.check("least_noise_error", neuron, task)
     alpha = real_number("alpha", alpha, 0.0, low_open=True)
     noise = Noise(flips, synaptic)
     noise.check(neuron, task)
@@ -262,9 +257,6 @@ def least_noise_error(
             f"flips = {noise.flips:g} with synaptic = {noise.synaptic:g} is not allowed: the bound needs some "
             "noise, and fewer than half of the inputs flipped"
         )
-    for name, value, allowed in (("f_out", task.f_out, 0.5), ("kappa", task.kappa, 0.0)):
-        if value != allowed:
-            raise refuse(f"task.{name}", value, f"{allowed:g}: the least error has been derived for this alone")
     start = symmetric_capacity(neuron, task)
     problem = _LeastError(neuron, task, alpha, noise, start)
     if problem.error(start.B) == 0.0:

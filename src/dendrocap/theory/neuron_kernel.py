@@ -23,6 +23,7 @@ from dendrocap.errors import InvalidParameter, NoSolution
 from dendrocap.model import Branches, Inhibition, Nonlinearity
 from dendrocap.model.neuron import NeuronSpec, TaskSpec
 from dendrocap.numerics._compiled import tail
+from dendrocap.theory import scope
 from dendrocap.theory.dendrite import (
     NODES,
     BranchKernel,
@@ -30,7 +31,6 @@ from dendrocap.theory.dendrite import (
     check_reachable,
     common_variance,
     inverse_guess,
-    is_monotone,
     levels_with_thresholds,
     prepared,
 )
@@ -422,11 +422,11 @@ def populations_of(
     NoSolution
         If a mean output is out of reach of its g, or a g has a jump.
     """
-    if neuron.n_levels > 1:
-        # Inhibition on a deep tree is refused by NeuronSpec itself.
-        raise refuse("neuron.n_levels", neuron.n_levels, "1 where populations or branch_size are given")
+    scope.check(scope.POPULATIONS, neuron)  # inhibition on a deep tree is refused by NeuronSpec itself
     kinds = neuron.kinds
     n = math.inf if branch_size in (None, math.inf) else real_number("branch_size", branch_size, 1.0)
+    if math.isfinite(n):
+        scope.check(scope.SHORT, neuron)
     if not task.branch_correlation < n:
         raise refuse(
             "branch_correlation",
@@ -445,13 +445,6 @@ def populations_of(
         _check(kind, output)
         f_in = task.f_in if kind.f_in is None else kind.f_in
         types = synapse_types(kind.inhibition, kind.theta_d, f_in)
-        if len(types) > 1 and math.isfinite(n):
-            raise refuse(
-                "inhibition",
-                kind.inhibition,
-                f"None where branches are short (branch_size = {n:g}): leave branch_size out, for the limit of "
-                "long branches",
-            )
         found.append(
             Population(
                 kind.nonlinearity,
@@ -480,10 +473,6 @@ def _check(kind: Branches, output: float) -> None:
     real_number("theta_d", kind.theta_d, 0.0, low_open=True)
     if g.has_jumps:
         raise NoSolution(f"the capacity of {g!r} is infinite at K = infinity: g jumps, so that E g'^2 diverges")
-    if not is_monotone(g):
-        raise refuse(
-            "nonlinearity", g, "a function that never falls where populations, inhibition or branch_size are given"
-        )
     low, high = g.range
     if not low < output < high:
         raise NoSolution(

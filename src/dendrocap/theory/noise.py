@@ -17,8 +17,9 @@ from dendrocap.errors import InvalidParameter
 from dendrocap.model import NeuronSpec, TaskSpec
 from dendrocap.numerics._compiled import density, mass_beyond
 from dendrocap.numerics.types import Floats
+from dendrocap.theory import scope
 from dendrocap.theory.dendrite import BranchInput, BranchKernel, MixedPair, common_variance, mixed_pair, moments
-from dendrocap.validation import real_number, refuse, whole_number
+from dendrocap.validation import real_number, whole_number
 
 NODES = 16  # per Gauss-Legendre panel
 
@@ -97,11 +98,7 @@ class Noise:
 
     def check(self, neuron: NeuronSpec, task: TaskSpec) -> None:
         """Raise for cases that have not been derived."""
-        for kind in neuron.populations or (neuron,):
-            if kind.inhibition is not None and kind.inhibition.share > 0.0:
-                raise refuse("inhibition", kind.inhibition, "None: noise has not been derived for inhibitory synapses")
-        if neuron.n_levels > 1:
-            raise refuse("neuron.n_levels", neuron.n_levels, "1: noise in deeper trees has not been derived")
+        scope.check("noise_error", neuron)
         if self.flips > 0.0 and task.f_in != 0.5 and self.branch_size is None:
             raise InvalidParameter(
                 f"flips = {self.flips!r} is not allowed at f_in = {task.f_in:g} without sizes: flipped inputs are then "

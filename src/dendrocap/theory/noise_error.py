@@ -19,12 +19,12 @@ from dendrocap.errors import DendrocapError, NoSolution
 from dendrocap.model import DendriticNeuron, NeuronSpec, TaskSpec
 from dendrocap.numerics import legendre_rule
 from dendrocap.numerics.types import Floats
+from dendrocap.theory import scope
 from dendrocap.theory.dendrite import BranchInput, moments
 from dendrocap.theory.learned import learned_state
 from dendrocap.theory.margin import MaximalMargin, least_noise_error, maximal_margin
 from dendrocap.theory.neuron_kernel import TreeKernel
 from dendrocap.theory.noise import NODES, Noise, NoisySoma, PointState, noisy_soma
-from dendrocap.theory.patterns import is_hard
 from dendrocap.theory.results import SYMMETRIC
 from dendrocap.theory.saddle_point import SaddlePoint, saddle_point
 from dendrocap.theory.search import PopulationCapacity
@@ -90,12 +90,7 @@ def _normal(bends: Floats) -> tuple[Floats, Floats]:
 def broken_noise_error(solution: PopulationCapacity, noise: Noise) -> float:
     """Fraction of the learned patterns that are wrong under noise, at the capacity with one step [noise-broken]."""
     task = solution.task
-    if task.branch_correlation:
-        raise refuse(
-            "task.branch_correlation",
-            task.branch_correlation,
-            "0 where branches are short or differ: noise on correlated inputs is derived for long, equal branches",
-        )
+    scope.check("noise_error of short or unequal branches", task=task)
     if solution.rsb != 1 or solution.found is None:
         raise refuse(
             "solution.rsb",
@@ -219,11 +214,8 @@ def noise_error(
             "symmetry it is for critical_capacity(neuron, rsb=1, branch_size=n)",
         )
     noise.check(solution.neuron, solution.task)
-    if isinstance(solution, SaddlePoint) and not is_hard(solution.channel):
-        raise refuse(
-            "solution.channel", solution.channel, "HardMargin(): noise is derived for solutions without errors"
-        )
     if isinstance(solution, SaddlePoint):
+        scope.check("noise_error", channel=solution.channel)
         return _typical_error(solution, noise) if noise else 0.0
     return _point_error(solution, noise) if noise else solution.training_error
 

@@ -128,17 +128,10 @@ def is_hard(channel: Channel) -> bool:
     return channel.noise == 0.0 and channel.temperature == 0.0
 
 
-def check_channel(channel: Channel, task: TaskSpec) -> None:
+def check_channel(channel: Channel) -> None:
     """Refuse what is not a channel, or not derived."""
     if not isinstance(channel, Channel):
         raise refuse("channel", channel, "HardMargin(), Probit(sigma) or Temperature(T)")
-    if channel.temperature > 0.0 and task.f_out != 0.5:
-        raise refuse(
-            "task.f_out",
-            task.f_out,
-            "1/2 for a temperature: with unequal labels it may pay to give up one of them, a state that is not "
-            "derived; Probit(sigma) takes any f_out",
-        )
     if channel.temperature > 0.0 and channel.noise > 0.0:
         raise refuse("channel", channel, "noise or a temperature, not both")
 

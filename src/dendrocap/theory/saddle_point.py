@@ -8,7 +8,8 @@ from typing import overload
 
 from dendrocap.display import Displayed
 from dendrocap.errors import ConvergenceError, NoSolution
-from dendrocap.model.neuron import NeuronSpec, TaskSpec, check_spec, is_usual
+from dendrocap.model.neuron import NeuronSpec, TaskSpec, is_usual
+from dendrocap.theory import scope
 from dendrocap.theory._laws import FIELD_STEP
 from dendrocap.theory.dendrite import all_mean_inputs, check_reachable, common_variance, levels_with_thresholds
 from dendrocap.theory.load import (
@@ -30,7 +31,7 @@ from dendrocap.theory.patterns import HARD_MARGIN, Channel, check_channel, is_ha
 from dendrocap.theory.symmetric import needs_constraint_curve, symmetric_capacity
 from dendrocap.theory.typical_solution import PopulationSaddlePoint
 from dendrocap.theory.weights import FiniteLoadWeights, Preactivation, law_of
-from dendrocap.validation import choice, real_number, refuse
+from dendrocap.validation import choice, real_number
 
 
 @dataclass(frozen=True)
@@ -215,19 +216,19 @@ def saddle_point(
     >>> round(point.M_hat, 9), round(point.stability, 4)
     (-1.0, 0.5991)
     """
-    check_spec(neuron)
-    task = TaskSpec() if task is None else task
+    task = scope.check("saddle_point", neuron, task)
     alpha = real_number("alpha", alpha, 0.0)
     choice("on_failure", on_failure, ("raise", "return"))
-    check_channel(channel, task)
-    if not is_hard(channel) and needs_populations(neuron, branch_size):
-        raise refuse("channel", channel, "HardMargin() where branches are short or differ, or have inhibition")
+    check_channel(channel)
+    if channel.temperature > 0.0:
+        scope.check(scope.TEMPERATURE, task=task)
+    if needs_populations(neuron, branch_size):
+        scope.check(scope.POPULATIONS, channel=channel)
     if needs_populations(neuron, branch_size):
         return population_saddle_point(neuron, task, alpha, branch_size)
     real_number("theta_d", neuron.with_usual_prior.tree[0].theta, 0.0, low_open=True)
     if needs_constraint_curve(neuron, task):
-        if not is_hard(channel):
-            raise refuse("channel", channel, "HardMargin() for g that are not monotone")
+        scope.check(scope.FALLING, channel=channel)
         return _checked(_typical_of_branches(neuron, task, alpha), on_failure)
     if alpha == 0.0:
         return _without_patterns(neuron, task, channel=channel)
@@ -459,8 +460,7 @@ def stability_limit(
     >>> round(stability_limit(NeuronSpec(ReLU(), theta_d=0.5, theta_s=0.5)).alpha, 6)
     0.793798
     """
-    check_spec(neuron)
-    task = TaskSpec() if task is None else task
+    task = scope.check("stability_limit", neuron, task)
     choice("on_failure", on_failure, ("raise", "return"))
     if needs_populations(neuron, branch_size):
         limit = population_stability_limit(neuron, task, branch_size)

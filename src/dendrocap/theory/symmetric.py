@@ -23,15 +23,14 @@ import numpy as np
 from dendrocap.display import Displayed
 from dendrocap.errors import ConvergenceError, NoSolution
 from dendrocap.model import NeuronSpec, TaskSpec
-from dendrocap.model.neuron import is_usual
 from dendrocap.numerics._compiled import tail
 from dendrocap.numerics.types import Floats
+from dendrocap.theory import scope
 from dendrocap.theory.dendrite import (
     Moments,
     TreeResponse,
     all_mean_inputs,
     check_capacity_inputs,
-    check_independent_inputs,
     check_tree_averages,
     common_variance,
     is_monotone,
@@ -44,7 +43,6 @@ from dendrocap.theory.patterns import LabelAverages, label_averages
 from dendrocap.theory.results import SYMMETRIC
 from dendrocap.theory.solver import bracketed_root
 from dendrocap.theory.weights import CapacityWeights, CutMoments, Preactivation, law_of
-from dendrocap.validation import refuse
 
 # States in which the mean output of a branch meets its threshold, for non-monotone g [constraint-curve].
 #
@@ -69,11 +67,9 @@ STRAIGHT = 0.97  # smallest cosine between the directions of two neighbouring st
 
 def needs_constraint_curve(neuron: NeuronSpec, task: TaskSpec) -> bool:
     """Whether the mean input is not a function of Q: one level of branches whose g falls somewhere."""
-    if neuron.n_levels != 1 or is_monotone(neuron.with_usual_prior.tree[0].nonlinearity):
+    if neuron.n_levels != 1 or is_monotone(neuron.tree[0].nonlinearity):
         return False
-    check_independent_inputs(task, "g that are not monotone")
-    if not is_usual(neuron.prior):
-        raise refuse("prior", neuron.prior, "NonNegative() for g that are not monotone")
+    scope.check(scope.FALLING, neuron, task)
     return True
 
 

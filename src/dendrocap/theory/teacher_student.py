@@ -18,9 +18,9 @@ import numpy as np
 from dendrocap.display import Displayed
 from dendrocap.errors import ConvergenceError, NoSolution
 from dendrocap.model import Linear, NeuronSpec, TaskSpec
-from dendrocap.model.neuron import check_spec
 from dendrocap.numerics import legendre_rule
 from dendrocap.numerics.types import Floats
+from dendrocap.theory import scope
 from dendrocap.theory._laws import FIELD_STEP
 from dendrocap.theory.dendrite import BranchInput, BranchKernel, MixedPair, PairKernel, check_reachable, mixed_pair
 from dendrocap.theory.learned import EXACT
@@ -122,22 +122,11 @@ def teacher_student(
     >>> print(f"{student.gibbs_error:.4f}")  # a linear student of few examples does better than a dendritic one
     0.3226
     """
-    check_spec(neuron)
-    if teacher is not None:
-        check_spec(teacher, "teacher")
-    task = TaskSpec() if task is None else task
     alpha = real_number("alpha", alpha, 0.0)
-    for name, allowed, why in (
-        ("f_out", 0.5, "a teacher gives the labels"),
-        ("kappa", 0.0, "a teacher gives the labels"),
-        ("branch_correlation", 0.0, "generalisation from correlated inputs has not been derived"),
-    ):
-        if getattr(task, name) != allowed:
-            raise refuse(f"task.{name}", getattr(task, name), f"{allowed:g}: {why}")
-    for one in (neuron, neuron if teacher is None else teacher):
+    task = scope.check("teacher_student", neuron, task)
+    for name, one in (("neuron", neuron), ("teacher", neuron if teacher is None else teacher)):
+        scope.check("teacher_student", one, name=name)
         real_number("theta_d", one.tree[0].theta, 0.0, low_open=True)
-        if one.n_levels > 1:
-            raise refuse("neuron.n_levels", one.n_levels, "1: generalisation of deeper trees has not been derived")
         check_reachable(one)
     if teacher is None or teacher == neuron:
         return _matched(neuron, task, alpha)
@@ -170,9 +159,8 @@ def crossing_load(teacher: NeuronSpec, task: TaskSpec | None = None, student: Ne
     >>> print(f"{crossing_load(NeuronSpec(Polsky(), theta_d=0.5, theta_s=0.5)):.2f}")
     1.19
     """
-    check_spec(teacher, "teacher")
-    if student is not None:
-        check_spec(student, "student")
+    for name, one in (("teacher", teacher), ("student", teacher if student is None else student)):
+        scope.check("teacher_student", one, task, name=name)
     other = NeuronSpec(Linear(), teacher.tree[0].theta, teacher.theta_s) if student is None else student
     if other == teacher:
         raise refuse("student", other, "another neuron than the teacher")
