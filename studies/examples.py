@@ -90,7 +90,7 @@ STORES = (
     "fig3.toml --store fig3.db --shard 2/8", "loads.toml --store parts.db --shard 1/2",
     "loads.toml --store parts.db --shard 2/2",
 )  # fmt: skip
-LEARNED = ("train", "solve", "algorithmic-capacity", "robustness", "perturb", "generalise")
+LEARNED = ("train", "solve", "algorithmic-capacity", "perturb", "generalise")
 # Names whose values depend on the machine or on the way to the result.
 LEFT_OUT = re.compile(r"seconds|minutes|hours|host|environment|version|iterations|residual|evaluations|finished|path")
 ROWS, LONG = 6, 40

@@ -101,7 +101,7 @@ SHOWING = {
 }
 # Those that do not: they measure, draw g, or handle files. The explorer's page has tests of its own in tests/explorer.
 SILENT = {
-    "train", "solve", "algorithmic-capacity", "robustness", "generalise", "explore", "datasets", "sweep status",
+    "train", "solve", "algorithmic-capacity", "generalise", "explore", "datasets", "sweep status",
     "sweep salvage", "sweep merge", "sweep jobs", "perturb",
 }  # fmt: skip
 # Those whose outputs are searched elsewhere: figures of the paper below, fits in tests/fitting and tests/cli.

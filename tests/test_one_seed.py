@@ -103,9 +103,6 @@ def test_the_same_seed_is_the_same_noise(tmp_path):
         neuron, weights, *patterns, flip_probabilities=[0.1], noise_amplitudes=[0.5], samples=3, seed=SEED
     )
     errors = [expected.input_flips[0].error, expected.synaptic_noise[0].error]
-    words = f"robustness -N 99 -K 9 --theta-d 0.1 --alpha 0.3 --flips 0.1 --noise 0.5 --samples 3 --seed {SEED} --json"
-    rows = json.loads(CliRunner().invoke(app, words.split()).stdout)
-    assert [row["error"] for row in rows] == errors
     noise = {"alpha": 0.3, "flip_probabilities": [0.1], "noise_amplitudes": [0.5], "samples": 3}
     run_sweep(
         Sweep("robustness", parameters={**flat_neuron(neuron), **noise}, seeds=[SEED]), tmp_path / "n.db", workers=1

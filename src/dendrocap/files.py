@@ -10,7 +10,7 @@ import os
 import struct
 import threading
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from lzma import LZMAError
 from pathlib import Path
@@ -83,7 +83,7 @@ def write_file(path: str | Path, content: str | bytes) -> None:
         unfinished.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
-def writable(path: Path, suffixes: Iterable[str], option: str = "") -> Path:
+def writable(path: Path, suffixes: Collection[str] = (), option: str = "") -> Path:
     """The path of a file to write; raises before any work is done if the file cannot be written.
 
     This creates the temporary file of `new_file` and removes it again.
@@ -94,7 +94,7 @@ def writable(path: Path, suffixes: Iterable[str], option: str = "") -> Path:
     'curve.csv'
     """
     refused = f"{option} {path}".strip() + " is not allowed:"
-    if path.suffix.lower() not in suffixes:
+    if suffixes and path.suffix.lower() not in suffixes:
         raise InvalidParameter(f"{refused} the name must end in {', '.join(suffixes)}")
     if not path.parent.is_dir():
         raise InvalidParameter(f"{refused} the folder {path.parent} does not exist")

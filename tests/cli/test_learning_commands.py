@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from dendrocap import LinearNeuron, random_patterns
 from dendrocap.cli import app
-from dendrocap.learning import SGD, Training, load_run, patterns_at_load
+from dendrocap.learning import SGD, Training, load_run, patterns_at_load, perturb
 from dendrocap.learning import train as train_directly
 from tests.drawing import lines_of, points
 
@@ -108,21 +108,26 @@ def test_capacity_lists_the_loads_tried_and_states_tolerance_and_patience(tmp_pa
     assert "of 2" in run(*options, *loads).stdout
 
 
-def test_robustness_of_a_saved_run_and_of_a_fresh_one(tmp_path, drawn):
-    file = tmp_path / "run.npz"
+def test_changes_of_a_saved_run_are_one_command(tmp_path, drawn):
+    file, target = tmp_path / "run.npz", tmp_path / "perturbed.png"
     rows_of(run("train", *SMALL, "--alpha", 0.4, "--learning-rate", 0.1, "--save", file, "--json"))
-    options = ("--flips", "0,0.2", "--noise", "0.5", "--samples", 5, "--json")
-    rows = rows_of(run("robustness", file, *options, "--plot", tmp_path / "noise.svg"))
-    assert [(row["kind"], row["level"]) for row in rows] == [
-        ("input flips", 0.0), ("input flips", 0.2), ("synaptic noise", 0.5),
+    outcome = run("perturb", file, "--plot", target)
+    assert outcome.exit_code == 0, outcome.stderr
+    assert "NMDA" in outcome.stdout
+    assert max(len(line) for line in outcome.stdout.splitlines()) <= 80
+    misses, alarms = (c for c in drawn["perturbed.png"].axes[0].containers if not c.get_label().startswith("_"))
+    rows = rows_of(run("perturb", file, "--json"))
+    for bars, name in ((misses, "misses"), (alarms, "false_alarms")):
+        np.testing.assert_allclose([bar.get_width() for bar in bars], [100 * row[name] for row in rows], rtol=1e-9)
+    rows = rows_of(run("perturb", file, "--failures", 0, "--theta-d-change", "-25,-50", "--flips", 0.2, "--json"))
+    assert [row["words"] for row in rows] == [
+        "nothing", "theta_d -25 %", "theta_d -50 %", "theta_s -25 %", "100 % of the NMDA part blocked",
+        "20 % of inputs flip",
     ]  # fmt: skip
-    assert rows[0]["error"] == 0.0 < rows[1]["error"]
-    flips, synapses = (points(axes.lines[0])[1:] for axes in drawn["noise.svg"].axes)  # behind the error without noise
-    np.testing.assert_allclose(flips, [[row["level"], row["error"]] for row in rows[:2]], rtol=1e-12)
-    np.testing.assert_allclose(synapses, [[row["level"], row["error"]] for row in rows[2:]], rtol=1e-12)
-    fresh = run("robustness", *SMALL, "--alpha", 0.3, "--max-epochs", 60, "--beyond-zero", *options)
-    assert len(rows_of(fresh)) == 3
-    assert "after 60 epochs" in fresh.stderr
+    assert rows[0]["misses"] == 0.0 < rows[-1]["misses"]
+    stored = load_run(file)
+    by_hand = perturb(stored, stored.inputs, stored.labels, flips=0.2, samples=20, seed=0)
+    assert (rows[-1]["misses"], rows[-1]["false_alarms"]) == (by_hand.misses, by_hand.false_alarms)
 
 
 @pytest.mark.parametrize(
@@ -132,7 +137,7 @@ def test_robustness_of_a_saved_run_and_of_a_fresh_one(tmp_path, drawn):
         (("train", "--alpha", 0), 2, "alpha = 0.0"),
         (("train", "--nonlinearity", "cubic"), 2, "cubic"),
         (("train", "--seed", -1), 2, "seed = -1"),
-        (("train", "--linear", "--gamma", 3), 2, "--linear has no dendrites"),
+        (("train", "--linear", "--gamma", 3), 2, "--gamma does nothing with --linear"),
         (("train", "--save", "run.txt"), 2, "must end in .npz"),
         (("train", "--save", "nowhere/run.npz"), 2, "does not exist"),
         (("train", "--nonlinearity", "step"), 2, "surrogate = None"),
@@ -143,8 +148,8 @@ def test_robustness_of_a_saved_run_and_of_a_fresh_one(tmp_path, drawn):
         (("algorithmic-capacity",), 2, "--patience"),
         (("algorithmic-capacity", "--patience", 5, "--method", "guess"), 2, "guess"),
         (("algorithmic-capacity", "--patience", 5, "--seeds", 0), 2, "--seeds = 0"),
-        (("robustness", "--flips", "a,b"), 2, "--flips = 'a,b'"),
-        (("robustness", *SMALL, "--alpha", 0.2, "--flips", "2"), 2, "flip_probabilities = 2.0"),
+        (("perturb",), 2, "RUN"),
+        (("perturb", "missing.npz"), 1, "missing.npz"),
     ],
 )
 def test_mistakes_end_in_one_line_and_the_right_code(arguments, code, said):
@@ -222,7 +227,7 @@ def test_solve_says_so_when_errors_are_left(tmp_path):
     file = tmp_path / "task.npz"
     inputs, labels = random_patterns(5, 100, rng=1)
     np.savez(file, inputs=np.vstack([inputs, inputs[:1]]), labels=np.append(labels, 1 - labels[0]))
-    outcome = run("solve", *SMALL, "--data", file, "--time-limit", 0.3, "--json")
+    outcome = run("solve", *SMALL[2:], "--data", file, "--time-limit", 0.3, "--json")
     assert outcome.exit_code == 1
     (row,) = json.loads(outcome.stdout)
     assert (row["solved"], row["errors"], row["n_patterns"]) == (False, 1, 6)
@@ -238,7 +243,7 @@ def test_solve_keeps_the_best_weights_on_ctrl_c(tmp_path, monkeypatch):
         return epoch(self)
 
     monkeypatch.setattr(Training, "__next__", interrupted)
-    outcome = run("solve", *SMALL, "--alpha", 3, "--anyway", "--solver", "surrogate", "--json", "--save", file)
+    outcome = run("solve", *SMALL, "--alpha", 3, "--solver", "surrogate", "--json", "--save", file)
     assert outcome.exit_code == 130
     (row,) = json.loads(outcome.stdout)
     stored = load_run(file)

@@ -1,4 +1,4 @@
-"""``dendrocap report`` and ``dendrocap perturb``."""
+"""``dendrocap report``."""
 
 import json
 import re
@@ -66,24 +66,6 @@ def test_a_bad_target_is_refused_before_any_work(files, name):
     outcome = run("report", *files, "-o", name)
     assert outcome.exit_code == 2
     assert name in outcome.stderr
-
-
-def test_interventions_are_one_command(tmp_path, drawn):
-    target = tmp_path / "perturbed.png"
-    neuron = ["-N", 99, "-K", 9, "--theta-d", 0.2, "--alpha", 0.6]
-    outcome = run("perturb", *neuron, "--plot", target)
-    assert outcome.exit_code == 0, outcome.stderr
-    assert "NMDA" in outcome.stdout
-    assert max(len(line) for line in outcome.stdout.splitlines()) <= 80
-    misses, alarms = (c for c in drawn["perturbed.png"].axes[0].containers if not c.get_label().startswith("_"))
-    rows = json.loads(run("perturb", *neuron, "--json").stdout)
-    for bars, name in ((misses, "misses"), (alarms, "false_alarms")):
-        np.testing.assert_allclose([bar.get_width() for bar in bars], [100 * row[name] for row in rows], rtol=1e-9)
-    rows = json.loads(run("perturb", *neuron, "--failures", 0, "--json").stdout)
-    assert [row["words"] for row in rows] == [
-        "nothing", "theta_d -25 %", "theta_s -25 %", "100 % of the NMDA part blocked",
-    ]  # fmt: skip
-    assert rows[0]["misses"] == 0.0
 
 
 @pytest.mark.parametrize(

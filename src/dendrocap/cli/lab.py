@@ -14,7 +14,7 @@ import typer
 
 from dendrocap import __version__
 from dendrocap.cli.options import ShapeOptions, TaskOptions
-from dendrocap.cli.output import JsonFlag, PlotPath, draw, emit, message, plain, plot_target, progress
+from dendrocap.cli.output import JsonFlag, PlotPath, draw, emit, message, plain, progress
 from dendrocap.errors import InvalidParameter
 from dendrocap.files import writable, write_file
 
@@ -157,7 +157,6 @@ def nonlinearity(
 
     Example: dendrocap fit nonlinearity curve.csv --kind smooth --plot curve.png
     """
-    target = plot_target(plot)
     read = points.measured(curve, files)
     found = points.fitted(read, scale)
     message(points.note(read, curve))
@@ -168,7 +167,7 @@ def nonlinearity(
         emit([{"nonlinearity": found.nonlinearity.name, "n_points": found.x.size, **rows}], as_json=True)
     else:
         emit(curve_table(found), title=f"{found.x.size} points, {found.nonlinearity.name}")
-    draw(target, lambda plots: plots.nonlinearity_fit(found))
+    draw(plot, lambda plots: plots.nonlinearity_fit(found))
 
 
 def weights(
@@ -207,7 +206,6 @@ def weights(
     from dendrocap.model import Units
     from dendrocap.validation import choice, whole_number
 
-    target = plot_target(plot)
     choice("--accuracy", accuracy, ("best", "fast"))
     measured: NonlinearityFit | None = None
     notes: list[str] = []  # printed only if the fit succeeds
@@ -250,7 +248,7 @@ def weights(
     message(found.verdict)
     if report.capacity is not None and report.capacity.remark:
         message(report.capacity.remark)
-    draw(target, lambda plots: plots.weight_fit(found, report))
+    draw(plot, lambda plots: plots.weight_fit(found, report))
 
 
 def reported(fit: WeightFit, curve: NonlinearityFit | None, accuracy: str, seed: int) -> CapacityReport:
@@ -395,7 +393,6 @@ def cell(
     from dendrocap.fitting import cell_from_morphology, group_shares
     from dendrocap.validation import choice, whole_number
 
-    target = plot_target(plot)
     choice("--accuracy", accuracy, ("fast", "best"))
     found = cell_from_morphology(
         morphology,
@@ -421,7 +418,7 @@ def cell(
         message(f"{found.source}: {remark}")
     if whole.remark:
         message(whole.remark)
-    draw(target, lambda plots: plots.cell(found, whole, shares))
+    draw(plot, lambda plots: plots.cell(found, whole, shares))
 
 
 def _kind(text: str) -> tuple[str, dict[str, float]]:

@@ -1,15 +1,14 @@
-"""``dendrocap train``: train one neuron, on random patterns or on your own."""
+"""The learning commands: train, solve, measure what training reaches, and perturb what was learned."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-from dendrocap.cli import options
 from dendrocap.cli.options import (
     InputOptions,
     NeuronOptions,
@@ -17,15 +16,22 @@ from dendrocap.cli.options import (
     PlateauOptions,
     RecipeOptions,
     SpecOptions,
+    Workers,
     names_in,
+    names_of,
+    refuse_useless,
+    values,
 )
-from dendrocap.cli.output import JsonFlag, PlotPath, draw, emit, message, plot_target, progress
+from dendrocap.cli.output import JsonFlag, PlotPath, draw, emit, message, progress, to_write
 from dendrocap.errors import InvalidParameter, TrainingFailed
 
 if TYPE_CHECKING:
     from dendrocap.learning import AlgorithmicCapacity, EpochRecord, LoadPoint, Training, TrainingResult
     from dendrocap.learning.training import Trial
     from dendrocap.model import DendriticNeuron, Patterns
+
+
+SavePath = Annotated[Path | None, to_write("--save", suffixes=(".npz",), words="Write the run to a .npz file.")]
 
 
 def train(
@@ -36,7 +42,7 @@ def train(
         Path | None,
         typer.Option(metavar="FILE", help="Resume a saved run: neuron, patterns and rate are taken from it."),
     ] = None,
-    save: options.SavePath = None,
+    save: SavePath = None,
     plot: PlotPath = None,
     as_json: JsonFlag = False,
 ) -> None:
@@ -48,12 +54,11 @@ def train(
     """
     from dendrocap.learning import Training
 
-    target = plot_target(plot)
-    file = options.save_target(save)
     recipe = learning.recipe()
     if resume is not None:
         from dendrocap.learning.training import load_run
 
+        refuse_useless("with --resume, which continues a run", *names_of(NeuronOptions, PatternOptions))
         before = load_run(resume)
         learned: tuple[Any, Any] = (before.inputs, before.labels)
         run = Training(before.neuron, *learned, recipe, resume=before.state)
@@ -62,9 +67,8 @@ def train(
         run = Training(trained, *learned, recipe, seed=patterns.seed)
     failure, interrupted = _followed_training(run)
     result = run.result()
-    options.emit_run(options.run_summary(result), as_json=as_json, title=repr(run.neuron))
-    options.save(file, result, learned)
-    draw(target, lambda plots: plots.training(result))
+    _report(run.neuron, result, learned, save, {}, as_json)
+    draw(plot, lambda plots: plots.training(result))
     if interrupted:
         raise KeyboardInterrupt
     if failure is not None:
@@ -89,6 +93,27 @@ def _followed_training(run: Training) -> tuple[TrainingFailed | None, bool]:
     return None, False
 
 
+def _report(
+    neuron: DendriticNeuron,
+    result: TrainingResult,
+    learned: tuple[Any, Any],
+    file: Path | None,
+    more: Any,
+    as_json: bool,
+) -> None:
+    """Print one run, with one quantity per line in a table, and save it if asked to."""
+    first = {name: getattr(result, name) for name in ("solved", "errors", "n_patterns", "error")}
+    rest = {name: getattr(result, name) for name in ("epochs", "best_epoch", "stopped", "seconds")}
+    summary = {**first, "alpha": result.n_patterns / result.neuron.n_inputs, **rest, **more}
+    rows = [summary] if as_json else [{"quantity": name, "value": value} for name, value in summary.items()]
+    emit(rows, as_json=as_json, title=repr(neuron))
+    if file is not None:
+        from dendrocap.learning import save_run
+
+        save_run(file, result, *learned)
+        message(f"run: {file}")
+
+
 # ``dendrocap solve``: search for weights without errors, close to capacity.
 
 
@@ -101,7 +126,7 @@ def solve(
     kappa: Annotated[float, typer.Option(help="Margin asked for.", min=0.0)] = 0.0,
     anyway: Annotated[bool, typer.Option("--anyway", help="Search above the capacity, too.")] = False,
     time_limit: Annotated[float, typer.Option(help="Seconds after which the search ends.")] = 120.0,
-    save: options.SavePath = None,
+    save: SavePath = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Search for weights that classify every pattern correctly, within a time limit.
@@ -118,16 +143,16 @@ def solve(
     from dendrocap.validation import real_number
 
     real_number("time_limit", time_limit, 0.0)
-    file = options.save_target(save)
+    if solver != "auto" or patterns.data is not None:
+        refuse_useless("unless theory decides whether to search: with auto and random patterns", "anyway")
     trained, learned = patterns.for_neuron(neuron)
     if solver == "auto" and patterns.data is None and _hopeless(trained, learned, patterns, kappa) and not anyway:
         message("no search: use --anyway to search all the same, or a smaller --alpha")
         raise typer.Exit(1)
     result = _followed_search(trained, learned, solver, kappa, time_limit, patterns.seed)
-    summary = {"solver": getattr(result.algorithm, "name", repr(result.algorithm)), **options.run_summary(result)}
-    summary |= {"kappa": result.kappa, "margin": result.margin}
-    options.emit_run(summary, as_json=as_json, title=repr(trained))
-    options.save(file, result, learned)
+    own: dict[str, Any] = {"kappa": result.kappa, "margin": result.margin}
+    own["solver"] = getattr(result.algorithm, "name", repr(result.algorithm))
+    _report(trained, result, learned, save, own, as_json)
     if result.stopped == INTERRUPTED:
         raise KeyboardInterrupt
     if not result.solved:
@@ -188,7 +213,7 @@ def algorithmic_capacity(
     ] = "bisection",
     tolerance: Annotated[float, typer.Option(help="Largest error that counts as solved.")] = 0.0,
     seeds: Annotated[int, typer.Option(help="Independent measurements.")] = 3,
-    workers: options.Workers = None,
+    workers: Workers = None,
     plot: PlotPath = None,
     as_json: JsonFlag = False,
 ) -> None:
@@ -204,7 +229,6 @@ def algorithmic_capacity(
     from dendrocap.learning.protocols import load_points
     from dendrocap.validation import choice, whole_number
 
-    target = plot_target(plot)
     choice("--method", method, ("bisection", "scan", "curve"))
     several = range(whole_number("--seeds", seeds, 1))
     measured = neuron.neuron()
@@ -244,7 +268,7 @@ def algorithmic_capacity(
     emit([_row(point, as_json) for point in points], as_json=as_json, title=verdict)
     if as_json and verdict:
         message(verdict)
-    draw(target, lambda plots: plots.error_curve(points, measured.nonlinearity.name))
+    draw(plot, lambda plots: plots.error_curve(points, measured.nonlinearity.name))
     if interrupted:
         raise typer.Exit(130)
 
@@ -282,44 +306,60 @@ def _row(point: LoadPoint, complete: bool) -> dict[str, Any]:
     }
 
 
-# ``dendrocap perturb``: experiments on a trained neuron.
+# ``dendrocap perturb``: errors of a trained neuron after a change.
+
+# Options of changes, with the parameter of `dendrocap.perturb` and by what the option is divided.
+CHANGES = {
+    "theta_d_change": ("theta_d", 100.0),
+    "theta_s_change": ("theta_s", 100.0),
+    "failures": ("failures", 100.0),
+    "nmda_block": ("nmda_block", 100.0),
+    "flips": ("flips", 1.0),
+    "synaptic": ("synaptic_noise", 1.0),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangeOptions:
+    """What is changed, one at a time; each takes a number, a list or a range, and 0 leaves it out."""
+
+    panel: ClassVar[str] = "Changes"
+
+    theta_d_change: Annotated[str, typer.Option(metavar="VALUES", help="Change of theta_d, in per cent.")] = "-25"
+    theta_s_change: Annotated[str, typer.Option(metavar="VALUES", help="Change of theta_s, in per cent.")] = "-25"
+    failures: Annotated[str, typer.Option(metavar="VALUES", help="Share of synapses that fail, in per cent.")] = "20"
+    nmda_block: Annotated[
+        str, typer.Option(metavar="VALUES", help="Blocked share of the NMDA part of g, in per cent.")
+    ] = "100"
+    flips: Annotated[str, typer.Option(metavar="VALUES", help="Probability that an input flips, in [0, 1].")] = "0"
+    synaptic: Annotated[
+        str, typer.Option(metavar="VALUES", help="Amplitude of synaptic noise: each weight times 1 + amplitude z.")
+    ] = "0"
 
 
 def perturb(
-    run: Annotated[
-        Path | None,
-        typer.Argument(metavar="[RUN]", help="A run saved by dendrocap train --save; by default a new one is solved."),
-    ] = None,
-    theta_d_change: Annotated[float, typer.Option("--theta-d-change", help="Change of theta_d, in per cent.")] = -25.0,
-    theta_s_change: Annotated[float, typer.Option("--theta-s-change", help="Change of theta_s, in per cent.")] = -25.0,
-    failures: Annotated[float, typer.Option(help="Share of synapses that fail, in per cent.")] = 20.0,
-    nmda_block: Annotated[float, typer.Option(help="Blocked share of the NMDA part of g, in per cent.")] = 100.0,
-    samples: Annotated[int, typer.Option(help="Number of random draws of failing synapses.")] = 20,
-    neuron: NeuronOptions = NeuronOptions(theta_d=0.5),
-    patterns: PatternOptions = PatternOptions(),
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run saved by dendrocap train or solve --save.")],
+    changes: ChangeOptions = ChangeOptions(),
+    samples: Annotated[int, typer.Option(help="Number of draws of what is random: failures, flips and noise.")] = 20,
+    seed: Annotated[int, typer.Option(help="Seed of these draws.")] = 0,
     plot: PlotPath = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Block inhibition, synapses or NMDA receptors of a trained neuron, one at a time, and count its errors.
+    """Change inputs, inhibition, synapses or NMDA receptors of a trained neuron, one at a time, and count its errors.
 
     Example: dendrocap perturb run.npz --theta-d-change -25 --failures 20 --plot perturbed.png
+
+    Example: dendrocap perturb run.npz --flips 0.01,0.05 --synaptic 0.2,0.5
     """
     from dendrocap.learning import perturb as intervene
+    from dendrocap.learning.training import load_run
 
-    target = plot_target(plot)
-    result, learned = _trained(run, neuron, patterns)
-    interventions: list[dict[str, float]] = [
-        {},
-        {"theta_d": theta_d_change / 100.0},
-        {"theta_s": theta_s_change / 100.0},
-        {"failures": failures / 100.0},
-        {"nmda_block": nmda_block / 100.0},
-    ]
-    found = [
-        intervene(result, *learned, **one, samples=samples, seed=patterns.seed)
-        for one in interventions
-        if not one or any(one.values())
-    ]
+    stored = load_run(run)
+    wanted: list[dict[str, float]] = [{}]
+    for name, (change, per) in CHANGES.items():
+        listed = values("--" + name.replace("_", "-"), getattr(changes, name))
+        wanted += [{change: value / per} for value in listed if value]
+    found = [intervene(stored, stored.inputs, stored.labels, **one, samples=samples, seed=seed) for one in wanted]
     if as_json:
         emit([asdict(one) for one in found], as_json=True)
     else:
@@ -332,96 +372,8 @@ def perturb(
             }
             for one in found
         ]
-        emit(rows, title=f"{len(learned[1])} patterns learned, {result.errors} of them wrong")
-    draw(target, lambda plots: plots.perturbations(found))
-
-
-def _trained(run: Path | None, neuron: NeuronOptions, patterns: PatternOptions) -> tuple[Any, tuple[Any, Any]]:
-    """A stored run, or one solved here, with its patterns."""
-    if run is not None:
-        from dendrocap.learning.training import load_run
-
-        stored = load_run(run)
-        return stored, (stored.inputs, stored.labels)
-    from dendrocap.solving import solve
-
-    trained, learned = patterns.for_neuron(neuron)
-    result = solve(trained, *learned, seed=patterns.seed, anyway=True)  # errors that are left are reported
-    message(f"solved: {result.errors} of {result.n_patterns} patterns wrong after {result.epochs} epochs")
-    return result, learned
-
-
-# ``dendrocap robustness``: errors of a trained neuron under noise.
-
-
-def robustness(
-    run: Annotated[
-        Path | None,
-        typer.Argument(metavar="[RUN]", help="A run saved by dendrocap train --save; by default a new one is trained."),
-    ] = None,
-    neuron: NeuronOptions = NeuronOptions(),
-    patterns: PatternOptions = PatternOptions(),
-    learning: RecipeOptions = RecipeOptions(learning_rate=0.1, gamma_ce=10.0, max_epochs=2000),
-    beyond_zero: Annotated[
-        bool, typer.Option("--beyond-zero", help="Continue to --max-epochs after the error has reached zero.")
-    ] = False,
-    flips: Annotated[str, typer.Option(help="Flip probabilities, separated by commas.")] = "0.01,0.05,0.1",
-    noise: Annotated[str, typer.Option(help="Amplitudes of synaptic noise, separated by commas.")] = "0.2,0.5,1",
-    samples: Annotated[int, typer.Option(help="Number of noise samples per point.")] = 20,
-    plot: PlotPath = None,
-    as_json: JsonFlag = False,
-) -> None:
-    """Measure the training error with flipped inputs and with perturbed synapses.
-
-    Example: dendrocap robustness run.npz --flips 0.01,0.05 --noise 0.2
-    """
-    from dendrocap.learning import noise_robustness, train
-
-    target = plot_target(plot)
-    levels = {name: _numbers(name, text) for name, text in (("--flips", flips), ("--noise", noise))}
-    if run is not None:
-        from dendrocap.learning.training import load_run
-
-        stored = load_run(run)
-        trained, weights = stored.neuron, stored.weights
-        learned: tuple[Any, Any] = (stored.inputs, stored.labels)
-    else:
-        trained, learned = patterns.for_neuron(neuron)
-        recipe = learning.recipe(stop_when_solved=not beyond_zero)
-        result = train(trained, *learned, recipe, seed=patterns.seed)
-        weights = result.weights
-        message(f"trained: {result.errors} of {result.n_patterns} patterns wrong after {result.epochs} epochs")
-    outcome = noise_robustness(
-        trained,
-        weights,
-        *learned,
-        flip_probabilities=levels["--flips"],
-        noise_amplitudes=levels["--noise"],
-        samples=samples,
-        seed=patterns.seed,
-    )
-    rows = [
-        {
-            "kind": kind,
-            "level": point.level,
-            "error": point.error,
-            "standard_error": point.standard_error,
-            "increase": point.increase,
-        }
-        for kind, points in (("input flips", outcome.input_flips), ("synaptic noise", outcome.synaptic_noise))
-        for point in points
-    ]
-    emit(rows, as_json=as_json, title=f"{trained!r}, error {outcome.baseline:.4g} without noise")
-    draw(target, lambda plots: plots.robustness(outcome, trained.nonlinearity.name))
-
-
-def _numbers(name: str, text: str) -> list[float]:
-    from dendrocap.validation import refuse
-
-    try:
-        return [float(part) for part in text.split(",") if part.strip()]
-    except ValueError:
-        raise refuse(name, text, "numbers separated by commas") from None
+        emit(rows, title=f"{len(stored.labels)} patterns learned, {stored.errors} of them wrong")
+    draw(plot, lambda plots: plots.perturbations(found))
 
 
 # ``dendrocap generalise``: compare the dendritic with the linear neuron on images.
@@ -468,7 +420,6 @@ def generalise(
 
     Example: dendrocap generalise mnist --preset quick --plot mnist.png
     """
-    from dendrocap.cli.output import progress
     from dendrocap.datasets import BINARY_SETS
     from dendrocap.sweeps.generalise import GeneralisationCurve, summary
     from dendrocap.sweeps.generalise import generalise as run
@@ -477,11 +428,10 @@ def generalise(
     choice("dataset", dataset, tuple(BINARY_SETS))
     n_train, max_epochs, n_seeds = PRESETS[choice("--preset", preset, tuple(PRESETS))]
     n_train = images if images is not None else None if dataset == "digits" else n_train  # digits has 1200 in all
-    max_epochs = whole_number("--max-epochs", learning.max_epochs or max_epochs, 1)
+    max_epochs = whole_number("--max-epochs", max_epochs if learning.max_epochs is None else learning.max_epochs, 1)
     n_seeds = whole_number("--seeds", n_seeds if seeds is None else seeds, 1)
     if neuron.theta_d <= 0.0:
         raise InvalidParameter(f"--theta-d {neuron.theta_d} is not allowed: it must be > 0")
-    target = plot_target(plot)
     kept: list[GeneralisationCurve] = []
     interrupted = False
     with progress(2 * n_seeds, f"training on {dataset}") as step:
@@ -512,7 +462,7 @@ def generalise(
     rows = summary(curves)
     last = [row for row in rows if row["epoch"] == rows[-1]["epoch"]]
     emit(rows if as_json else last, as_json=as_json, title=f"{BINARY_SETS[dataset].meaning}, {n_seeds} seeds")
-    draw(target, lambda plots: plots.generalisation(rows, BINARY_SETS[dataset].meaning))
+    draw(plot, lambda plots: plots.generalisation(rows, BINARY_SETS[dataset].meaning))
     if interrupted:
         message(f"interrupted: {len(curves)} of {2 * n_seeds} runs are finished and shown")
         raise typer.Exit(130)

@@ -23,12 +23,10 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_args, get_type_h
 
 import typer
 
-from dendrocap.cli.output import emit, message
 from dendrocap.errors import InvalidParameter
-from dendrocap.files import writable
 
 if TYPE_CHECKING:
-    from dendrocap.learning import Recipe, TrainingResult
+    from dendrocap.learning import Recipe
     from dendrocap.model import DendriticNeuron, NeuronSpec, Nonlinearity, Patterns, TaskSpec
     from dendrocap.sweeps import Executor, Progress
 
@@ -38,11 +36,11 @@ _asked: dict[str, str] = {}
 
 def spread(command: Callable[..., None]) -> Callable[..., None]:
     """The command with one option per field of each parameter that is a group."""
-    asked = inspect.signature(command, eval_str=True).parameters
-    groups: dict[str, Any] = {name: one.annotation for name, one in asked.items() if is_dataclass(one.annotation)}
+    parameters = inspect.signature(command, eval_str=True).parameters
+    spreads = {name: options for name, one in parameters.items() if (options := _options(one)) is not None}
     options = [inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)]
-    for name, one in asked.items():
-        options += _options(one) if name in groups else [one.replace(kind=one.KEYWORD_ONLY)]
+    for name, one in parameters.items():
+        options += spreads.get(name, [one.replace(kind=one.KEYWORD_ONLY)])
 
     @wraps(command)
     def called(context: typer.Context, **given: Any) -> None:
@@ -51,8 +49,8 @@ def spread(command: Callable[..., None]) -> Callable[..., None]:
             source = option.name and context.get_parameter_source(option.name)
             if source and source.name == "COMMANDLINE":
                 _asked[str(option.name)] = max(option.opts, key=len)
-        for name, group in groups.items():
-            given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
+        for name, own in spreads.items():
+            given[name] = parameters[name].annotation(**{option.name: given.pop(option.name) for option in own})
         command(**given)
 
     called.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
@@ -73,24 +71,25 @@ def names_of(*groups: type) -> list[str]:
     return [field.name for group in groups for field in fields(group)]
 
 
-def _options(parameter: inspect.Parameter) -> list[inspect.Parameter]:
-    """The fields of a group as parameters that Typer understands."""
-    group, usual = parameter.annotation, parameter.default
+def _options(parameter: inspect.Parameter) -> list[inspect.Parameter] | None:
+    """The options of a group as parameters that Typer understands; None if the parameter is an option itself."""
+    group: Any = parameter.annotation
+    usual = parameter.default
+    if hasattr(group, "options"):
+        return list(group.options(usual))
+    if not is_dataclass(group):
+        return None
+    panel: str = parameter.annotation.panel
     hints = get_type_hints(group, include_extras=True)
     options = []
     for field in fields(group):
         kind, option = get_args(hints[field.name])
         option = copy.copy(option)
-        option.rich_help_panel = group.panel
+        option.rich_help_panel = panel
         default = field.default if usual is parameter.empty else getattr(usual, field.name)
-        options.append(
-            inspect.Parameter(
-                field.name,
-                parameter.KEYWORD_ONLY,
-                default=parameter.empty if default is MISSING else default,
-                annotation=Annotated[kind, option],
-            )
-        )
+        default = parameter.empty if default is MISSING else default
+        annotation: Any = Annotated[kind, option]
+        options.append(inspect.Parameter(field.name, parameter.KEYWORD_ONLY, default=default, annotation=annotation))
     return options
 
 
@@ -157,8 +156,8 @@ class NeuronOptions(SpecOptions):
 
         flat = {**_given(self), **changes}
         if flat.pop("linear"):
-            if "x_min" in flat or "gamma" in flat:
-                raise InvalidParameter("--linear has no dendrites: --x-min and --gamma cannot be combined with it")
+            useless = ("nonlinearity", "x_min", "gamma", "theta_s", "n_branches")
+            refuse_useless("with --linear, a neuron without dendrites", *useless)
             kept = {name: flat[name] for name in ("theta_d", "n_inputs", *INHIBITION) if name in flat}
             flat = {"nonlinearity": "linear", **kept}
         return finite_neuron(neuron_from_flat(flat))
@@ -223,11 +222,7 @@ class PatternOptions:
             neuron = options.neuron()
             task = InputOptions(branch_correlation=self.branch_correlation).task()
             return neuron, patterns_at_load(neuron, self.alpha, self.seed, task)
-        if self.branch_correlation:
-            raise InvalidParameter(
-                f"--branch-correlation {self.branch_correlation:g} is not allowed with --data, because the inputs come "
-                "from the file: leave out one of the two"
-            )
+        refuse_useless("with --data, whose patterns are given", "alpha", "branch_correlation", "n_inputs")
         patterns = read_patterns(self.data)
         return options.neuron(n_inputs=patterns.inputs.shape[1]), patterns
 
@@ -295,38 +290,6 @@ class PlateauOptions(_RuleOptions):
     max_epochs: Annotated[int, typer.Option(help="Maximum number of epochs of a run.")] = 20_000
 
 
-# Options and output that the learning commands share, besides their option groups.
-
-SavePath = Annotated[Path | None, typer.Option("--save", metavar="FILE", help="Write the run to a .npz file.")]
-
-
-def save_target(path: Path | None) -> Path | None:
-    """The checked path of the run to save, or None."""
-    return path and writable(path, (".npz",), "--save")
-
-
-def save(target: Path | None, result: TrainingResult, patterns: tuple[Any, Any]) -> None:
-    """Write a run and its patterns; does nothing without a target."""
-    if target is not None:
-        from dendrocap.learning import save_run
-
-        save_run(target, result, *patterns)
-        message(f"run: {target}")
-
-
-def run_summary(result: TrainingResult) -> dict[str, Any]:
-    """The quantities reported for a run."""
-    first = {name: getattr(result, name) for name in ("solved", "errors", "n_patterns", "error")}
-    rest = {name: getattr(result, name) for name in ("epochs", "best_epoch", "stopped", "seconds")}
-    return {**first, "alpha": result.n_patterns / result.neuron.n_inputs, **rest}
-
-
-def emit_run(summary: dict[str, Any], *, as_json: bool, title: str) -> None:
-    """Print one run; the table has one quantity per line, because they do not fit side by side."""
-    rows = [summary] if as_json else [{"quantity": name, "value": value} for name, value in summary.items()]
-    emit(rows, as_json=as_json, title=title)
-
-
 # Parameters on the command line: a number, a list ``0.1,0.2``, or a range ``0.01:1:50``.
 
 FORMS = "a number, a list such as 0.1,0.2,0.5, or a range start:stop:count such as 0.01:1:50"
@@ -361,6 +324,18 @@ def values(option: str, text: str, *, log: bool = False) -> list[float]:
     if not all(math.isfinite(number) for number in found):
         raise wrong
     return found
+
+
+def settings(option: str, text: str) -> tuple[str, dict[str, float]]:
+    """A name and numbers that belong to it, as in ``apical tuft:theta_d=0.1,f_in=0.2``; either may be left out."""
+    name, _, rest = text.rpartition(":") if "=" in text else (text, "", "")
+    pairs = [part.partition("=") for part in rest.split(",") if rest]
+    try:
+        return name.strip(), {key.strip(): float(value) for key, _, value in pairs}
+    except ValueError:
+        raise InvalidParameter(
+            f"{option} {text!r} is not allowed: write a name and its numbers, as in 'polsky:theta_d=0.1,gamma=20'"
+        ) from None
 
 
 def names_in(module: str, table: str) -> Callable[[], list[str]]:

@@ -20,12 +20,23 @@ import typer
 from dendrocap.errors import InvalidParameter
 from dendrocap.files import writable
 
+FIGURE_FORMATS = (".png", ".pdf", ".svg")
+
+
+def to_write(*flags: str, suffixes: tuple[str, ...] = (), words: str) -> Any:
+    """An option that names a file to write: that this is possible is proved before the command begins."""
+
+    def checked(context: typer.Context, path: Path | None) -> Path | None:
+        return path and (path if context.resilient_parsing else writable(path, suffixes, flags[0]))
+
+    return typer.Option(*flags, metavar="FILE", help=words, callback=checked)
+
+
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON array of objects instead of a table.")]
 CsvFlag = Annotated[bool, typer.Option("--csv", help="Print comma-separated values instead of a table.")]
 PlotPath = Annotated[
-    Path | None, typer.Option("--plot", metavar="FILE", help="Also draw a figure: .png, .pdf or .svg.")
+    Path | None, to_write("--plot", suffixes=FIGURE_FORMATS, words="Also draw a figure: .png, .pdf or .svg.")
 ]
-FIGURE_FORMATS = (".png", ".pdf", ".svg")
 
 # Seconds until a progress bar appears in a terminal, and until the first and between further lines in a log.
 PATIENCE, FIRST_LINE, HEARTBEAT = 2.0, 5.0, 30.0
@@ -152,11 +163,6 @@ def _heartbeat(work: _Work) -> Iterator[Callable[[], None]]:
 def message(text: str) -> None:
     """Print a message for the user on stderr, apart from the data."""
     typer.echo(text, err=True)
-
-
-def plot_target(path: Path | None) -> Path | None:
-    """The checked path of the figure to write, or None."""
-    return path and writable(path, FIGURE_FORMATS, "--plot")
 
 
 def draw(target: Path | None, figure: Callable[[Any], Any]) -> None:
