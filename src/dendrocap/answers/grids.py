@@ -7,8 +7,9 @@ gives the reason in the variable ``reason``, so that one bad corner does not aff
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache, partial
 from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,7 +25,7 @@ from dendrocap.theory.learned import learned_state
 from dendrocap.theory.local_entropy import CLOSEST, LocalCurve, on_curve
 from dendrocap.theory.noise import Noise
 from dendrocap.theory.noise_error import noise_errors
-from dendrocap.theory.patterns import HARD_MARGIN, Channel, Probit, Temperature
+from dendrocap.theory.patterns import HARD_MARGIN, Probit, Temperature
 from dendrocap.theory.saddle_point import saddle_point, stability_limit
 from dendrocap.theory.teacher_student import crossing_load, teacher_student
 from dendrocap.validation import Fact, facts_of, real_number, refuse
@@ -78,23 +79,24 @@ SADDLE_POINT_FIELDS = {
     "iterations": "count",
 }
 
+# Parameters of neuron and task, which every question takes.
+SHAPES = tuple(name for name in SHAPE if name in FACTS)
+OF_THE_MODEL = ("nonlinearity", "theta_d", "theta_s", *SHAPES, *TASK, *INHIBITION, "w_max", "ridge")
+
+SIZES = ("n_inputs", "n_branches")
+
+PRIORS: dict[str, Callable[[float], Any]] = {"w_max": Bounded, "ridge": Ridge}
+
+CHANNELS: dict[str, Callable[[float], Any]] = {"temperature": Temperature, "output_noise": Probit}
+
 # What can be varied, in the order in which it is named.
 PARAMETERS: dict[str, Fact] = {"nonlinearity": Fact("non-linearity", unit="")} | {
     name: FACTS[name]
     for name in (
-        "theta_d", "theta_s", *SHAPE, *TASK, *INHIBITION, "w_max", "ridge", "alpha", "rsb", "branch_size", "n_inputs",
-        "n_branches", "flips", "synaptic", "gamma_ce", "temperature", "output_noise", "reference_kappa", "distance",
+        *OF_THE_MODEL[1:], "alpha", "rsb", "branch_size", *SIZES, "flips", "synaptic", "gamma_ce", *CHANNELS,
+        "reference_kappa", "distance",
     )
-    if name in FACTS
 }  # fmt: skip
-
-# Sizes of a neuron: used by the best estimate and by noise, not by the paper's quantities.
-SIZES = ("n_inputs", "n_branches")
-
-# Noise, the loss that a learned state minimises, and where solutions around another are counted.
-OF_STATES = ("flips", "synaptic", "gamma_ce", "reference_kappa", "distance")
-
-OF_CHANNELS = ("temperature", "output_noise")  # how patterns count at a saddle point
 
 Case = dict[str, Any]
 
@@ -148,36 +150,33 @@ def capacity_curve(
     curve = _dataset(capacity_points(neuron, task, **parameters), fields, parameters)
     if not stability:
         return curve
+
+    def limit(at: NeuronSpec, task: TaskSpec, rsb: object = 0, branch_size: float | None = None) -> float:
+        return stability_limit(at, task, branch_size=branch_size).alpha  # the same for any number of steps
+
     limits = np.full(curve.alpha_c.shape, np.nan)
-    for point in _points(lambda case: _limit_of_stability(neuron, task, case), parameters):
+    for point in _points(limit, ("rsb", "branch_size"), neuron, task, parameters):
         limits[point.at] = np.nan if point.solution is None else point.solution
     return curve.assign(alpha_at=(curve.alpha_c.dims, limits, {"units": "patterns per synapse"}))
 
 
-def _limit_of_stability(neuron: NeuronSpec, task: TaskSpec | None, case: Case) -> float:
-    """The load at which replica symmetry becomes unstable, for any number of steps of breaking."""
-    return stability_limit(*specified(neuron, task or TaskSpec(), case), branch_size=case.get("branch_size")).alpha
-
-
 def capacity_points(neuron: NeuronSpec, task: TaskSpec | None = None, **parameters: Any) -> Iterator[Point]:
     """The points of `capacity_curve` one by one, as they are solved."""
+    own = ("rsb", "branch_size")
     if "alpha" in parameters:
-        known = [name for name in PARAMETERS if name not in ("alpha", *SIZES, *OF_CHANNELS)]
-        raise refuse(
-            "parameter", "alpha", f"one of {', '.join(known)}: a capacity is a load; saddle_point_curve takes alpha"
-        )
+        known = ", ".join([*OF_THE_MODEL, *own])
+        raise refuse("parameter", "alpha", f"one of {known}: a capacity is a load; saddle_point_curve takes alpha")
     neighbours: dict[Any, Any] = {}  # the last solution with broken symmetry, by number of steps
 
-    def solve(case: Case) -> Any:
-        at, rsb = specified(neuron, task or TaskSpec(), case), case.get("rsb", 0)
-        length = case.get("branch_size")
+    def solve(at: NeuronSpec, task: TaskSpec, rsb: int | str = 0, branch_size: float | None = None) -> Any:
         if rsb == 0:
-            return critical_capacity(*at, branch_size=length)
-        kind = (rsb, length is None)  # only a neighbour of the same kind can be a starting point
-        neighbours[kind] = critical_capacity(*at, rsb=rsb, branch_size=length, start=neighbours.get(kind))
+            return critical_capacity(at, task, branch_size=branch_size)
+        kind = (rsb, branch_size is None)  # only a neighbour of the same kind can be a starting point
+        start = neighbours.get(kind)
+        neighbours[kind] = critical_capacity(at, task, rsb=rsb, branch_size=branch_size, start=start)
         return neighbours[kind]
 
-    return _points(solve, parameters)
+    return _points(solve, own, neuron, task, parameters)
 
 
 def best_points(
@@ -190,46 +189,28 @@ def best_points(
     **parameters: Any,
 ) -> Iterator[Point]:
     """Best estimates of `capacity` over a grid, in which ``n_inputs`` and ``n_branches`` can also vary."""
-
-    def solve(case: Case) -> Any:
-        return capacity(*_sized(neuron, task, case), accuracy=accuracy, seed=seed, callback=callback)
-
-    return _points(solve, parameters)
+    solve = partial(capacity, accuracy=accuracy, seed=seed, callback=callback)
+    return _points(solve, SIZES, neuron, task, parameters)
 
 
 def noise_points(neuron: NeuronSpec, task: TaskSpec | None = None, **parameters: Any) -> Iterator[Point]:
     """Errors under noise of several states, over a grid with ``alpha``, ``flips``, ``synaptic`` and ``gamma_ce``."""
-
-    def solve(case: Case) -> Any:
-        own = {name: case[name] for name in ("alpha", "flips", "synaptic", "gamma_ce") if name in case}
-        return noise_errors(*_sized(neuron, task, _without_states(case)), **own)
-
-    return _points(solve, parameters)
+    return _points(noise_errors, (*SIZES, "alpha", "flips", "synaptic", "gamma_ce"), neuron, task, parameters)
 
 
 def learned_points(neuron: NeuronSpec, task: TaskSpec | None = None, **parameters: Any) -> Iterator[Point]:
     """Learned states over a grid with ``alpha`` and ``gamma_ce``."""
-
-    def solve(case: Case) -> Any:
-        at = specified(neuron, task or TaskSpec(), _without_states(case))
-        return learned_state(*at, alpha=case["alpha"], gamma_ce=case["gamma_ce"])
-
-    return _points(solve, parameters)
+    return _points(learned_state, ("alpha", "gamma_ce"), neuron, task, parameters)
 
 
 def local_points(neuron: NeuronSpec, task: TaskSpec | None = None, **parameters: Any) -> Iterator[Point]:
     """Local entropies over a grid with ``alpha``, ``reference_kappa`` and ``distance``, which is best given last."""
-    last: dict[Any, LocalCurve] = {}  # it knows its neighbours
+    curve = lru_cache(maxsize=1)(LocalCurve)  # it knows its neighbours
 
-    def solve(case: Case) -> Any:
-        at = specified(neuron, task or TaskSpec(), _without_states(case))
-        place = (*at, case["alpha"], case.get("reference_kappa"))
-        if place not in last:
-            last.clear()
-            last[place] = LocalCurve(*place)
-        return on_curve(last[place], case["distance"])
+    def solve(at: NeuronSpec, task: TaskSpec, alpha: float, distance: float, reference_kappa: Any = None) -> Any:
+        return on_curve(curve(at, task, alpha, reference_kappa), distance)
 
-    return _points(solve, parameters)
+    return _points(solve, ("alpha", "reference_kappa", "distance"), neuron, task, parameters)
 
 
 def taught_points(
@@ -241,31 +222,13 @@ def taught_points(
     **parameters: Any,
 ) -> Iterator[Point]:
     """Students over a grid with ``alpha``, with teachers made by ``teacher``; optionally with their crossing loads."""
-    known: dict[Any, float] = {}  # it does not depend on the load
+    crossed = lru_cache(maxsize=None)(crossing_load)  # it does not depend on the load
 
-    def solve(case: Case) -> Any:
-        student, at = specified(neuron, task or TaskSpec(), case)
-        found = teacher_student(student, at, alpha=case["alpha"], teacher=None if teacher is None else teacher(student))
-        if not crossing:
-            return found, None
-        pair = (found.neuron, found.teacher, at)
-        if pair not in known:
-            known[pair] = crossing_load(found.teacher, at, found.neuron)
-        return found, known[pair]
+    def solve(student: NeuronSpec, task: TaskSpec, alpha: float) -> Any:
+        found = teacher_student(student, task, alpha=alpha, teacher=None if teacher is None else teacher(student))
+        return found, crossed(found.teacher, task, found.neuron) if crossing else None
 
-    return _points(solve, parameters)
-
-
-def _without_states(case: Case) -> Case:
-    return {name: value for name, value in case.items() if name not in OF_STATES}
-
-
-def _sized(neuron: NeuronSpec, task: TaskSpec | None, case: Case) -> tuple[NeuronSpec | DendriticNeuron, TaskSpec]:
-    """The neuron with its size, if the case gives one, and the task."""
-    sizes = {name: case[name] for name in SIZES if name in case}
-    rest = {name: value for name, value in case.items() if name not in SIZES}
-    spec, at = specified(neuron, task or TaskSpec(), rest)
-    return DendriticNeuron(spec, *(_whole(name, sizes.get(name)) for name in SIZES)) if sizes else spec, at
+    return _points(solve, ("alpha",), neuron, task, parameters)
 
 
 def saddle_point_curve(neuron: NeuronSpec, task: TaskSpec | None = None, **parameters: Any) -> xarray.Dataset:
@@ -294,7 +257,7 @@ def saddle_point_curve(neuron: NeuronSpec, task: TaskSpec | None = None, **param
     """
     check_spec(neuron)
     fields = SADDLE_POINT_FIELDS
-    if any(name in parameters for name in OF_CHANNELS):
+    if any(name in parameters for name in CHANNELS):
         fields = {**fields, "training_error": "1"}
     return _dataset(saddle_point_points(neuron, task, **parameters), fields, parameters)
 
@@ -304,39 +267,60 @@ def saddle_point_points(neuron: NeuronSpec, task: TaskSpec | None = None, **para
     if "alpha" not in parameters:
         raise InvalidParameter("alpha is missing: a saddle point belongs to a load alpha >= 0")
 
-    def solve(case: Case) -> Any:
-        own = {name: value for name, value in case.items() if name not in OF_CHANNELS}
-        at = specified(neuron, task or TaskSpec(), own)
-        return saddle_point(*at, alpha=case["alpha"], branch_size=case.get("branch_size"), channel=_channel(case))
+    def solve(at: NeuronSpec, task: TaskSpec, alpha: float, branch_size: float | None = None, **channel: float) -> Any:
+        channel_of = _one_of(channel, CHANNELS, HARD_MARGIN)
+        return saddle_point(at, task, alpha=alpha, branch_size=branch_size, channel=channel_of)
 
-    return _points(solve, parameters)
+    return _points(solve, ("alpha", "branch_size", *CHANNELS), neuron, task, parameters)
 
 
-def specified(neuron: NeuronSpec, task: TaskSpec, case: Mapping[str, Any]) -> tuple[NeuronSpec, TaskSpec]:
+def check_values(neuron: NeuronSpec, case: Mapping[str, Any]) -> None:
+    """Raise for values that no point of a grid may have, whatever its other parameters are."""
+    Noise(case.get("flips", 0.0), case.get("synaptic", 0.0))
+    real_number("alpha", case.get("alpha", 0.0), 0.0)
+    real_number("gamma_ce", case.get("gamma_ce", 1.0), 0.0, low_open=True)
+    real_number("reference_kappa", case.get("reference_kappa", 0.0), 0.0)
+    real_number("distance", case.get("distance", 1.0), CLOSEST)
+    _one_of(case, CHANNELS, HARD_MARGIN)
+    _specified(neuron, TaskSpec(), {name: value for name, value in case.items() if name in OF_THE_MODEL})
+
+
+def _points(
+    solve: Callable[..., Any], own: Collection[str], neuron: NeuronSpec, task: TaskSpec | None, parameters: Case
+) -> Iterator[Point]:
+    """``solve(neuron, task, **own)`` at every point; ``own`` names the parameters that belong to neither."""
+    axes = {name: _axis(name, values) for name, values in parameters.items()}
+    indices = product(*(range(len(values)) for values in axes.values()))
+    for index, values in zip(indices, product(*axes.values()), strict=True):
+        case = dict(zip(axes, values, strict=True))
+        try:
+            unknown = sorted(set(case).difference(OF_THE_MODEL, own))
+            if unknown:
+                raise refuse("parameter", unknown[0], "one of " + ", ".join([*OF_THE_MODEL, *own]))
+            at: NeuronSpec | DendriticNeuron
+            at, for_task = _specified(neuron, task or TaskSpec(), case)
+            if any(name in case for name in SIZES):
+                at = DendriticNeuron(at, *(_whole(name, case.get(name)) for name in SIZES))
+            rest = {name: case[name] for name in own if name in case and name not in SIZES}
+            yield Point(index, case, solve(at, for_task, **rest), "")
+        except DendrocapError as error:
+            yield Point(index, case, None, str(error))
+
+
+def _specified(neuron: NeuronSpec, task: TaskSpec, case: Mapping[str, Any]) -> tuple[NeuronSpec, TaskSpec]:
     """The neuron and task with the parameters of one case."""
-    known = [name for name in PARAMETERS if name not in (*SIZES, *OF_STATES, *OF_CHANNELS)]
-    unknown = set(case) - set(known)
-    if unknown:
-        raise refuse("parameter", sorted(unknown)[0], "one of " + ", ".join(known))
-    real_number("alpha", case.get("alpha", 0.0), 0.0)  # belongs to neither, but is checked in the same way
-    shape = {name: case[name] for name in SHAPE if name in case}
     g = case.get("nonlinearity", neuron.nonlinearity)
+    shape = {name: case[name] for name in SHAPES if name in case}
     for name in shape:
         if name not in facts_of(type(g)):
             owners = " and ".join(kind.__name__ for kind in KINDS if name in facts_of(kind))
             raise InvalidParameter(f"{name} can be varied for {owners} only, not for {g!r}")
     g = replace(g, **shape) if shape else g
     theta = {name: case[name] for name in ("theta_d", "theta_s") if name in case}
-    levels = {name: case[name] for name in ("f_in", "f_out", "kappa", "branch_correlation") if name in case}
+    levels = {name: case[name] for name in TASK if name in case}
     inhibition = inhibition_from_flat(case) or neuron.inhibition
-    prior = _one_of(case, {"w_max": Bounded, "ridge": Ridge}, neuron.prior)
+    prior = _one_of(case, PRIORS, neuron.prior)
     return replace(neuron, nonlinearity=g, inhibition=inhibition, prior=prior, **theta), replace(task, **levels)
-
-
-def _channel(case: Case) -> Channel:
-    """How patterns count in one case."""
-    channel: Channel = _one_of(case, {"temperature": Temperature, "output_noise": Probit}, HARD_MARGIN)
-    return channel
 
 
 def _one_of(case: Mapping[str, Any], kinds: Mapping[str, Callable[[float], Any]], usual: Any) -> Any:
@@ -347,33 +331,11 @@ def _one_of(case: Mapping[str, Any], kinds: Mapping[str, Callable[[float], Any]]
     return kinds[given[0]](case[given[0]]) if given else usual
 
 
-def check_values(neuron: NeuronSpec, case: Mapping[str, Any]) -> None:
-    """Raise for values that no point of a grid may have, whatever its other parameters are."""
-    Noise(case.get("flips", 0.0), case.get("synaptic", 0.0))
-    real_number("gamma_ce", case.get("gamma_ce", 1.0), 0.0, low_open=True)
-    real_number("reference_kappa", case.get("reference_kappa", 0.0), 0.0)
-    real_number("distance", case.get("distance", 1.0), CLOSEST)
-    _channel(dict(case))
-    others = (*SIZES, *OF_STATES, *OF_CHANNELS)
-    specified(neuron, TaskSpec(), {name: value for name, value in case.items() if name not in others})
-
-
 def _whole(name: str, value: float | None) -> int:
     """A size as a whole number; ranges of sizes are given as floats."""
     if value is None:
         raise InvalidParameter(f"a neuron with a size needs {' and '.join(SIZES)}: {name} is missing")
     return round(real_number(name, value, 1.0))
-
-
-def _points(solve: Callable[[Case], Any], parameters: Mapping[str, Any]) -> Iterator[Point]:
-    axes = {name: _axis(name, values) for name, values in parameters.items()}
-    indices = product(*(range(len(values)) for values in axes.values()))
-    for index, values in zip(indices, product(*axes.values()), strict=True):
-        case = dict(zip(axes, values, strict=True))
-        try:
-            yield Point(index, case, solve(case), "")
-        except DendrocapError as error:
-            yield Point(index, case, None, str(error))
 
 
 def _dataset(points: Iterator[Point], fields: Mapping[str, str], parameters: Mapping[str, Any]) -> xarray.Dataset:
