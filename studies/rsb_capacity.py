@@ -46,7 +46,7 @@ def computed(nonlinearity: str, theta_d: float) -> Row:
     silent = {"silent_rs": symmetric, "silent_1": one, "silent_last": full}
     return {
         **{name: f"{value:.8g}" for name, value in numbers.items()},
-        "levels": full.effective_levels,
+        "levels": full.k,
         **{name: f"{found.silent_fraction:.6f}" for name, found in silent.items()},
         "reason": full.reason,
     }

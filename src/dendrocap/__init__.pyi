@@ -101,7 +101,6 @@ from dendrocap.theory import (
     LocalEntropy as LocalEntropy,
     MaximalMargin as MaximalMargin,
     ComplexityCurve as ComplexityCurve,
-    PopulationCapacity as PopulationCapacity,
     PopulationSaddlePoint as PopulationSaddlePoint,
     Probit as Probit,
     SaddlePoint as SaddlePoint,

@@ -180,8 +180,8 @@ def test_steps_of_breaking_are_a_column():
     solution = critical_capacity(NeuronSpec(ReLU(), 1.0, 0.5), rsb=1)
     np.testing.assert_allclose(rows[-1]["alpha_c"], solution.alpha_c, rtol=1e-10)
     assert [row["estimate"] for row in rows[:2]] == ["replica symmetric", "broken symmetry k = 1"]
-    assert rows[-1]["effective_levels"] == 1
-    assert rows[0]["effective_levels"] is None
+    assert rows[-1]["k"] == 1
+    assert rows[0]["k"] is None
     assert rows[1]["steps_error"] is None  # one step does not tell how far the limit is
 
 

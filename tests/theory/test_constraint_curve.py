@@ -51,9 +51,9 @@ def test_square_has_its_maximum_at_the_top_of_its_curve():
 
 def test_a_curve_turns_back_and_its_other_states_are_reported():
     found = critical_capacity(NeuronSpec(GAMMA, 0.5, 0.05))
-    assert [other.kind for other in found.other_solutions] == ["maximum", "minimum"]
-    assert found.other_solutions[0].M_bar > 0.0 > found.M_bar
-    for other in found.other_solutions:  # they lie on the curve and bear the load that they say
+    assert [other.kind for other in found.others] == ["maximum", "minimum"]
+    assert found.others[0].M_bar > 0.0 > found.M_bar
+    for other in found.others:  # they lie on the curve and bear the load that they say
         m = 0.5 * other.M_bar
         assert_allclose(naive.mean_output(GAMMA, 0.25 * other.Q, m), 0.05, rtol=1e-10)
         assert_allclose(naive.load(GAMMA, GAMMA.derivative, 0.05, 1.0, 0.25 * other.Q, m), other.alpha, rtol=1e-10)
@@ -185,4 +185,4 @@ def test_one_step_takes_the_best_state_of_the_curve_not_the_first_one_found():
 
 def test_the_answer_is_not_among_the_other_solutions():
     found = critical_capacity(NeuronSpec(SINE, 0.5, 0.3))  # states that repeat with its period are one
-    assert [other.alpha for other in found.other_solutions if other.alpha >= found.alpha_c] == []
+    assert [other.alpha for other in found.others if other.alpha >= found.alpha_c] == []

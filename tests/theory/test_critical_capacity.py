@@ -177,7 +177,7 @@ def test_a_negative_margin_is_a_weaker_demand(kappa):
     assert relu.alpha_c > critical_capacity(NeuronSpec(ReLU(), 0.5, 0.5)).alpha_c
     # A linear neuron's solutions still form a convex set.
     linear = critical_capacity(NeuronSpec(Linear(), 0.5, 0.5), weaker, rsb=1)
-    assert linear.effective_levels == 0
+    assert linear.k == 0
     broken = critical_capacity(NeuronSpec(ReLU(), 0.5, 0.5), weaker, rsb=1)
     assert 1.26897 < broken.alpha_c < relu.alpha_c  # above its value without margin
     assert broken.residual < 1e-10
@@ -214,11 +214,11 @@ def test_several_solutions_are_all_reported():
         lambda x: 1 + 100 / np.cosh(np.clip(200 * (x - 1.5), -300, 300)) ** 2,
     )
     solution = critical_capacity(NeuronSpec(step, 0.1, 0.5))
-    assert [other.kind for other in solution.other_solutions] == ["maximum", "minimum"]
+    assert [other.kind for other in solution.others] == ["maximum", "minimum"]
     # Where the step is out of reach the neuron is the linear one.
-    assert_allclose(solution.other_solutions[0].alpha, 1.0, rtol=1e-4)
-    assert all(other.alpha < solution.alpha_c for other in solution.other_solutions)
-    assert "largest of" in solution.selection
+    assert_allclose(solution.others[0].alpha, 1.0, rtol=1e-4)
+    assert all(other.alpha < solution.alpha_c for other in solution.others)
+    assert "largest of" in solution.reason
 
 
 @pytest.mark.parametrize(

@@ -184,7 +184,7 @@ def test_table_of_three_steps(name, theta_d, steps, silent):
 def test_three_steps():
     three = critical_capacity(neuron_of("relu", 1.0), rsb=3)
     assert_allclose(three.by_steps[1:], (1.476964, 1.470457, 1.469410), atol=6e-7)
-    assert three.effective_levels == 3
+    assert three.k == 3
     assert np.all(np.diff(three.breaking_points) > 0.0)
     assert np.all(np.diff([*three.overlaps, three.Q]) > 0.0)
 
@@ -235,7 +235,7 @@ def test_linear_dendrites_are_not_broken(rsb):
     found = critical_capacity(NeuronSpec(Linear(), 0.5, 0.5), rsb=rsb)
     assert_allclose(found.alpha_c, 1.0, rtol=1e-12)
     assert_allclose(found.silent_fraction, 0.5, rtol=1e-9)
-    assert found.effective_levels == 0
+    assert found.k == 0
     assert "stable" in found.reason
     assert_allclose(found.weights.mean(), found.W_bar, rtol=1e-12)
 
@@ -244,11 +244,11 @@ def test_breaking_closes_at_small_thresholds():
     gaps = []
     for theta_d in (0.12, 0.1, 0.08):
         found = critical_capacity(neuron_of("relu", theta_d), rsb=1)
-        assert found.effective_levels == 1
+        assert found.k == 1
         gaps.append(1.0 - found.alpha_c / found.by_steps[0])
     assert gaps[0] > 4.0 * gaps[1] > 16.0 * gaps[2] > 0.0
     closed = critical_capacity(neuron_of("relu", 0.05), rsb=1)
-    assert closed.effective_levels == 0
+    assert closed.k == 0
     assert "closes" in closed.reason
     assert closed.alpha_c == critical_capacity(neuron_of("relu", 0.05)).alpha_c
 
@@ -295,7 +295,7 @@ def test_two_level_tree():
 )
 def test_corners_of_the_range(g, theta_d, theta_s):
     found = critical_capacity(NeuronSpec(g, theta_d, theta_s), rsb=1)
-    assert found.effective_levels == 1
+    assert found.k == 1
     assert found.quadrature_error < 1e-9
     assert found.alpha_c < found.by_steps[0]
 
@@ -511,7 +511,7 @@ def test_a_jump_has_no_capacity():
 @pytest.mark.slow
 def test_full_lies_below_every_step_and_within_its_error_of_the_fifth():
     full = critical_capacity(neuron_of("relu", 1.0), rsb="full")
-    assert full.effective_levels == 4
+    assert full.k == 4
     assert full.alpha_c < min(full.by_steps)
     # Five steps, 1.46902256, bound the limit from above; the limit was extrapolated without them.
     assert full.alpha_c < 1.46902256
@@ -546,7 +546,7 @@ def test_random_neurons(rng):
         assert found.quadrature_error < 1e-6, found
         assert found.residual < 1e-6, found
         assert np.all(np.diff(found.by_steps) < 0.0), found
-        assert len(found.by_steps) == found.effective_levels + 1
+        assert len(found.by_steps) == found.k + 1
 
 
 def test_steps_are_a_coordinate_of_grids():
@@ -556,7 +556,7 @@ def test_steps_are_a_coordinate_of_grids():
     # along the curve each point starts from its neighbour; the last must equal a start from nothing
     alone = critical_capacity(NeuronSpec(ReLU(), 2.0, 0.5), rsb=1)
     assert_allclose(curve.alpha_c.sel(theta_d=2.0, rsb=1), alone.alpha_c, rtol=1e-10)
-    assert curve.effective_levels.values.tolist() == [[0, 1]] * 3
+    assert curve.k.values.tolist() == [[0, 1]] * 3
     mixed = capacity_curve(NeuronSpec(ReLU(), 0.5, 0.5), rsb=[0, "full"], theta_s=[2.0], nonlinearity=[Polsky()])
     assert mixed.rsb.values.tolist() == ["0", "full"]
     assert np.isnan(mixed.alpha_c).all()  # out of reach of g, whatever the steps

@@ -15,7 +15,7 @@ from dendrocap.answers.validity import Flag
 from dendrocap.display import Displayed, with_digits, with_error
 from dendrocap.model import DendriticNeuron, NeuronSpec, TaskSpec
 from dendrocap.theory.results import ASSUMES, SYMMETRIC
-from dendrocap.theory.search import PopulationWeights
+from dendrocap.theory.solution import PopulationWeights
 
 PAPER = "the paper's replica-symmetric estimate"  # the name of its numbers in every output
 

@@ -30,7 +30,7 @@ from dendrocap.numerics import apportioned
 from dendrocap.theory import scope
 from dendrocap.theory.branch_stability import branch_stability, split_state
 from dendrocap.theory.critical_capacity import critical_capacity
-from dendrocap.theory.neuron_kernel import Population, SynapseWeights, needs_populations, populations_of
+from dendrocap.theory.neuron_kernel import Population, needs_populations, populations_of
 from dendrocap.theory.results import (
     EQUAL_K,
     FINITE_K,
@@ -45,15 +45,12 @@ from dendrocap.theory.results import (
     UNEQUAL,
 )
 from dendrocap.theory.search import (
-    BrokenCapacity,
     FoundState,
-    PopulationCapacity,
-    PopulationWeights,
     broken_state,
     weights_of,
 )
+from dendrocap.theory.solution import CapacitySolution, PopulationWeights
 from dendrocap.theory.solver import bracketed_root, extrapolated
-from dendrocap.theory.symmetric import CapacitySolution
 from dendrocap.validation import choice, refuse, whole_number
 
 FIRST_ORDER = 0.03  # relative error of products of first-order factors
@@ -200,7 +197,7 @@ class _Answer:
         return f"{limit}: taken as infinitely many equal branches, and unequal ones may store more"
 
     @cached_property
-    def symmetric(self) -> CapacitySolution | BrokenCapacity | PopulationCapacity | None:
+    def symmetric(self) -> CapacitySolution | None:
         """The paper's solution, if there is one; for g with a jump it is infinite."""
         try:
             return critical_capacity(self.spec, self.task)
@@ -255,7 +252,6 @@ class _Answer:
             self.alpha, self.error = limit.value, limit.error
         else:
             full = critical_capacity(self.spec, self.task, rsb="full")
-            assert isinstance(full, BrokenCapacity)
             for k, name in ((1, ONE), (2, TWO)):
                 self.estimates[name] = full.by_steps[min(k, len(full.by_steps) - 1)]
             silent = [1.0 - state.A for state in full.ladder[-2:]]  # empty if replica symmetry holds
@@ -349,14 +345,15 @@ class _Answer:
 
     def take(
         self,
-        found: CapacitySolution | BrokenCapacity | PopulationCapacity,
+        found: CapacitySolution,
         name: str = "",
         silent_error: float = math.nan,
     ) -> None:
         """Take a solution as the answer, and note its load under a name."""
         self.alpha, self.W_bar = float(found.alpha_c), found.W_bar
         self.silent, self.silent_error = found.silent_fraction, silent_error
-        self.populations = _populations(found)
+        # a tree: the results do not contain the output of its outermost branches
+        self.populations = () if found.neuron.n_levels > 1 else found.populations
         if name:
             self.estimates[name] = self.alpha
 
@@ -438,29 +435,3 @@ class _Answer:
             "replica symmetry": replica_symmetry_flag(symmetric, broken),
             "range of theta_s": theta_s_flag(self.spec),
         }
-
-
-def _populations(found: CapacitySolution | BrokenCapacity | PopulationCapacity) -> tuple[PopulationWeights, ...]:
-    """The populations of branches of a solution; none for a tree, whose outermost branches' output it does not give."""
-    if isinstance(found, PopulationCapacity):
-        return found.populations
-    if found.neuron.n_levels > 1:
-        return ()
-    synapses = SynapseWeights(
-        "excitatory", 1.0, found.task.f_in, found.silent_fraction, found.W_bar, found.Q, found.weights
-    )
-    return (
-        PopulationWeights(
-            fraction=1.0,
-            length=1.0,
-            mean_output=found.neuron.theta_s,
-            W_bar=found.W_bar,
-            Q=found.Q,
-            silent_fraction=found.silent_fraction,
-            preactivation_mean=found.preactivation_mean,
-            preactivation_sd=found.preactivation_sd,
-            gap=1.0,
-            common_variance=found.common_variance,
-            synapses=(synapses,),
-        ),
-    )

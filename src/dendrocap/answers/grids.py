@@ -55,7 +55,7 @@ CAPACITY_FIELDS = {
 
 # The same with broken replica symmetry, which has no B and no single weight scale.
 BROKEN_FIELDS = {name: unit for name, unit in CAPACITY_FIELDS.items() if name not in ("B", "W_star", "C")} | {
-    "effective_levels": "count",
+    "k": "count",
     "quadrature_error": "1",
     "steps_error": "1",
 }
@@ -131,7 +131,7 @@ def capacity_curve(
     Returns
     -------
     xarray.Dataset
-        The numbers of `CapacitySolution`, or with ``rsb`` those of `BrokenCapacity`, and ``reason``, empty if there
+        The numbers of `CapacitySolution`, with ``rsb`` also those of breaking, and ``reason``, empty if there
         is a solution. Bounded weights also have a ``saturated_fraction``.
 
     Examples

@@ -18,7 +18,7 @@ from dendrocap.errors import InvalidParameter, NoSolution
 if TYPE_CHECKING:
     from dendrocap.answers import Capacity
     from dendrocap.model import NeuronSpec
-    from dendrocap.theory import BestDendrite, PopulationCapacity
+    from dendrocap.theory import BestDendrite, CapacitySolution
 
 # Parameters of grids by the names that `dendrocap.answers.grids` gives them, with what the help says of them.
 PARAMETERS = {
@@ -309,7 +309,7 @@ def _certain(grid: Grid) -> None:
     )
 
 
-def _silent_by_sign(solution: PopulationCapacity | None) -> dict[str, float | None]:
+def _silent_by_sign(solution: CapacitySolution | None) -> dict[str, float | None]:
     """Silent fractions of excitatory and of inhibitory synapses."""
     found = {} if solution is None else {one.kind: one.silent_fraction for one in solution.populations[0].synapses}
     return {f"silent_{kind}": found.get(kind) for kind in ("excitatory", "inhibitory")}

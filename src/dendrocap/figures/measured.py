@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from dendrocap.answers import Capacity
     from dendrocap.fitting import CapacityReport, GroupShare, ReconstructedNeuron, WeightFit
     from dendrocap.theory import CapacityWeights
-    from dendrocap.theory.search import PopulationWeights
+    from dendrocap.theory.solution import PopulationWeights
 
 DATA = "0.78"
 

@@ -17,7 +17,7 @@ from dendrocap.fitting.curve import NonlinearityFit
 from dendrocap.fitting.weights import Interval, WeightFit, interval_of_logs
 from dendrocap.model import DendriticNeuron, NeuronSpec, Nonlinearity
 from dendrocap.theory import critical_capacity
-from dendrocap.theory.symmetric import CapacitySolution
+from dendrocap.theory.solution import CapacitySolution
 from dendrocap.theory.weights import Preactivation
 from dendrocap.validation import choice
 

@@ -26,8 +26,9 @@ from dendrocap.theory.inverse import (
     somatic_thresholds,
     threshold_grid,
 )
+from dendrocap.theory.solution import CapacitySolution
 from dendrocap.theory.solver import bracketed_root
-from dendrocap.theory.symmetric import CapacitySolution, symmetric_capacity
+from dendrocap.theory.symmetric import symmetric_capacity
 from dendrocap.theory.weights import CapacityWeights
 from dendrocap.validation import choice, real_number, refuse, whole_number
 

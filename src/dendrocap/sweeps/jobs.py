@@ -232,13 +232,15 @@ def check(sweep: Sweep) -> None:
 def metrics_of(result: Any) -> dict[str, Any]:
     """The result of a job as named plain data.
 
-    Of a dataclass, the fields that are numbers, strings, booleans or arrays of numbers are kept; a mapping must consist
-    of such values; any other single value of this kind is called ``value``.
+    Of a dataclass, what is in its row, or else the fields that are numbers, strings, booleans or arrays of numbers are
+    kept; a mapping must consist of such values; any other single value of this kind is called ``value``.
     """
     if isinstance(result, Mapping):
         return {str(name): _metric(name, value) for name, value in result.items()}
     if is_dataclass(result) and not isinstance(result, type):
-        named = {entry.name: getattr(result, entry.name) for entry in fields(result)}
+        named = (
+            result.as_row() if hasattr(result, "as_row") else {f.name: getattr(result, f.name) for f in fields(result)}
+        )
         if hasattr(result, "estimate"):  # the name of the estimate of a capacity
             named["estimate"] = result.estimate
         return {name: _metric(name, value) for name, value in named.items() if _is_plain(value)}

@@ -58,10 +58,7 @@ from dendrocap.theory.margin import (
     least_noise_error as least_noise_error,
     maximal_margin as maximal_margin,
 )
-from dendrocap.theory.neuron_kernel import (
-    SynapseWeights as SynapseWeights,
-    TypicalSynapses as TypicalSynapses,
-)
+from dendrocap.theory.neuron_kernel import TypicalSynapses as TypicalSynapses
 from dendrocap.theory.noise_error import noise_error as noise_error
 from dendrocap.theory.patterns import (
     Channel as Channel,
@@ -75,14 +72,11 @@ from dendrocap.theory.saddle_point import (
     saddle_point as saddle_point,
     stability_limit as stability_limit,
 )
-from dendrocap.theory.search import (
-    BrokenCapacity as BrokenCapacity,
-    PopulationCapacity as PopulationCapacity,
-    PopulationWeights as PopulationWeights,
-)
-from dendrocap.theory.symmetric import (
+from dendrocap.theory.solution import (
     CapacitySolution as CapacitySolution,
     OtherSolution as OtherSolution,
+    PopulationWeights as PopulationWeights,
+    SynapseWeights as SynapseWeights,
 )
 from dendrocap.theory.teacher_student import (
     TeacherStudent as TeacherStudent,

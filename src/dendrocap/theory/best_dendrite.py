@@ -31,8 +31,7 @@ from dendrocap.theory.critical_capacity import critical_capacity
 from dendrocap.theory.dendrite import NODES, common_variance
 from dendrocap.theory.patterns import label_averages
 from dendrocap.theory.results import estimate_name
-from dendrocap.theory.search import BrokenCapacity
-from dendrocap.theory.symmetric import CapacitySolution
+from dendrocap.theory.solution import CapacitySolution
 from dendrocap.validation import real_number, refuse, whole_number
 
 # How the critical capacity depends on g: its functional derivative [best-gradient].
@@ -59,7 +58,7 @@ class CapacityGradient:
 
     Parameters
     ----------
-    solution : CapacitySolution or BrokenCapacity
+    solution : CapacitySolution
         The capacity of long, like branches whose g is `PiecewiseLinear` and flat at its ends.
 
     Examples
@@ -73,7 +72,7 @@ class CapacityGradient:
     True
     """
 
-    solution: CapacitySolution | BrokenCapacity
+    solution: CapacitySolution
 
     def __post_init__(self) -> None:
         scope.check("capacity_gradient", self.solution.neuron)
@@ -147,7 +146,7 @@ class CapacityGradient:
     def _pulls(self) -> _Pulls:
         """From [cap-load]; with broken symmetry -dF_E / F_E, with the derivatives of F_E that stand in [rsb-norm]."""
         solution, task = self.solution, self.solution.task
-        if isinstance(solution, CapacitySolution) or not solution.ladder:
+        if not solution.ladder:
             labels = label_averages(task.f_out, task.kappa / math.sqrt(solution.Gamma0))
             return _Pulls(-labels.mass / (labels.second * solution.Gamma0), 1.0 / solution.Gamma1, ())
         state = solution.ladder[-1]
@@ -233,8 +232,6 @@ def _mean_above(z: Floats) -> Floats:
 # Staircases rise with one slope and are flat in between; `best_dendrite` has the reason why no other g is needed. The
 # gradient is that of `CapacityGradient`, a fraction of a millisecond for all parameters.
 
-Solution = CapacitySolution | BrokenCapacity
-
 HEIGHTS, SHARES, GAPS = (0.1, 0.35, 1.0), (0.5, 0.1), (0.7, 2.5)  # starts; gaps in units of sqrt(v) W_bar
 
 FOLLOWED = 2  # starts from which the optimum is looked for
@@ -271,7 +268,7 @@ class Optimum(NamedTuple):
     """The best staircase, its capacity, and what is left of the conditions for an optimum."""
 
     staircase: Staircase
-    solution: Solution
+    solution: CapacitySolution
     residual: float
     at_limit: bool
 
@@ -301,7 +298,7 @@ class Search:
         self.theta_s, self.rises, self.rsb = theta_s, rises, rsb
         self.tell, self.evaluations = tell, 0
         self.unit = math.sqrt(task.f_in * (1.0 - task.f_in)) * theta_d / task.f_in  # smallest deviation of an input
-        self._near: BrokenCapacity | None = None
+        self._near: CapacitySolution | None = None
 
     def best(self, more: list[Staircase]) -> Optimum:
         """The best of what is found from several starts, some of them given."""
@@ -339,14 +336,12 @@ class Search:
         heights, gaps = np.exp(z[: self.rises]), np.exp(z[self.rises : 2 * self.rises - 1])
         return Staircase(heights, gaps, float(z[-1] * heights.sum()) if self.theta_s is None else self.theta_s)
 
-    def solved(self, z: Floats, start: BrokenCapacity | None = None) -> Solution:
+    def solved(self, z: Floats, start: CapacitySolution | None = None) -> CapacitySolution:
         """The capacity at one point."""
         self.evaluations += 1
         one = self.unpacked(z)
         neuron = NeuronSpec(one.g(self.slope), self.theta_d, one.theta_s)
-        found = critical_capacity(neuron, self.task, rsb=self.rsb, start=start)
-        assert isinstance(found, CapacitySolution | BrokenCapacity)
-        return found
+        return critical_capacity(neuron, self.task, rsb=self.rsb, start=start)
 
     def value(self, z: Floats) -> tuple[float, Floats]:
         """-ln alpha_c and its gradient; a constant where there is no solution."""
@@ -354,11 +349,10 @@ class Search:
             found = self.solved(z, self._near)
         except (ConvergenceError, NoSolution):
             return WORST, np.zeros(z.size)
-        if isinstance(found, BrokenCapacity):
-            self._near = found
+        self._near = found
         return -math.log(found.alpha_c), -self.gradient(z, found)
 
-    def gradient(self, z: Floats, found: Solution) -> Floats:
+    def gradient(self, z: Floats, found: CapacitySolution) -> Floats:
         """Of ln alpha_c in the variables."""
         one, slopes = self.unpacked(z), CapacityGradient(found)
         by_height, by_gap = _by_pieces(slopes, self.slope)
@@ -432,7 +426,7 @@ class BestDendrite(Displayed):
         The largest capacity with up to 1, 2, ... rises, as far as was asked for.
     neuron, task, rsb, slope_limit
         The neuron with this dendrite, and what was asked for.
-    solution : CapacitySolution or BrokenCapacity
+    solution : CapacitySolution
         The state of the synapses.
     residual : float
         Largest derivative of ln alpha_c in the logarithms of heights and gaps and in theta_s / height that is left,
@@ -463,7 +457,7 @@ class BestDendrite(Displayed):
     rsb: int
     slope_limit: float
     by_rises: tuple[float, ...]
-    solution: CapacitySolution | BrokenCapacity = field(repr=False, compare=False)
+    solution: CapacitySolution = field(repr=False, compare=False)
     residual: float
     further_rise: float
     at_limit: bool
@@ -514,7 +508,7 @@ class BestDendrite(Displayed):
             theta_s=staircase.theta_s,
             neuron=solution.neuron,
             task=solution.task,
-            rsb=0 if isinstance(solution, CapacitySolution) else int(solution.rsb),
+            rsb=int(solution.rsb),
             slope_limit=slope_limit,
             by_rises=(),
             solution=solution,

@@ -17,7 +17,8 @@ from dendrocap.theory import scope
 from dendrocap.theory.broken import PopulationEquations
 from dendrocap.theory.neuron_kernel import Population, populations_of
 from dendrocap.theory.results import estimate_name
-from dendrocap.theory.search import FoundState, PopulationCapacity, broken_state, follow_to, near, population_capacity
+from dendrocap.theory.search import FoundState, broken_state, follow_to, near, population_capacity
+from dendrocap.theory.solution import CapacitySolution
 from dendrocap.theory.solver import bracketed_root
 from dendrocap.validation import whole_number
 
@@ -67,7 +68,7 @@ class BranchStability(Displayed):
         """The name of this estimate of the capacity."""
         return estimate_name(self.rsb)
 
-    def optimum(self) -> PopulationCapacity:
+    def optimum(self) -> CapacitySolution:
         """The best two populations; the fraction of on branches follows from the somatic threshold.
 
         Raises

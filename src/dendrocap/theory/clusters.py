@@ -283,7 +283,7 @@ class _Curve:
     def __init__(self, neuron: NeuronSpec, task: TaskSpec, k: int, stable_to: float) -> None:
         self.neuron, self.task, self.k, self.stable_to = neuron, task, k, stable_to
         capacity = broken_capacity(neuron, task, k)
-        if capacity.effective_levels < k:
+        if capacity.k < k:
             raise NoSolution(f"there is no solution with {k} step(s) of breaking: {capacity.reason}")
         self.alpha_c, self._at_capacity = capacity.by_steps[k], capacity.ladder[k - 1].unknowns
         self._W_bar = capacity.W_bar

@@ -2,34 +2,14 @@
 
 from __future__ import annotations
 
-from typing import overload
-
 from dendrocap.model import NeuronSpec, TaskSpec
 from dendrocap.theory import scope
 from dendrocap.theory.neuron_kernel import needs_populations
-from dendrocap.theory.search import BrokenCapacity, PopulationCapacity, broken_capacity, population_capacity
-from dendrocap.theory.symmetric import CapacitySolution, symmetric_capacity
+from dendrocap.theory.search import broken_capacity, population_capacity
+from dendrocap.theory.solution import CapacitySolution
+from dendrocap.theory.symmetric import symmetric_capacity
 from dendrocap.validation import refuse
 
-__all__ = ["critical_capacity"]
-
-
-@overload
-def critical_capacity(
-    neuron: NeuronSpec, task: TaskSpec | None = None, *, branch_size: None = None
-) -> CapacitySolution: ...
-
-
-@overload
-def critical_capacity(
-    neuron: NeuronSpec,
-    task: TaskSpec | None = None,
-    *,
-    rsb: int | str = 0,
-    branch_size: float | None = None,
-    start: BrokenCapacity | PopulationCapacity | None = None,
-) -> CapacitySolution | BrokenCapacity | PopulationCapacity: ...
-
 
 def critical_capacity(
     neuron: NeuronSpec,
@@ -37,8 +17,8 @@ def critical_capacity(
     *,
     rsb: int | str = 0,
     branch_size: float | None = None,
-    start: BrokenCapacity | PopulationCapacity | None = None,
-) -> CapacitySolution | BrokenCapacity | PopulationCapacity:
+    start: CapacitySolution | None = None,
+) -> CapacitySolution:
     """Load above which no weights solve a random task, if branches of one kind are alike.
 
     At this load the typical overlap q of two solutions equals their squared norm Q: the cloud of solutions has shrunk
@@ -61,13 +41,12 @@ def critical_capacity(
     branch_size : float, optional
         Synapses per branch, n = N / K. A mean input m then shifts the mean weight to (theta_d + m / sqrt(n)) / f_in.
         By default the paper's limit of long branches.
-    start : BrokenCapacity or PopulationCapacity, optional
+    start : CapacitySolution, optional
         The solution of a similar neuron with the same number of steps, as a starting point.
 
     Returns
     -------
-    CapacitySolution, BrokenCapacity or PopulationCapacity
-        The second with ``rsb`` other than 0; the third with ``branch_size`` or several populations.
+    CapacitySolution
 
     Raises
     ------
@@ -96,12 +75,10 @@ def critical_capacity(
     (2.20231, 1.111)
     """
     task = scope.check("critical_capacity(rsb=0)" if rsb == 0 else "critical_capacity(rsb >= 1)", neuron, task)
+    if not isinstance(start, CapacitySolution | None):
+        raise refuse("start", start, "a CapacitySolution")
     if needs_populations(neuron, branch_size):
-        if isinstance(start, BrokenCapacity):
-            raise refuse("start", "a BrokenCapacity", "a PopulationCapacity where branches are short or differ")
         return population_capacity(neuron, task, rsb, branch_size, start)
-    if isinstance(start, PopulationCapacity):
-        raise refuse("start", "a PopulationCapacity", "a BrokenCapacity where branches are long and alike")
     if rsb == 0:
         return symmetric_capacity(neuron, task)
     return broken_capacity(neuron, task, rsb, start)

@@ -23,8 +23,9 @@ from dendrocap.numerics.types import Floats
 from dendrocap.theory import scope
 from dendrocap.theory.dendrite import prepared, response
 from dendrocap.theory.patterns import label_averages
+from dendrocap.theory.solution import CapacitySolution
 from dendrocap.theory.solver import bracketed_root
-from dendrocap.theory.symmetric import CapacitySolution, symmetric_capacity
+from dendrocap.theory.symmetric import symmetric_capacity
 from dendrocap.theory.weights import CapacityWeights
 
 __all__ = [

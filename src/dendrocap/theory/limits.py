@@ -22,8 +22,9 @@ from dendrocap.theory.dendrite import (
     tree_response,
 )
 from dendrocap.theory.patterns import label_averages
+from dendrocap.theory.solution import CapacitySolution
 from dendrocap.theory.solver import bracketed_root, monotone_root
-from dendrocap.theory.symmetric import CapacitySolution, symmetric_capacity
+from dendrocap.theory.symmetric import symmetric_capacity
 from dendrocap.validation import real_number
 
 __all__ = [

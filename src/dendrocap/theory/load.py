@@ -684,7 +684,7 @@ class BranchEquations(Equations):
         except NoSolution:  # infinite
             return
         for B, Q, M_bar in [(capacity.B, capacity.Q, capacity.M_bar)] + [
-            (other.B, other.Q, other.M_bar) for other in capacity.other_solutions
+            (other.B, other.Q, other.M_bar) for other in capacity.others
         ]:
             i0, i1, _ = tail(B)
             C, dq = (i0 * self.W_bar / i1) ** 2, NEAR_CAPACITY * Q

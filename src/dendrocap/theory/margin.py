@@ -25,8 +25,9 @@ from dendrocap.theory.dendrite import BranchInput, tree_response
 from dendrocap.theory.noise import NODES, Noise, NoisySoma, SomaticInputs
 from dendrocap.theory.patterns import NormalIntegral, effort, label_averages, responses
 from dendrocap.theory.results import SYMMETRIC
+from dendrocap.theory.solution import CapacitySolution
 from dendrocap.theory.solver import bracketed_root, monotone_root
-from dendrocap.theory.symmetric import CapacitySolution, symmetric_capacity
+from dendrocap.theory.symmetric import symmetric_capacity
 from dendrocap.theory.weights import CapacityWeights, Preactivation
 from dendrocap.validation import choice, real_number
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -35,11 +35,11 @@ from dendrocap.theory.dendrite import (
     prepared,
 )
 from dendrocap.theory.solver import monotone_root
-from dendrocap.theory.weights import CapacityWeights, Entropic, FiniteLoadWeights, Law
+from dendrocap.theory.weights import Entropic, FiniteLoadWeights, Law
 from dendrocap.validation import real_number, refuse
 
 if TYPE_CHECKING:
-    from dendrocap.theory.weights import BrokenWeights
+    from dendrocap.theory.solution import SynapseWeights
 
 # Kernels: how a dendritic tree transforms the variance and the overlap of its inputs.
 #
@@ -232,45 +232,6 @@ def all_types(
     averages = [(share, at.entropic.scaled(W_bar)) for share, at in found]
     total = (math.fsum(share * getattr(at, name) for share, at in averages) for name in Entropic.__dataclass_fields__)
     return found[0][1].M_hat / W_bar, Entropic(*total)
-
-
-@dataclass(frozen=True)
-class SynapseWeights(Displayed):
-    """Synapses of one sign at capacity.
-
-    Attributes
-    ----------
-    kind : {"excitatory", "inhibitory"}
-        Their sign.
-    share : float
-        Share of the synapses of a branch.
-    f_in : float
-        Probability that one of their inputs is active.
-    silent_fraction : float
-        Fraction of them that are exactly zero.
-    W_bar, Q : float
-        Mean strength and mean squared strength; inhibitory weights are the negatives of strengths.
-    weights : CapacityWeights, BrokenWeights or None
-        The distribution of strengths; None if all are zero.
-
-    Examples
-    --------
-    >>> from dendrocap import Inhibition, NeuronSpec, Polsky, critical_capacity
-    >>> neuron = NeuronSpec(Polsky(), 0.5, 0.5, inhibition=Inhibition(share=0.2, drive=0.25))
-    >>> (branches,) = critical_capacity(neuron, rsb=1).populations
-    >>> [(one.kind, round(one.silent_fraction, 3), round(one.W_bar, 6)) for one in branches.synapses]
-    [('excitatory', 0.258, 1.25), ('inhibitory', 0.136, 2.5)]
-    """
-
-    _displayed = ("kind", "share", "silent_fraction", "W_bar", "Q")
-
-    kind: str
-    share: float
-    f_in: float
-    silent_fraction: float
-    W_bar: float
-    Q: float
-    weights: CapacityWeights | BrokenWeights | None = field(repr=False)
 
 
 @dataclass(frozen=True)

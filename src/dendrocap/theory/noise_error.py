@@ -23,12 +23,11 @@ from dendrocap.theory import scope
 from dendrocap.theory.dendrite import BranchInput, moments
 from dendrocap.theory.learned import learned_state
 from dendrocap.theory.margin import MaximalMargin, least_noise_error, maximal_margin
-from dendrocap.theory.neuron_kernel import TreeKernel
+from dendrocap.theory.neuron_kernel import TreeKernel, needs_populations
 from dendrocap.theory.noise import NODES, Noise, NoisySoma, PointState, noisy_soma
 from dendrocap.theory.results import SYMMETRIC
 from dendrocap.theory.saddle_point import SaddlePoint, saddle_point
-from dendrocap.theory.search import PopulationCapacity
-from dendrocap.theory.symmetric import CapacitySolution
+from dendrocap.theory.solution import CapacitySolution
 from dendrocap.theory.typical_solution import PopulationSaddlePoint
 from dendrocap.validation import real_number, refuse
 
@@ -87,7 +86,7 @@ def _normal(bends: Floats) -> tuple[Floats, Floats]:
     return z, weight * np.exp(-0.5 * z**2) / math.sqrt(2.0 * math.pi)
 
 
-def broken_noise_error(solution: PopulationCapacity, noise: Noise) -> float:
+def broken_noise_error(solution: CapacitySolution, noise: Noise) -> float:
     """Fraction of the learned patterns that are wrong under noise, at the capacity with one step [noise-broken]."""
     task = solution.task
     scope.check("noise_error of short or unequal branches", task=task)
@@ -104,7 +103,7 @@ def broken_noise_error(solution: PopulationCapacity, noise: Noise) -> float:
     return error_of(task, branches_of(solution, noise), clusters_of(solution))
 
 
-def branches_of(solution: PopulationCapacity, noise: Noise) -> list[NoisyBranches]:
+def branches_of(solution: CapacitySolution, noise: Noise) -> list[NoisyBranches]:
     """The populations of a solution with one step of breaking, under noise."""
     assert solution.found is not None  # broken_noise_error has seen to it
     neuron, found = solution.neuron, []
@@ -118,7 +117,7 @@ def branches_of(solution: PopulationCapacity, noise: Noise) -> list[NoisyBranche
     return found
 
 
-def clusters_of(solution: PopulationCapacity) -> Clusters:
+def clusters_of(solution: CapacitySolution) -> Clusters:
     """The somatic inputs of a solution with one step of breaking."""
     assert solution.found is not None  # broken_noise_error has seen to it
     state = solution.found.state
@@ -155,7 +154,7 @@ CLOSE = 1e-5
 
 
 def noise_error(
-    solution: SaddlePoint | CapacitySolution | PopulationCapacity | PointState,
+    solution: SaddlePoint | CapacitySolution | PointState,
     *,
     flips: float = 0.0,
     synaptic: float = 0.0,
@@ -166,10 +165,10 @@ def noise_error(
 
     Parameters
     ----------
-    solution : SaddlePoint, CapacitySolution, MaximalMargin, LearnedState or PopulationCapacity
+    solution : SaddlePoint, CapacitySolution, MaximalMargin or LearnedState
         Typical solutions at a load, the solution at capacity, that with the largest margin, or a learned state; all
-        with equal branches and replica symmetric. A `PopulationCapacity`, which has several populations or short
-        branches, must have one step of symmetry breaking (``rsb=1``).
+        with equal branches and replica symmetric. A capacity with several populations or short branches must have one
+        step of symmetry breaking (``rsb=1``).
     flips : float
         Each input is flipped with this probability, as in `noise_robustness`.
     synaptic : float
@@ -199,18 +198,19 @@ def noise_error(
     0.236618
     """
     noise = Noise(flips, synaptic, n_branches, branch_size)
-    if isinstance(solution, PopulationCapacity | PopulationSaddlePoint):
+    if isinstance(solution, CapacitySolution | PopulationSaddlePoint):
         noise.check(solution.neuron, solution.task)  # what is refused by name comes first
-    if isinstance(solution, PopulationCapacity):
+    if isinstance(solution, CapacitySolution) and needs_populations(solution.neuron, solution.branch_size):
         return broken_noise_error(solution, noise)
-    if isinstance(solution, CapacitySolution):
+    if isinstance(solution, CapacitySolution) and solution.rsb == 0:
         solution = MaximalMargin.at_capacity(solution)
-    if not isinstance(solution, SaddlePoint) and not hasattr(solution, "somatic_inputs"):
+    known = isinstance(solution, SaddlePoint) or hasattr(solution, "somatic_inputs")
+    if isinstance(solution, CapacitySolution) or not known:
         raise refuse(
             "solution",
             solution,
-            "a SaddlePoint, a CapacitySolution, a MaximalMargin, a LearnedState or a PopulationCapacity: noise has not "
-            "been derived for several populations below capacity and for single neurons of given size; with broken "
+            "a SaddlePoint, a CapacitySolution, a MaximalMargin or a LearnedState: noise has not been "
+            "derived for several populations below capacity and for single neurons of given size; with broken "
             "symmetry it is for critical_capacity(neuron, rsb=1, branch_size=n)",
         )
     noise.check(solution.neuron, solution.task)

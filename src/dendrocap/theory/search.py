@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from dendrocap.display import Displayed
 from dendrocap.errors import ConvergenceError, NoSolution
 from dendrocap.model import Branches, NeuronSpec, TaskSpec
 from dendrocap.numerics._compiled import tail
@@ -28,29 +27,27 @@ from dendrocap.theory.broken import (
     Unknowns,
 )
 from dendrocap.theory.cascade import FieldGrid
-from dendrocap.theory.dendrite import NODES, check_capacity_inputs, check_tree_averages, common_variance, tree_response
+from dendrocap.theory.dendrite import NODES, check_capacity_inputs, check_tree_averages, tree_response
 from dendrocap.theory.neuron_kernel import (
     ONLY_EXCITATORY,
     Population,
     PopulationKernel,
     SynapseType,
-    SynapseWeights,
-    mean_weight,
+    like_branches,
     populations_of,
 )
 from dendrocap.theory.patterns import label_averages
-from dendrocap.theory.results import estimate_name
 from dendrocap.theory.saddle_point import stability_limit
+from dendrocap.theory.solution import CapacitySolution, PopulationWeights, SynapseWeights
 from dendrocap.theory.solver import Place, bracketed_root, evaluated, extrapolated, followed, newton
 from dendrocap.theory.symmetric import (
-    CapacitySolution,
     SymmetricSide,
     SymmetricState,
     needs_constraint_curve,
     symmetric_capacity,
     symmetric_state,
 )
-from dendrocap.theory.weights import BrokenWeights, CapacityWeights, Preactivation, mixture_of, weights_at
+from dendrocap.theory.weights import CapacityWeights, mixture_of, weights_at
 from dendrocap.validation import refuse
 
 # Search for solutions of the broken equations: from scratch, from a neighbour, and from k to k + 1 steps of breaking.
@@ -314,129 +311,9 @@ STABLE = "replica symmetry is stable up to its capacity"
 FULL = 4  # steps from which the limit of many is extrapolated
 
 
-@dataclass(frozen=True)
-class BrokenCapacity(Displayed):
-    """The critical capacity with k steps of replica symmetry breaking, and the state of the synapses there.
-
-    Attributes
-    ----------
-    alpha_c : float
-        Patterns per synapse above which no equal branches solve a random task, in this approximation. Unequal branches
-        may store more, see `branch_stability`.
-    rsb : int or "full"
-        Requested steps.
-    effective_levels : int
-        Distinct steps; fewer than requested if solutions with more levels collapse onto fewer.
-    reason : str
-        Why there are fewer levels, or how the limit of many steps was taken. With "full" only ``alpha_c`` is
-        extrapolated; everything else belongs to the last step computed.
-    silent_fraction : float
-        Fraction of weights that are exactly zero.
-    breaking_points : tuple of float
-        mu_1 < ... < mu_k, the breaking parameters in units of 1 / (Q - q_k).
-    overlaps : tuple of float
-        q_0 < ... < q_{k-1}; the last level is Q itself.
-    W_bar, Q : float
-        Mean and mean squared weight.
-    A, b : float
-        Scaled conjugates of Q and of the mean weight.
-    c : tuple of float
-        Scaled conjugates of the overlaps, c_0 < ... < c_k.
-    M_bar, mean_shift : float
-        Correction to the mean weight that the somatic threshold requires, and shift of the mean somatic input that
-        unequal labels require.
-    preactivation_mean, preactivation_sd : float
-        Parameters of the normal distribution of a branch's summed input (first level).
-    Gamma0, Gamma1 : float
-        Variance at the soma, and gain of a small difference between two solutions.
-    active_patterns : float
-        Fraction of patterns that are stored with exactly the required margin.
-    by_steps : tuple of float
-        The capacity with 0, 1, ... steps, as far as they were computed.
-    quadrature_error : float
-        Relative change of alpha_c on a grid twice as fine, or the residual of F = 0 if that is larger.
-    steps_error : float
-        Relative distance from the limit of many steps; for "full", the uncertainty of the limit itself. NaN if
-        too few steps are known.
-    residual : float
-        Largest relative residual of the equations.
-    iterations : int
-        Number of evaluations of the equations.
-    ladder : tuple of BrokenState
-        The full state with 1, 2, ... steps.
-
-    Examples
-    --------
-    >>> from dendrocap import NeuronSpec, ReLU, critical_capacity
-    >>> broken = critical_capacity(NeuronSpec(ReLU(), theta_d=1.0, theta_s=0.5), rsb=2)
-    >>> [round(alpha, 4) for alpha in broken.by_steps]  # 0, 1 and 2 steps
-    [1.6506, 1.477, 1.4705]
-    >>> round(broken.silent_fraction, 3), round(broken.weights.silent_fraction, 3)
-    (0.39, 0.39)
-    """
-
-    _displayed = ("alpha_c", "estimate", "silent_fraction", "estimates", "steps_error", "residual")
-
-    neuron: NeuronSpec
-    task: TaskSpec
-    rsb: int | str
-    alpha_c: float
-    effective_levels: int
-    reason: str
-    silent_fraction: float
-    breaking_points: tuple[float, ...]
-    overlaps: tuple[float, ...]
-    W_bar: float
-    Q: float
-    A: float
-    b: float
-    c: tuple[float, ...]
-    mean_shift: float
-    M_bar: float
-    preactivation_mean: float
-    preactivation_sd: float
-    Gamma0: float
-    Gamma1: float
-    active_patterns: float
-    by_steps: tuple[float, ...]
-    quadrature_error: float
-    steps_error: float
-    residual: float
-    iterations: int
-    ladder: tuple[BrokenState, ...] = field(default=(), repr=False, compare=False)
-
-    @property
-    def estimate(self) -> str:
-        """The name of this estimate of the capacity."""
-        return estimate_name(self.rsb)
-
-    @property
-    def estimates(self) -> dict[str, float]:
-        """The capacities with 0, 1, ... steps, by name."""
-        return {estimate_name(steps): alpha for steps, alpha in enumerate(self.by_steps)}
-
-    @property
-    def weights(self) -> BrokenWeights | CapacityWeights:
-        """The distribution of weights at capacity; with "full", of the last step computed."""
-        if not self.ladder:
-            C = self.c[-1]
-            return CapacityWeights(self.b / math.sqrt(C), math.sqrt(C) / self.A)
-        return weights_at(self.ladder[-1])
-
-    @property
-    def common_variance(self) -> float:
-        """chi, the contribution of correlated inputs to the variance of a branch's input in every solution."""
-        return common_variance(self.neuron, self.task)
-
-    @property
-    def preactivation(self) -> Preactivation:
-        """The distribution of a branch's summed input at capacity."""
-        return Preactivation(self.preactivation_mean, self.preactivation_sd)
-
-
 def broken_capacity(
-    neuron: NeuronSpec, task: TaskSpec | None = None, rsb: int | str = 1, start: BrokenCapacity | None = None
-) -> BrokenCapacity:
+    neuron: NeuronSpec, task: TaskSpec | None = None, rsb: int | str = 1, start: CapacitySolution | None = None
+) -> CapacitySolution:
     """The critical capacity with ``rsb`` steps of breaking; see `critical_capacity`, which calls this.
 
     Examples
@@ -461,7 +338,7 @@ def broken_capacity(
         if found is None and k == 1:
             first = _first(neuron, task, equations, symmetric)
             if isinstance(first, str):
-                return _closed(neuron, task, rsb, symmetric, first, equations.evaluations)
+                return _closed(rsb, symmetric, first, equations.evaluations)
             found = first
         elif found is None:
             found = further_step(equations, ladder[-1])
@@ -474,7 +351,7 @@ def broken_capacity(
     return _solution(neuron, task, rsb, symmetric, ladder, reason, evaluations)
 
 
-def _near(equations: BrokenEquations, start: BrokenCapacity | None, before: float) -> Found | None:
+def _near(equations: BrokenEquations, start: CapacitySolution | None, before: float) -> Found | None:
     """The solution near that of a similar neuron, or None if it is not near or not below that with fewer steps."""
     if start is None or len(start.ladder) < equations.k:
         return None
@@ -555,7 +432,7 @@ def _solution(
     ladder: list[Found],
     reason: str,
     evaluations: int,
-) -> BrokenCapacity:
+) -> CapacitySolution:
     """The public result, with its errors."""
     state, k = ladder[-1].state, len(ladder)
     known = (symmetric.alpha_c, *(found.state.alpha for found in ladder))
@@ -573,81 +450,66 @@ def _solution(
         if rsb == "full":
             alpha, steps_error = limit.value, limit.error / limit.value
             reason = (reason + "; " if reason else "") + f"extrapolated from {k} steps"
-    m, sd = _preactivation(neuron, task, state)
-    return BrokenCapacity(
-        neuron=neuron,
-        task=task,
-        rsb=rsb,
-        alpha_c=alpha,
-        effective_levels=k,
-        reason=reason,
-        silent_fraction=1.0 - state.A,
-        breaking_points=tuple(map(float, state.mu)),
-        overlaps=tuple(map(float, state.q)),
+    m = _mean_input(neuron, task, state)
+    synapses = SynapseWeights(
+        kind="excitatory",
+        share=1.0,
+        f_in=task.f_in,
         W_bar=symmetric.W_bar,
         Q=state.Q,
+        weights=weights_at(state),
+        silent_fraction=1.0 - state.A,
+    )
+    alone = PopulationWeights(
+        population=like_branches(neuron, task),
+        preactivation_mean=m,
+        synapses=(synapses,),
         A=state.A,
         b=state.b,
         c=tuple(map(float, state.c)),
+        overlaps=tuple(map(float, state.q)),
+    )
+    return CapacitySolution(
+        neuron=neuron,
+        task=task,
+        rsb=rsb,
+        branch_size=math.inf,
+        alpha_c=alpha,
+        populations=(alone,),
         mean_shift=state.unknowns.shift * math.sqrt(state.Gamma0),
-        M_bar=m / task.f_in,
-        preactivation_mean=m,
-        preactivation_sd=sd,
         Gamma0=state.Gamma0,
         Gamma1=state.Gamma1,
-        active_patterns=state.active_patterns,
         by_steps=known,
-        quadrature_error=quadrature,
-        steps_error=steps_error,
         residual=max(found.residual for found in ladder),
         iterations=evaluations,
+        reason=reason,
+        breaking_points=tuple(map(float, state.mu)),
+        quadrature_error=quadrature,
+        steps_error=steps_error,
         ladder=tuple(found.state for found in ladder),
     )
 
 
-def _preactivation(neuron: NeuronSpec, task: TaskSpec, state: BrokenState) -> tuple[float, float]:
-    """Mean and standard deviation of a branch's input."""
+def _mean_input(neuron: NeuronSpec, task: TaskSpec, state: BrokenState) -> float:
+    """Mean of a branch's input."""
     mean = state.unknowns.mean
     if mean is None:
         tree = tree_response(neuron, task, state.Q)
         check_tree_averages(neuron, task, state.Q, tree.means)
-        return tree.means[0], tree.sd
-    root_v = math.sqrt(task.f_in * (1.0 - task.f_in))
-    return mean * root_v * neuron.tree[0].theta / task.f_in, root_v * math.sqrt(state.Q)
+        return tree.means[0]
+    return mean * math.sqrt(task.f_in * (1.0 - task.f_in)) * neuron.tree[0].theta / task.f_in
 
 
-def _closed(
-    neuron: NeuronSpec, task: TaskSpec, rsb: int | str, symmetric: CapacitySolution, reason: str, evaluations: int
-) -> BrokenCapacity:
+def _closed(rsb: int | str, symmetric: CapacitySolution, reason: str, evaluations: int) -> CapacitySolution:
     """The replica-symmetric solution as the result of any number of steps."""
-    root = math.sqrt(symmetric.Gamma0)
-    return BrokenCapacity(
-        neuron=neuron,
-        task=task,
+    return replace(
+        symmetric,
         rsb=rsb,
-        alpha_c=symmetric.alpha_c,
-        effective_levels=0,
+        iterations=evaluations,
         reason=reason,
-        silent_fraction=symmetric.silent_fraction,
-        breaking_points=(),
-        overlaps=(),
-        W_bar=symmetric.W_bar,
-        Q=symmetric.Q,
-        A=symmetric.A,
-        b=symmetric.B * math.sqrt(symmetric.C),
-        c=(symmetric.C,),
-        mean_shift=symmetric.mean_shift,
-        M_bar=symmetric.M_bar,
-        preactivation_mean=symmetric.preactivation_mean,
-        preactivation_sd=symmetric.preactivation_sd,
-        Gamma0=symmetric.Gamma0,
-        Gamma1=symmetric.Gamma1,
-        active_patterns=label_averages(task.f_out, task.kappa / root).mass,
-        by_steps=(symmetric.alpha_c,),
+        others=(),
         quadrature_error=0.0,
         steps_error=0.0 if reason == STABLE else 10.0 * CLOSED,
-        residual=symmetric.residual,
-        iterations=evaluations,
     )
 
 
@@ -717,151 +579,13 @@ def follow_to(family: Callable[[float], PopulationEquations], x: Floats, jacobia
 TYPICAL_RATIO = 3.0  # Q / W_bar^2 of broken solutions, for an initial guess of the mean input of a short branch
 
 
-@dataclass(frozen=True)
-class PopulationWeights(Displayed):
-    """One population at capacity.
-
-    Attributes
-    ----------
-    fraction, length : float
-        Its share of the branches, and its synapses per branch relative to the average.
-    mean_output : float
-        E g.
-    W_bar, Q : float
-        Mean weight and mean squared weight, over all its synapses; inhibitory weights are negative.
-    silent_fraction : float
-        Fraction of its weights that are exactly zero.
-    preactivation_mean, preactivation_sd : float
-        Parameters of the normal distribution of a branch's summed input.
-    common_variance : float
-        chi, the contribution of correlated inputs to that variance in every solution.
-    gap : float
-        Distance of two close solutions, relative to that in the first population.
-    synapses : tuple of SynapseWeights
-        Excitatory synapses and, with inhibition, inhibitory ones.
-
-    Examples
-    --------
-    >>> from dendrocap import NeuronSpec, Polsky, critical_capacity
-    >>> (branches,) = critical_capacity(NeuronSpec(Polsky(), 0.1, 0.5), branch_size=37).populations
-    >>> round(branches.W_bar, 4), round(branches.weights.mean(), 4), round(branches.silent_fraction, 4)
-    (0.3115, 0.3115, 0.6807)
-    """
-
-    _displayed = ("mean_output", "W_bar", "silent_fraction", "fraction")
-
-    fraction: float
-    length: float
-    mean_output: float
-    W_bar: float
-    Q: float
-    silent_fraction: float
-    preactivation_mean: float
-    preactivation_sd: float
-    gap: float
-    common_variance: float
-    synapses: tuple[SynapseWeights, ...]
-
-    @property
-    def weights(self) -> CapacityWeights | BrokenWeights:
-        """The distribution of its weights, for branches without inhibition."""
-        if len(self.synapses) > 1:
-            raise refuse("weights of", "two types of synapses", "asked of one: synapses[i].weights")
-        weights = self.synapses[0].weights
-        assert weights is not None  # excitation is never dead
-        return weights
-
-    @property
-    def preactivation(self) -> Preactivation:
-        """The distribution of a branch's summed input at capacity."""
-        return Preactivation(self.preactivation_mean, self.preactivation_sd)
-
-
-@dataclass(frozen=True)
-class PopulationCapacity(Displayed):
-    """The critical capacity of a neuron with several populations of branches, or with branches of finite length.
-
-    Attributes
-    ----------
-    alpha_c : float
-        Patterns per synapse above which no weights solve a random task, in this approximation.
-    rsb : int or "full"
-        Steps of replica symmetry breaking; 0 is replica symmetric.
-    branch_size : float
-        Synapses of the average branch; infinite in the paper's limit.
-    silent_fraction, W_bar, Q : float
-        Fraction of silent weights, mean weight and mean squared weight, over all synapses; inhibitory weights are
-        negative.
-    mean_shift : float
-        Shift of the mean somatic input that unequal labels require.
-    Gamma0 : float
-        Variance at the soma.
-    populations : tuple of PopulationWeights
-        Each kind of branches.
-    by_steps : dict
-        Capacities by number of steps, as far as they were computed.
-    residual, potential : float
-        Largest relative residual of the equations, and F / F_S, which vanishes at a solution although it is not one of
-        the solved equations.
-    iterations : int
-        Number of evaluations of the equations.
-    reason : str
-        How the limit of many steps was taken, or why there is no breaking.
-
-    Examples
-    --------
-    >>> from dendrocap import Branches, NeuronSpec, SaturatingReLU, critical_capacity
-    >>> halves = [Branches(SaturatingReLU(), 0.5, fraction=0.5, mean_output=t) for t in (0.05, 0.95)]
-    >>> unequal = critical_capacity(NeuronSpec(populations=halves, theta_s=0.5), rsb=1)
-    >>> round(unequal.alpha_c, 6)  # 1.570421 with equal branches
-    2.106824
-    """
-
-    _displayed = ("alpha_c", "estimate", "branch_size", "silent_fraction", "residual")
-
-    neuron: NeuronSpec
-    task: TaskSpec
-    rsb: int | str
-    branch_size: float
-    alpha_c: float
-    silent_fraction: float
-    W_bar: float
-    Q: float
-    mean_shift: float
-    Gamma0: float
-    populations: tuple[PopulationWeights, ...]
-    by_steps: dict[int, float]
-    residual: float
-    potential: float
-    iterations: int
-    reason: str = ""
-    found: FoundState | None = field(default=None, repr=False, compare=False)
-
-    @property
-    def estimate(self) -> str:
-        """The name of this estimate of the capacity."""
-        return estimate_name(self.rsb)
-
-    @property
-    def preactivation_mean(self) -> float:
-        """Mean of a branch's summed input, over all branches."""
-        return math.fsum(one.fraction * one.preactivation_mean for one in self.populations)
-
-    @property
-    def weights(self) -> CapacityWeights | BrokenWeights:
-        """The distribution of weights at capacity, for a neuron with one population."""
-        if len(self.populations) > 1:
-            raise refuse("weights of", f"{len(self.populations)} populations", "asked of one: populations[i].weights")
-        return self.populations[0].weights
-
-
 def capacity_of(
     populations: Sequence[Population],
     neuron: NeuronSpec,
     task: TaskSpec,
     rsb: int | str = 0,
-    start: PopulationCapacity | None = None,
-) -> PopulationCapacity:
+    start: CapacitySolution | None = None,
+) -> CapacitySolution:
     """The critical capacity of populations at their prescribed mean outputs."""
     if rsb == 0:
         return _from_symmetric(populations, neuron, task, rsb, symmetric_state(populations, task))
@@ -897,7 +621,7 @@ def broken_state(
     theta_s: float,
     task: TaskSpec,
     k: int,
-    start: PopulationCapacity | None = None,
+    start: CapacitySolution | None = None,
     n_branches: float = math.inf,
 ) -> FoundState | str:
     """The solution with k steps at prescribed mean outputs, or the reason why there is none."""
@@ -1031,11 +755,6 @@ def _between(population: Population, one: float, other: float, s: float) -> floa
     return low + (high - low) / (1.0 + math.exp(-((1.0 - s) * odds[0] + s * odds[1])))
 
 
-def _averages(populations: Sequence[Population], values: Sequence[float]) -> float:
-    """Average over all synapses."""
-    return math.fsum(one.share * value for one, value in zip(populations, values, strict=True))
-
-
 def _branch_size(populations: Sequence[Population]) -> float:
     return populations[0].branch_size / populations[0].length
 
@@ -1047,26 +766,23 @@ def _from_symmetric(
     rsb: int | str,
     state: SymmetricState,
     reason: str = "",
-) -> PopulationCapacity:
+) -> CapacitySolution:
     kinds = tuple(
         _capacity_weights(population, side, gap)
         for population, side, gap in zip(populations, state.sides, state.gaps, strict=True)
     )
-    return PopulationCapacity(
+    return CapacitySolution(
         neuron=neuron,
         task=task,
         rsb=rsb,
         branch_size=_branch_size(populations),
         alpha_c=state.alpha,
-        silent_fraction=_averages(populations, [kind.silent_fraction for kind in kinds]),
-        W_bar=_averages(populations, [kind.W_bar for kind in kinds]),
-        Q=_averages(populations, [kind.Q for kind in kinds]),
+        populations=kinds,
         mean_shift=state.labels.shift * math.sqrt(state.Gamma0),
         Gamma0=state.Gamma0,
-        populations=kinds,
-        by_steps={0: state.alpha},
+        Gamma1=math.fsum(one.fraction * one.gap * side.Gamma1 for one, side in zip(kinds, state.sides, strict=True)),
+        by_steps=(state.alpha,),
         residual=state.residual,
-        potential=0.0,
         iterations=state.evaluations,
         reason=reason,
     )
@@ -1081,26 +797,23 @@ def _from_broken(
     alpha: float,
     by_steps: dict[int, float],
     reason: str,
-) -> PopulationCapacity:
+) -> CapacitySolution:
     state = found.state
-    kinds = tuple(weights_of(*pair) for pair in zip(populations, state.sides, strict=True))
-    return PopulationCapacity(
+    return CapacitySolution(
         neuron=neuron,
         task=task,
         rsb=rsb,
         branch_size=_branch_size(populations),
         alpha_c=alpha,
-        silent_fraction=_averages(populations, [kind.silent_fraction for kind in kinds]),
-        W_bar=_averages(populations, [kind.W_bar for kind in kinds]),
-        Q=_averages(populations, [kind.Q for kind in kinds]),
+        populations=tuple(weights_of(*pair) for pair in zip(populations, state.sides, strict=True)),
         mean_shift=state.shift * math.sqrt(state.Gamma0),
         Gamma0=state.Gamma0,
-        populations=kinds,
-        by_steps=by_steps,
+        Gamma1=state.Gamma1,
+        by_steps=tuple(by_steps.get(k, math.nan) for k in range(len(state.mu) + 1)),
         residual=found.residual,
-        potential=state.potential,
         iterations=state.evaluations,
         reason=reason,
+        breaking_points=tuple(map(float, state.mu)),
         found=found,
     )
 
@@ -1121,7 +834,8 @@ def _capacity_weights(population: Population, side: SymmetricSide, gap: float) -
                 weights=weights,
             )
         )
-    return _population_weights(population, synapses, side.m, side.Q, population.mean_output, gap)
+    b, c = side.B * math.sqrt(side.C), (side.C,)
+    return PopulationWeights(population, side.m, tuple(synapses), gap, side.A, b, c)
 
 
 def weights_of(population: Population, side: Side) -> PopulationWeights:
@@ -1140,25 +854,15 @@ def weights_of(population: Population, side: Side) -> PopulationWeights:
                 weights=None if at is None else mixture_of(side.unknowns._replace(b=at.b), unit / one.scale),
             )
         )
-    return _population_weights(population, synapses, side.m, side.Q, side.norm.output, side.gap)
-
-
-def _population_weights(
-    population: Population, synapses: Sequence[SynapseWeights], m: float, Q: float, output: float, gap: float
-) -> PopulationWeights:
-    """Combined weights of all types of synapses; Q is their squared norm in units of excitatory weights."""
     return PopulationWeights(
-        fraction=population.fraction,
-        length=population.length,
-        mean_output=output,
-        W_bar=mean_weight(synapses),
-        Q=math.fsum(one.share * one.Q for one in synapses),
-        silent_fraction=math.fsum(one.share * one.silent_fraction for one in synapses),
-        preactivation_mean=m,
-        preactivation_sd=math.sqrt(population.variance(m, Q)),
-        gap=gap,
-        common_variance=population.common_variance(m),
+        population=replace(population, mean_output=side.norm.output),
+        preactivation_mean=side.m,
         synapses=tuple(synapses),
+        gap=side.gap,
+        A=side.A,
+        b=side.b,
+        c=tuple(map(float, side.c)),
+        overlaps=tuple(map(float, side.q)),
     )
 
 
@@ -1176,8 +880,8 @@ def population_capacity(
     task: TaskSpec,
     rsb: int | str = 0,
     branch_size: float | None = None,
-    start: PopulationCapacity | None = None,
-) -> PopulationCapacity:
+    start: CapacitySolution | None = None,
+) -> CapacitySolution:
     """The critical capacity of populations, or of equal branches of finite length; called by `critical_capacity`."""
     free = [i for i, kind in enumerate(neuron.populations) if kind.mean_output == "best"]
     if not free:
@@ -1202,8 +906,8 @@ def _at(
     task: TaskSpec,
     rsb: int | str,
     branch_size: float | None,
-    start: PopulationCapacity | None,
-) -> PopulationCapacity:
+    start: CapacitySolution | None,
+) -> CapacitySolution:
     """The capacity with some mean outputs replaced."""
     given = [neuron.theta_s if kind.mean_output is None else kind.mean_output for kind in neuron.populations]
     numbers = [outputs.get(i, output) for i, output in enumerate(given)]
@@ -1213,15 +917,15 @@ def _at(
 
 def _best_of_two(
     free: Sequence[int], left: float, neuron: NeuronSpec, task: TaskSpec, rsb: int | str, branch_size: float | None
-) -> PopulationCapacity:
+) -> CapacitySolution:
     """The largest load over the outputs of two populations whose weighted sum is ``left``."""
     from scipy.optimize import minimize_scalar
 
     one, other = (neuron.populations[i] for i in free)
     low, high = _range(one, other, left)
-    latest: PopulationCapacity | None = None
+    latest: CapacitySolution | None = None
 
-    def at(place: float) -> PopulationCapacity:
+    def at(place: float) -> CapacitySolution:
         nonlocal latest
         first = low + (high - low) / (1.0 + math.exp(-place))
         outputs = {free[0]: first, free[1]: (left - one.fraction * first) / other.fraction}
@@ -1231,7 +935,7 @@ def _best_of_two(
     # From equal outputs outwards; each solution is the start of the next.
     middle = min(max((left / (one.fraction + other.fraction) - low) / (high - low), 1e-6), 1.0 - 1e-6)
     centre = math.log(middle / (1.0 - middle))
-    found: dict[float, PopulationCapacity] = {}
+    found: dict[float, CapacitySolution] = {}
     ended = ""
     for direction in (1.0, -1.0):
         latest = found.get(centre)

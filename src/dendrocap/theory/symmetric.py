@@ -16,11 +16,10 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from dendrocap.display import Displayed
 from dendrocap.errors import ConvergenceError, NoSolution
 from dendrocap.model import NeuronSpec, TaskSpec
 from dendrocap.numerics._compiled import tail
@@ -32,17 +31,16 @@ from dendrocap.theory.dendrite import (
     all_mean_inputs,
     check_capacity_inputs,
     check_tree_averages,
-    common_variance,
     is_monotone,
     prepared,
     tree_response,
     tree_responses,
 )
-from dendrocap.theory.neuron_kernel import Population, PopulationKernel, at_capacity
+from dendrocap.theory.neuron_kernel import Population, PopulationKernel, at_capacity, like_branches
 from dendrocap.theory.patterns import LabelAverages, label_averages
-from dendrocap.theory.results import SYMMETRIC
+from dendrocap.theory.solution import CapacitySolution, OtherSolution, PopulationWeights, SynapseWeights
 from dendrocap.theory.solver import bracketed_root
-from dendrocap.theory.weights import CapacityWeights, CutMoments, Preactivation, law_of
+from dendrocap.theory.weights import CapacityWeights, CutMoments, law_of
 
 # States in which the mean output of a branch meets its threshold, for non-monotone g [constraint-curve].
 #
@@ -208,114 +206,6 @@ B_GRID = (-1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0, 2.5)
 B_LIMITS = (-8.0, 30.0)
 
 ALL_OR_NONE = 1e-4  # w_max / W_star at which bounded weights count as 0 or w_max, each of them
-
-
-@dataclass(frozen=True)
-class OtherSolution(Displayed):
-    """A stationary load other than the capacity, such as a minimum between two maxima of alpha(Q)."""
-
-    _displayed = ("alpha", "kind", "B", "Q", "M_bar")
-
-    alpha: float
-    B: float
-    Q: float
-    M_bar: float
-    kind: str  # "maximum" or "minimum" of alpha(Q)
-
-
-@dataclass(frozen=True)
-class CapacitySolution(Displayed):
-    """The critical capacity of a neuron and the state of its synapses there.
-
-    Attributes
-    ----------
-    alpha_c : float
-        Patterns per synapse, P / N, above which no weights of equal branches solve a random task, in this estimate.
-    silent_fraction : float
-        p0 = H(-B), the fraction of weights that are exactly zero.
-    saturated_fraction : float
-        Fraction of weights that are as large as the prior allows; 0 without a bound.
-    B, W_star : float
-        Shape and scale of the positive weights: a Gaussian of standard deviation ``W_star`` and mean
-        ``-B W_star``, cut at zero and at the largest weight.
-    W_bar, Q : float
-        Mean weight and mean squared weight.
-    A, C : float
-        Scaled conjugate order parameters of the paper.
-    M_bar, mean_shift : float
-        Correction to the mean weight that the somatic threshold requires, and the shift Delta of the mean somatic
-        input that unequal labels require.
-    preactivation_mean, preactivation_sd : float
-        Parameters of the normal distribution of a branch's summed input (first level).
-    Gamma0, Gamma1 : float
-        Variance at the soma, and gain of a small difference between two solutions.
-    residual : float
-        Relative difference of the two equations for the load, both of which must give ``alpha_c``.
-    iterations : int
-        Number of evaluations of the dendrites' response.
-    other_solutions : tuple of OtherSolution
-        Further solutions of the same equations, if any.
-    selection : str
-        Why this solution is the physical one.
-
-    Examples
-    --------
-    >>> from dendrocap import NeuronSpec, ReLU, critical_capacity
-    >>> solution = critical_capacity(NeuronSpec(ReLU(), theta_d=0.5, theta_s=0.5))
-    >>> round(solution.alpha_c, 5), round(solution.silent_fraction, 5)
-    (1.34306, 0.57867)
-    >>> round(solution.weights.mean(), 12) == solution.W_bar, solution.residual < 1e-12
-    (True, True)
-    >>> solution.selection
-    'the only solution of the equations'
-    """
-
-    _displayed = ("alpha_c", "estimate", "silent_fraction", "W_bar", "Q", "residual", "selection")
-
-    estimate: ClassVar[str] = SYMMETRIC  # the name of this estimate of the capacity
-
-    neuron: NeuronSpec
-    task: TaskSpec
-    alpha_c: float
-    silent_fraction: float
-    B: float
-    W_star: float
-    W_bar: float
-    Q: float
-    A: float
-    C: float
-    M_bar: float
-    mean_shift: float
-    preactivation_mean: float
-    preactivation_sd: float
-    Gamma0: float
-    Gamma1: float
-    residual: float
-    iterations: int
-    other_solutions: tuple[OtherSolution, ...] = ()
-    selection: str = ""
-    saturated_fraction: float = 0.0
-
-    @property
-    def weights(self) -> CapacityWeights:
-        """The distribution of weights at capacity."""
-        return CapacityWeights(self.B, self.W_star, self.neuron.prior.w_max)
-
-    @property
-    def common_variance(self) -> float:
-        """chi, the part of the variance of a branch's input that correlated inputs make in every solution."""
-        return common_variance(self.neuron.with_usual_prior, self.task)
-
-    def _shown(self) -> tuple[str, ...]:
-        if self.neuron.prior.w_max == math.inf:
-            return self._displayed
-        at = self._displayed.index("silent_fraction") + 1
-        return (*self._displayed[:at], "saturated_fraction", *self._displayed[at:])
-
-    @property
-    def preactivation(self) -> Preactivation:
-        """The distribution of a branch's summed input at capacity."""
-        return Preactivation(self.preactivation_mean, self.preactivation_sd)
 
 
 def symmetric_capacity(neuron: NeuronSpec, task: TaskSpec | None = None) -> CapacitySolution:
@@ -524,32 +414,42 @@ class _Problem:
         """The result for the user."""
         tree = point.tree
         check_tree_averages(self.neuron, self.task, point.Q, tree.means)
-        selection = "the only solution of the equations"
+        reason = "the only solution of the equations"
         if others:
-            selection = f"the largest of {len(others) + 1} stationary loads: weights may take any norm"
-        W_star, w_max = math.sqrt(point.C) / point.A, self.given.prior.w_max
+            reason = f"the largest of {len(others) + 1} stationary loads: weights may take any norm"
+        W_star = math.sqrt(point.C) / point.A
+        synapses = SynapseWeights(
+            kind="excitatory",
+            share=1.0,
+            f_in=self.task.f_in,
+            W_bar=self.W_bar,
+            Q=point.Q,
+            weights=CapacityWeights(point.B, W_star, self.given.prior.w_max),
+            silent_fraction=tail(-point.B)[0],
+        )
+        alone = PopulationWeights(
+            population=like_branches(self.neuron, self.task),
+            preactivation_mean=tree.means[0],
+            synapses=(synapses,),
+            A=point.A,
+            b=point.B * math.sqrt(point.C),
+            c=(point.C,),
+        )
         return CapacitySolution(
             neuron=self.given,
             task=self.task,
+            rsb=0,
+            branch_size=math.inf,
             alpha_c=point.alpha,
-            silent_fraction=tail(-point.B)[0],
-            B=point.B,
-            W_star=W_star,
-            W_bar=self.W_bar,
-            Q=point.Q,
-            A=point.A,
-            C=point.C,
-            M_bar=tree.means[0] / self.task.f_in,
+            populations=(alone,),
             mean_shift=point.shift * math.sqrt(tree.Gamma0),
-            preactivation_mean=tree.means[0],
-            preactivation_sd=tree.sd,
             Gamma0=tree.Gamma0,
             Gamma1=tree.Gamma1,
+            by_steps=(point.alpha,),
             residual=point.residual,
             iterations=self.evaluations,
-            other_solutions=others,
-            selection=selection,
-            saturated_fraction=0.0 if w_max == math.inf else tail(point.B + w_max / W_star)[0],
+            reason=reason,
+            others=others,
         )
 
 
