@@ -19,7 +19,7 @@ import numpy as np
 
 from dendrocap import DendriticNeuron, Linear, NeuronSpec, Polsky, capacity, critical_capacity
 from dendrocap.figures.style import AXIS_LABELS, COLUMN_WIDTH, ONE_STEP, SYMMETRIC, drawing_axes, house_style, save
-from dendrocap.reproduction import fig02, read_tables
+from dendrocap.reproduction import read_tables
 from dendrocap.reproduction.shared import of
 from studies.tables import IMAGES, ROOT, Row, complete, in_brackets, loads_reached, markdown, stored, uncertain
 
@@ -163,7 +163,7 @@ def draw(rows: Sequence[Row], reached: Mapping[float, float]) -> Figure:
 
 def paper_capacities() -> pd.DataFrame:
     """The paper's replica-symmetric capacities, stored with its Fig. 2a."""
-    return read_tables(ROOT / "docs" / "results" / "paper", [fig02.A])[fig02.A]
+    return read_tables(ROOT / "docs" / "results" / "paper", ["fig2a"])["fig2a"]
 
 
 def draw_answer(rows: Sequence[Row], reached: Mapping[float, float], paper: pd.DataFrame) -> Figure:

@@ -195,7 +195,7 @@ EXAMPLES = [
     (lambda: reproduction.FigureOutcome("fig8", "quick", "skipped", "no images " * 99), "status='skipped'"),
     (lambda: reproduction.Reproduction(Path("here"), "quick", (), ()), "preset='quick'"),
     (lambda: reproduction.PRESETS["quick"], "name='quick'"),
-    (lambda: reproduction.FIGURES[0], "name="),
+    (lambda: reproduction.selected()[0], "name="),
 ]  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 import dendrocap as dc
 from dendrocap import plot, theory
 from dendrocap.cli import app
-from dendrocap.reproduction import FIGURES, read_tables
+from dendrocap.reproduction import selected
 from tests.documentation.sources import DOCS, ROOT
 
 NAMES = re.compile(r"replica[- ]symmetr|\bpaper|\bRS\b", re.IGNORECASE)
@@ -269,15 +269,10 @@ def test_plots_name_their_estimate(name, place):
     assert re.search("replica symmetric", texts(PLOTS[name][place]()))
 
 
-THEORY_FIGURES = ("fig2a", "fig2b", "fig2c", "fig2d", "fig3", "fig5", "fig9", "fig10")
-
-
-@pytest.mark.parametrize("name", THEORY_FIGURES)
+@pytest.mark.parametrize("name", [*(figure.name for figure in selected() if figure.kind == "theory"), "fig3"])
 def test_figures_of_the_paper_name_their_estimate_in_every_panel_or_their_legend(name):
-    (figure,) = [one for one in FIGURES if one.name == name]
-    folder = DOCS / "results" / "paper"
-    outcome = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
-    drawn = figure.draw(read_tables(folder, outcome["tables"]))
+    (figure,) = selected([name])
+    drawn = figure.draw(figure.read(DOCS / "results" / "paper"))
     if drawn.legends and any(re.search("replica symmetric", t.get_text()) for t in drawn.legends[0].get_texts()):
         return  # one legend for all panels
     learned = 2 if name == "fig3" else 0  # training errors, and the loads learned by three readings: no theory

@@ -22,9 +22,9 @@ README = "import doctest, sys; sys.exit(doctest.testfile(sys.argv[1], module_rel
 TABLES = """
 from pathlib import Path
 import dendrocap
-from dendrocap.reproduction import read_tables, stored_results, fig09
+from dendrocap.reproduction import selected, stored_results
 assert "site-packages" in dendrocap.__file__, dendrocap.__file__
-assert len(read_tables(stored_results("paper"), fig09.TABLES)[fig09.SLOPES]) == 3
+assert len(selected(["fig9"])[0].read(stored_results("paper"))["fig9_slopes"]) == 3
 assert (stored_results("studies") / "rsb_capacity.csv").is_file()
 print(dendrocap.__version__, Path(dendrocap.__file__).parent)
 """

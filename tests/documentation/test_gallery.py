@@ -8,8 +8,7 @@ import matplotlib.pyplot as plt
 import pytest
 from matplotlib.figure import Figure
 
-from dendrocap.reproduction import runs, stored_results
-from dendrocap.reproduction.figure_runner import FIGURES
+from dendrocap.reproduction import runs, selected, stored_results
 from tests.documentation.sources import DOCS, ROOT, script
 
 SCRIPTS = sorted((DOCS / "gallery").rglob("plot_*.py"))
@@ -34,7 +33,8 @@ def test_stored_tables_of_figures_and_studies_are_in_the_package():
         packed = {path for glob in wheel["include"] for path in ROOT.glob(glob) if path.is_relative_to(in_clone)}
         assert stored_results(of) == in_clone
         assert packed >= set(in_clone.glob("*.csv")) != set()
-    assert {f"{figure.name}.json" for figure in FIGURES} <= {path.name for path in stored_results("paper").iterdir()}
+    papers = [figure for figure in selected() if figure.origin == "paper"]
+    assert {f"{figure.name}.json" for figure in papers} <= {path.name for path in stored_results("paper").iterdir()}
 
 
 def test_a_package_without_tables_says_where_it_looked(tmp_path, monkeypatch):

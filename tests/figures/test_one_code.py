@@ -7,23 +7,19 @@ import pytest
 from matplotlib.text import Text
 
 from dendrocap.figures.style import FONT_SIZE, MANY_STEPS, ONE_STEP, SYMMETRIC, UNSTABLE
-from dendrocap.reproduction import FIGURES, read_tables, stored, stored_results
+from dendrocap.reproduction import selected, stored_results
 from studies import plots
 
 FOLDER = stored_results("paper")
-MADE = {
-    figure.name: (figure, outcome.tables)
-    for figure, outcome in zip(FIGURES, stored(FOLDER, "paper").outcomes, strict=True)
-}
-THEORY = ("fig2a", "fig2b", "fig2c", "fig2d", "fig3", "fig5", "fig6", "fig9", "fig10")
+MADE = {figure.name: figure for figure in selected() if figure.origin == "paper"}
+THEORY = [*(name for name, figure in MADE.items() if figure.kind == "theory"), "fig3", "fig6"]
 LINES_TO_FOLLOW = 7
 
 
 @cache
 def drawn(name):
     if name in MADE:
-        figure, tables = MADE[name]
-        return figure.draw(read_tables(FOLDER, tables))
+        return MADE[name].draw(MADE[name].read(FOLDER))
     loads = pd.read_csv(stored_results("studies") / "rsb_capacity.csv").to_dict("records")
     learned = pd.read_csv(stored_results("studies") / "rsb_learned.csv").to_dict("records")
     polsky = [row for row in loads if row["nonlinearity"] == "polsky"]

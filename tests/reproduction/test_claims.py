@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from dendrocap.errors import InvalidParameter
-from dendrocap.reproduction import FIGURES, Claim, Measured, judge, paper_claims
-from dendrocap.reproduction.claims import CANNOT, DIFFERS, NOT_RUN, REPRODUCED, UNDECIDED
+from dendrocap.reproduction import Claim, Measured, judge, paper_claims, selected
+from dendrocap.reproduction.claims import CANNOT, DIFFERS, NOT_RUN, REPRODUCED, UNDECIDED, all_claims
 
 EQUAL = Claim("id", "fig9", "Something is 2.", "Fig. 9", 2.0, "equal", "it", "By hand.", 0.1)
 ABOVE = replace(EQUAL, comparison="above", tolerance=0.0)
@@ -43,15 +43,16 @@ def test_verdicts(claim, measured, verdict):
     assert judge(claim, measured, "no data").verdict == verdict
 
 
-def test_a_claim_needs_a_known_comparison():
-    with pytest.raises(InvalidParameter, match="about"):
-        replace(EQUAL, comparison="about")
+@pytest.mark.parametrize("unknown", [{"comparison": "about"}, {"origin": "hearsay"}], ids=str)
+def test_a_claim_needs_a_known_comparison_and_origin(unknown):
+    with pytest.raises(InvalidParameter, match=next(iter(unknown.values()))):
+        replace(EQUAL, **unknown)
 
 
 def test_claims_have_their_own_names_and_belong_to_figures():
-    claims = paper_claims()
+    claims = all_claims()
     assert len({claim.id for claim in claims}) == len(claims)
-    assert {claim.figure for claim in claims} == {figure.name for figure in FIGURES}
+    assert {claim.figure for claim in claims} == {figure.name for figure in selected()}
 
 
 def test_claims_that_fail_are_among_them():

@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose
 
 from dendrocap.reproduction import PRESETS, fig03, fig04, fig07, fig08
 from dendrocap.reproduction.runs import read_table
+from dendrocap.reproduction.shared import averaged
 from studies import settings_for_images
 from studies.tables import ROOT, loads_reached
 
@@ -120,3 +121,11 @@ def test_images_take_part_if_they_are_here(monkeypatch, here):
                 assert len(sweep.seeds) == (size.image_seeds if limited else 1)
     few = replace(PRESETS["paper"], image_seeds=2)
     assert {len(sweep.seeds) for sweep in fig08.sweeps(few) if sweep.job == "image_error"} == {2}
+
+
+def test_averages_over_seeds_stay_in_the_order_of_the_runs():
+    rows = [{"theta_d": theta_d, "error": error} for theta_d in (0.5, 0.1) for error in (1.0, 3.0)]
+    found = averaged(pd.DataFrame(rows), ["theta_d"], "error")
+    assert found.theta_d.tolist() == [0.5, 0.1]
+    assert found.error.tolist() == [2.0, 2.0]
+    assert (found.seeds.tolist(), found.standard_error.tolist()) == ([2, 2], [1.0, 1.0])

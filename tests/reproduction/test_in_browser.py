@@ -10,7 +10,7 @@ pytestmark = pytest.mark.browser
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])
 def test_the_report_opens_with_every_picture(tmp_path, open_page, width, dark):
     made = reproduce(["1", "2", "9"], out=tmp_path)
-    html, _ = write_report(made)
+    html = write_report(made)
     moved = tmp_path / "elsewhere"
     moved.mkdir()
     html = html.rename(moved / "report.html")  # away from all other files

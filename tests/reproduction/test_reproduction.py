@@ -3,8 +3,9 @@
 import re
 import threading
 from dataclasses import replace
-from html import escape
+from html import unescape
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,23 +13,21 @@ import pytest
 import dendrocap as dc
 from dendrocap.errors import CorruptData, InvalidParameter
 from dendrocap.reproduction import (
-    FIGURES,
     PRESETS,
     fig04,
-    figure_runner,
     paper_claims,
-    read_tables,
+    report,
     reproduce,
+    runs,
     selected,
     stored,
     write_report,
 )
-from dendrocap.reproduction.report_page import best_estimate
-from dendrocap.reproduction.runs import read_table, write_table
+from dendrocap.reproduction.curves import PANELS
+from dendrocap.reproduction.report import best_estimate
+from dendrocap.reproduction.runs import REGISTERED, THEORY, _command, read_table, register, remarks, write_table
 from dendrocap.sweeps import Progress, SerialExecutor, Store
-from tests.reproduction.conftest import SIMULATED, TINY
-
-SHAPE = ("x_min", "gamma", "theta_s")
+from tests.reproduction.conftest import KEPT, SIMULATED, TINY
 
 
 def outcome_of(made, name):
@@ -37,9 +36,7 @@ def outcome_of(made, name):
 
 def swapped(monkeypatch, name, **changes):
     """The same figures, one of them changed."""
-    figures = tuple(replace(f, **changes) if f.name == name else f for f in FIGURES)
-    for module in (figure_runner, figure_runner):
-        monkeypatch.setattr(module, "FIGURES", figures)
+    monkeypatch.setitem(REGISTERED, name, replace(REGISTERED[name], **changes))
 
 
 def test_every_figure_is_made_with_all_its_files(made):
@@ -51,16 +48,13 @@ def test_every_figure_is_made_with_all_its_files(made):
 
 
 def test_every_claim_has_its_measurement(made):
-    measured = {figure.name: set() for figure in FIGURES}
-    for outcome, figure in zip(made.outcomes, FIGURES, strict=True):
-        if outcome.status == "done":
-            measured[figure.name] = set(figure.measure(read_tables(made.folder, outcome.tables)))
+    measured = {figure.name: set(figure.measure(figure.read(made.folder))) for figure in selected()}
     for claim in paper_claims():
         if claim.figure != "fig8":
             assert claim.measure in measured[claim.figure], claim.id
 
 
-@pytest.mark.parametrize("name", [*(f"fig2{panel}" for panel in "abcd"), "fig5", *(f"fig10_{x}" for x in SHAPE)])
+@pytest.mark.parametrize("name", [*(f"fig2{panel}" for panel in "abcd"), "fig5", *PANELS.values()])
 def test_theory_panels_are_what_the_theory_says(made, name):
     table = read_table(made.path(f"{name}.csv"))
     fixed = {"x_min": 0.33, "gamma": 15.0, "theta_d": 0.5, "theta_s": 0.5}
@@ -114,27 +108,19 @@ def test_images_that_need_files_are_named_where_they_are_missing(made):
     assert {(judged.verdict, judged.note) for judged in made.claims_of("fig8")} == {("not run", outcome.reason)}
 
 
-def test_numbers_in_the_report_are_those_of_the_tables(made):
-    html, markdown = write_report(made)
-    text = markdown.read_text(encoding="utf-8")
+def test_the_report_holds_the_numbers_of_the_tables_and_needs_nothing_else(made):
+    page = write_report(made).read_text(encoding="utf-8")
     slopes = read_table(made.path("fig9_slopes.csv")).set_index("nonlinearity")
-    assert f"| 3.518 | {slopes.exact['saturating_relu']:.6g} | reproduced |" in text
-    curve = read_table(made.path("fig1.csv"))
-    assert f"| < 1 | {curve.slope.max():.6g} | differs |" in text
-    for judged in made.judged:
-        assert f"| {judged.claim.expectation} | {judged.value} | {judged.in_words} |" in text
-    page = html.read_text(encoding="utf-8")
+    cells = re.findall(r"<td data-label=.(?:printed|measured). class=number>(.*?)</td>", page)
+    shown = [tuple(map(unescape, pair)) for pair in zip(cells[::2], cells[1::2], strict=True)]
+    assert ("3.518", f"{slopes.exact['saturating_relu']:.6g}") in shown
+    assert ("< 1", f"{read_table(made.path('fig1.csv')).slope.max():.6g}") in shown
+    assert sorted(shown) == sorted((judged.claim.expectation, judged.value) for judged in made.judged)
     assert page.count("<img") == sum(outcome.status == "done" for outcome in made.outcomes)
-    assert all(escape(claim.statement) in page for claim in paper_claims())
-
-
-def test_the_report_needs_nothing_else(made):
-    html, markdown = write_report(made)
-    sources = re.findall(r'(?:src|href)="([^"]*)"', html.read_text(encoding="utf-8"))
+    assert {judged.claim.statement for judged in made.judged} <= set(re.split("<.*?>", unescape(page)))
+    sources = re.findall(r'(?:src|href)="([^"]*)"', page)
     assert sources
     assert all(source.startswith(("data:", "#")) for source in sources)
-    links = re.findall(r"\]\(([^)]*)\)", markdown.read_text(encoding="utf-8"))
-    assert all(made.path(link).is_file() for link in links)
 
 
 @pytest.mark.parametrize("name", SIMULATED)
@@ -143,7 +129,7 @@ def test_simulated_figures_say_how_large_they_are(made, name):
     assert "N = 111, K = 3, 2 seeds" in made.path(f"{name}.svg").read_text(encoding="utf-8")
 
 
-def test_what_is_finished_is_not_run_again(made, monkeypatch):
+def test_what_is_finished_is_not_run_again_and_its_store_is_opened_once(made, monkeypatch):
     ran = []
 
     def count(self, cells, stop, **options):
@@ -151,18 +137,13 @@ def test_what_is_finished_is_not_run_again(made, monkeypatch):
         yield from ()
 
     monkeypatch.setattr(SerialExecutor, "run", count)
-    again = reproduce(SIMULATED, preset=TINY, out=made.folder, executor=SerialExecutor())
-    assert not ran
-    assert [outcome_of(again, name).status for name in SIMULATED] == ["done"] * 4
-    assert outcome_of(again, "fig2a").status == "done"  # of the earlier call
-
-
-def test_the_store_of_a_figure_is_opened_once(made, monkeypatch):
     opened = []
     monkeypatch.setattr(Store, "__init__", counted(Store.__init__, opened))
     again = reproduce(["fig4"], preset=TINY, out=made.folder, executor=SerialExecutor())
-    assert outcome_of(again, "fig4").status == "done"
+    assert not ran
     assert len(opened) == 1
+    assert outcome_of(again, "fig4").status == "done"
+    assert outcome_of(again, "fig2a").status == "done"  # of the earlier call
 
 
 def counted(function, calls):
@@ -182,8 +163,7 @@ def test_one_failure_does_not_stop_the_others(tmp_path, monkeypatch):
     assert outcome_of(made, "fig2b").status == "failed"
     assert outcome_of(made, "fig2b").reason == "ZeroDivisionError: no luck"
     assert outcome_of(made, "fig2c").status == "done"
-    html, _ = write_report(made)
-    assert "ZeroDivisionError: no luck" in html.read_text(encoding="utf-8")
+    assert "ZeroDivisionError: no luck" in write_report(made).read_text(encoding="utf-8")
 
 
 def test_failed_runs_are_told_and_left_out(tmp_path, monkeypatch):
@@ -212,7 +192,7 @@ def test_a_stop_keeps_what_is_finished_and_the_same_call_goes_on(tmp_path):
     assert first.interrupted
     # In the order of the paper: fig2c was made before, fig4 was stopped.
     assert [outcome_of(first, name).status for name in ("fig2c", "fig4")] == ["done", "interrupted"]
-    assert "stopped by the user" in write_report(first)[0].read_text(encoding="utf-8")
+    assert "stopped by the user" in write_report(first).read_text(encoding="utf-8")
     with Store(tmp_path / "results.db") as store:
         assert sum(store.counts(sweep).done for sweep in store.sweeps()) == 3
     told = []
@@ -233,13 +213,11 @@ def test_a_stop_keeps_what_is_finished_and_the_same_call_goes_on(tmp_path):
 def test_fewer_seeds_are_told_and_more_can_follow(tmp_path):
     one = reproduce(["fig4"], preset=TINY, out=tmp_path, seeds=1, executor=SerialExecutor())
     assert "1 seeds" in outcome_of(one, "fig4").settings
-    assert outcome_of(one, "fig4").command.endswith("--seeds 1")
+    assert "seeds=1, " in outcome_of(one, "fig4").command
     assert {judged.verdict for judged in one.claims_of("fig4")} == {"not decided"}  # one seed has no error bar
-    assert "nan" not in write_report(one)[1].read_text(encoding="utf-8")
+    assert ">nan" not in write_report(one).read_text(encoding="utf-8")
     two = reproduce(["fig4"], preset=TINY, out=tmp_path, seeds=2, executor=SerialExecutor())
     assert set(read_table(two.path("fig4_epochs.csv")).seeds) == {2}
-    with pytest.raises(InvalidParameter, match="seeds = 0"):
-        reproduce(["fig4"], out=tmp_path, seeds=0)
 
 
 def test_presets_do_not_mix(made):
@@ -264,17 +242,60 @@ def test_a_damaged_table_is_told_in_the_report(tmp_path):
 def test_figures_are_found_by_name_number_and_word():
     assert [figure.name for figure in selected(["Fig. 2"])] == ["fig2a", "fig2b", "fig2c", "fig2d"]
     assert [figure.name for figure in selected(["10", "1"])] == ["fig1", "fig10"]
-    assert selected([]) == FIGURES
+    assert selected([]) == selected() != ()
     with pytest.raises(InvalidParameter, match="fig11"):
         selected(["fig11"])
 
 
-def test_bad_input_is_refused_before_anything_is_done(tmp_path):
-    with pytest.raises(InvalidParameter, match="preset"):
-        reproduce(["1"], preset="huge", out=tmp_path / "a")
-    (tmp_path / "file").write_text("")
-    with pytest.raises(InvalidParameter, match="cannot be created"):
-        reproduce(["1"], out=tmp_path / "file")
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"preset": "huge"}, "preset = 'huge'"),
+        ({"preset": replace(TINY, name="quick")}, "other than 'quick'"),
+        ({"seeds": 0}, "seeds = 0"),
+        ({"out": "file"}, "cannot be created"),
+    ],
+    ids=str,
+)
+def test_bad_input_is_refused_before_anything_is_done(tmp_path, monkeypatch, options, words):
+    monkeypatch.chdir(tmp_path)
+    Path("file").write_text("")
+    with pytest.raises(InvalidParameter, match=words):
+        reproduce(["1"], **{"out": "a", **options})
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize("figure", selected(), ids=lambda figure: figure.name)
+def test_sizes_of_ones_own_have_a_name_thresholds_and_a_way_to_make_them_again(figure):
+    size = replace(PRESETS["quick"], name="mine", thresholds=(0.05, 0.2), surrogate_thresholds=(0.2,))
+    for sweep in figure.sweeps(size):  # 0.2 takes what was chosen for 0.1 or 0.3
+        assert len(sweep)
+    names = {"reproduce": lambda figures, preset: (figures, preset), "replace": replace, "PRESETS": PRESETS}
+    assert eval(_command(figure.name, size), names) == ([figure.name], size)
+    assert _command("fig4", PRESETS["paper"].with_seeds(1)) == "dendrocap reproduce fig4 --preset paper --seeds 1"
+
+
+def test_a_preset_with_a_name_of_its_own_makes_figures(tmp_path):
+    made = reproduce(["fig2c"], preset=replace(PRESETS["quick"], name="mine"), out=tmp_path)
+    assert [outcome.name for outcome in made.outcomes if (outcome.preset, outcome.status) == ("mine", "done")] == [
+        "fig2c"
+    ]
+
+
+def test_a_figure_and_a_claim_of_ours_are_made_and_never_counted_among_the_paper_s(tmp_path, monkeypatch):
+    mine = replace(REGISTERED["fig1"], name="mine", alias="my-own", origin="ours")
+    claim = replace(paper_claims()[0], id="mine", figure="mine", origin="ours")
+    monkeypatch.setattr(runs, "REGISTERED", dict(REGISTERED))
+    monkeypatch.setattr(runs, "all_claims", lambda: (*paper_claims(), claim))
+    before = len(stored(KEPT, "paper").judged)
+    assert register(mine) == selected(["my-own"])[0] == selected()[-1]
+    made = reproduce(["mine"], out=tmp_path)
+    assert [judged.verdict for judged in made.ours] == ["reproduced"]
+    assert len(made.judged) == before
+    page = write_report(made).read_text(encoding="utf-8")
+    assert "mine: The neuron" in page
+    counts = re.findall(r'<td data-label="claims" class=number>(\d+)</td>', page)
+    assert sum(map(int, counts)) == len(paper_claims())  # in the summary
 
 
 def test_tables_keep_all_digits(tmp_path):
@@ -293,20 +314,18 @@ def test_presets_are_the_sizes_of_the_paper():
 
 
 def test_the_stored_results_of_the_paper_preset_still_say_what_their_report_says():
-    folder = Path(__file__).parents[2] / "docs" / "results" / "paper"
-    report = (folder / "report.md").read_text(encoding="utf-8")
-    kept = stored(folder, "paper")
+    kept, text = stored(KEPT, "paper"), (KEPT / "report.md").read_text(encoding="utf-8")
     assert {outcome_of(kept, name).status for name in ("fig4", "fig7")} == {"done"}
     for judged in kept.judged:
-        assert f"| {judged.claim.expectation} | {judged.value} | {judged.in_words} |" in report, judged.claim.id
-    for table in folder.glob("fig[3478]*.csv"):
+        assert f"| {judged.claim.expectation} | {judged.value} | {judged.in_words} |" in text, judged.claim.id
+    for table in KEPT.glob("fig[3478]*.csv"):
         origin = table.read_text(encoding="utf-8").splitlines()[1:5]
         assert origin[0].startswith("# dendrocap ")
         assert "--preset paper" in origin[1]
         assert origin[3] == "# seeds 0 to 9"
 
 
-@pytest.mark.parametrize("name", ["fig2a", "fig2b", "fig2c", "fig2d", "fig5", "fig9", "fig10"])
+@pytest.mark.parametrize("name", [figure.name for figure in selected() if figure.kind == THEORY])
 def test_figures_of_the_theory_say_which_estimates_they_show(made, name):
     svg = made.path(f"{name}.svg").read_text(encoding="utf-8")
     for words in ("replica symmetric (the paper", "broken symmetry k = 1", "Infinitely many long, equal branches"):
@@ -318,21 +337,20 @@ def test_figures_of_the_theory_say_which_estimates_they_show(made, name):
 
 
 def test_the_report_begins_with_the_best_estimate_of_a_real_neuron(made):
-    html, markdown = write_report(made)
+    text = unescape(write_report(made).read_text(encoding="utf-8"))
+    assert text.index(report.best_estimate().in_words) < text.index("fig1: ")
+    assert "dendrocap capacity --theta-d 0.5 --theta-s 0.5 -N 999 -K 27" in text
+
+
+@pytest.mark.slow
+def test_the_best_estimate_is_that_of_the_published_report():
     answer = best_estimate()
     assert answer.neuron.n_inputs == PRESETS["paper"].n_inputs
     assert answer.error > 0.0
-    for path in (html, markdown):
-        text = path.read_text(encoding="utf-8").replace("&#x27;", "'")
-        assert text.index(answer.in_words) < text.index("fig1: ")
-        assert f"dendrocap capacity --theta-d 0.5 --theta-s 0.5 -N {answer.neuron.n_inputs} -K 27" in text
+    assert answer.in_words == report.best_estimate().in_words  # of the published report
 
 
 def test_failed_runs_and_runs_of_several_versions_are_said():
-    from types import SimpleNamespace
-
-    from dendrocap.reproduction.figure_runner import remarks
-
     def record(status="done", version="0.1.0"):
         return SimpleNamespace(status=status, version=version, reason="out of memory")
 

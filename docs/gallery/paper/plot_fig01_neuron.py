@@ -6,6 +6,7 @@ The architecture, synapses on branches with a non-linearity each and a threshold
 of a dendrite as Polsky et al. measured it.
 """
 
-from dendrocap.reproduction import fig01
+from dendrocap.reproduction import PRESETS, selected
 
-figure = fig01.draw(fig01.tables())
+(fig1,) = selected(["fig1"])
+figure = fig1.draw(fig1.tables(PRESETS["quick"], []))

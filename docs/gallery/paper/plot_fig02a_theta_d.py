@@ -11,9 +11,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import dendrocap as dc
-from dendrocap.reproduction import fig02
+from dendrocap.reproduction import PRESETS, selected
 
-figure = fig02.draw_a(fig02.tables_a())
+(fig2a,) = selected(["fig2a"])
+figure = fig2a.draw(fig2a.tables(PRESETS["quick"], []))
 
 # %%
 # By hand, for a dendrite and a size of your own: ``accuracy="best"`` takes some seconds per point and has errors.

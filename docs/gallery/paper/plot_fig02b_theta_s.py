@@ -6,6 +6,7 @@ Capacity: replica symmetric as in the paper (solid), and with one step of symmet
 infinitely many long, equal branches. Computed on the fly.
 """
 
-from dendrocap.reproduction import fig02
+from dendrocap.reproduction import PRESETS, selected
 
-figure = fig02.draw_b(fig02.tables_b())
+(fig2b,) = selected(["fig2b"])
+figure = fig2b.draw(fig2b.tables(PRESETS["quick"], []))

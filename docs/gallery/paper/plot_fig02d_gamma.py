@@ -6,6 +6,7 @@ Capacity of Polsky's function: replica symmetric as in the paper (solid), and wi
 (dashed), both for infinitely many long, equal branches. Computed on the fly.
 """
 
-from dendrocap.reproduction import fig02
+from dendrocap.reproduction import PRESETS, selected
 
-figure = fig02.draw_d(fig02.tables_d())
+(fig2d,) = selected(["fig2d"])
+figure = fig2d.draw(fig2d.tables(PRESETS["quick"], []))

@@ -7,6 +7,7 @@ the theory; N = 999, K = 27, six seeds, patience 1000. Stored tables of ``dendro
 paper --seeds 6``; :doc:`what the paper claims and what we measured </results/paper/report>`.
 """
 
-from dendrocap.reproduction import fig03, read_tables, stored_results
+from dendrocap.reproduction import selected, stored_results
 
-figure = fig03.draw(read_tables(stored_results("paper"), fig03.TABLES))
+(fig3,) = selected(["fig3"])
+figure = fig3.draw(fig3.read(stored_results("paper")))

@@ -8,6 +8,7 @@ ten seeds. At one rate for all the dendritic neuron is far ahead; each at its be
 </results/paper/report>`.
 """
 
-from dendrocap.reproduction import fig04, read_tables, stored_results
+from dendrocap.reproduction import selected, stored_results
 
-figure = fig04.draw(read_tables(stored_results("paper"), fig04.TABLES))
+(fig4,) = selected(["fig4"])
+figure = fig4.draw(fig4.read(stored_results("paper")))

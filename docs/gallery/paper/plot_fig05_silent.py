@@ -7,6 +7,7 @@ which turns the trend around. Stored tables of ``dendrocap reproduce fig5``; :do
 what we measured </results/paper/report>`.
 """
 
-from dendrocap.reproduction import fig05, read_tables, stored_results
+from dendrocap.reproduction import selected, stored_results
 
-figure = fig05.draw(read_tables(stored_results("paper"), fig05.TABLES))
+(fig5,) = selected(["fig5"])
+figure = fig5.draw(fig5.read(stored_results("paper")))

@@ -7,6 +7,7 @@ guide </biology>` for the units, which the paper mixes. Stored tables of ``dendr
 paper``; :doc:`what the paper claims and what we measured </results/paper/report>`.
 """
 
-from dendrocap.reproduction import fig06, read_tables, stored_results
+from dendrocap.reproduction import selected, stored_results
 
-figure = fig06.draw(read_tables(stored_results("paper"), fig06.TABLES))
+(fig6,) = selected(["fig6"])
+figure = fig6.draw(fig6.read(stored_results("paper")))

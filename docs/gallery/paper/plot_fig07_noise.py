@@ -7,6 +7,7 @@ Errors added by flipped inputs and by synaptic noise, at shared settings and wit
 claims and what we measured </results/paper/report>`.
 """
 
-from dendrocap.reproduction import fig07, read_tables, stored_results
+from dendrocap.reproduction import selected, stored_results
 
-figure = fig07.draw(read_tables(stored_results("paper"), fig07.TABLES))
+(fig7,) = selected(["fig7"])
+figure = fig7.draw(fig7.read(stored_results("paper")))

@@ -7,6 +7,7 @@ tables of ``dendrocap reproduce fig8 --preset paper --seeds 3``; :doc:`what the 
 measured </results/paper/report>`.
 """
 
-from dendrocap.reproduction import fig08, read_tables, stored_results
+from dendrocap.reproduction import selected, stored_results
 
-figure = fig08.draw(read_tables(stored_results("paper"), fig08.TABLES))
+(fig8,) = selected(["fig8"])
+figure = fig8.draw(fig8.read(stored_results("paper")))

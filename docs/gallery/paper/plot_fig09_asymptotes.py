@@ -7,6 +7,7 @@ linear growth disappears. Stored tables of ``dendrocap reproduce fig9``; :doc:`w
 measured </results/paper/report>`.
 """
 
-from dendrocap.reproduction import fig09, read_tables, stored_results
+from dendrocap.reproduction import selected, stored_results
 
-figure = fig09.draw(read_tables(stored_results("paper"), fig09.TABLES))
+(fig9,) = selected(["fig9"])
+figure = fig9.draw(fig9.read(stored_results("paper")))

@@ -8,6 +8,7 @@ silent. Stored tables of ``dendrocap reproduce fig10``; :doc:`what the paper cla
 </results/paper/report>`.
 """
 
-from dendrocap.reproduction import fig10, read_tables, stored_results
+from dendrocap.reproduction import selected, stored_results
 
-figure = fig10.draw(read_tables(stored_results("paper"), fig10.TABLES))
+(fig10,) = selected(["fig10"])
+figure = fig10.draw(fig10.read(stored_results("paper")))

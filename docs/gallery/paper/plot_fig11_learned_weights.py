@@ -7,6 +7,7 @@ Stored tables of ``dendrocap reproduce weights --preset paper``; :doc:`what the 
 measured </results/paper/report>`.
 """
 
-from dendrocap.reproduction import learned_weights, read_tables, stored_results
+from dendrocap.reproduction import selected, stored_results
 
-figure = learned_weights.draw(read_tables(stored_results("paper"), learned_weights.TABLES))
+(weights,) = selected(["weights"])
+figure = weights.draw(weights.read(stored_results("paper")))

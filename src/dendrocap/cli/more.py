@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 def _figure_names() -> list[str]:
     """Figures and their aliases, for shell completion."""
-    from dendrocap.reproduction import FIGURES
+    from dendrocap.reproduction import selected
 
-    return [name for figure in FIGURES for name in (figure.name, figure.alias)]
+    return [name for figure in selected() for name in (figure.name, figure.alias)]
 
 
 def reproduce(
@@ -57,13 +57,13 @@ def reproduce(
 
     Example: dendrocap reproduce fig3 fig4 --preset paper --workers 8
     """
-    from dendrocap.reproduction import FIGURES, PRESETS, selected, write_report
+    from dendrocap.reproduction import PRESETS, selected, write_report
     from dendrocap.reproduction import reproduce as make
     from dendrocap.sweeps import Progress
     from dendrocap.validation import choice
 
     if listing:
-        emit([_listed(figure, PRESETS.values()) for figure in FIGURES], as_json=as_json)
+        emit([_listed(figure, PRESETS.values()) for figure in selected()], as_json=as_json)
         return
     choice("--preset", preset, tuple(PRESETS))
     selected(figures or ())  # refuse unknown names before anything is computed
@@ -86,7 +86,7 @@ def reproduce(
             executor=executor,
             callback=callback,
         )
-    page, _ = write_report(made)
+    page = write_report(made)
     emit(_claim_rows(made) if as_json else _figure_rows(made), as_json=as_json, title=f"{preset} preset")
     message(f"report: {page}")
     if made.interrupted:
@@ -144,11 +144,12 @@ def _claim_rows(made: Reproduction) -> list[dict[str, Any]]:
             "standard_error": None if judged.measured is None else judged.measured.error,
             "verdict": judged.verdict,
             "reading": judged.claim.reading,
-            "full_size_verdict": full_size[judged.claim.id].verdict,
-            "full_size_measured": full_size[judged.claim.id].value,
+            "full_size_verdict": full.verdict if full else None,
+            "full_size_measured": full.value if full else None,
             "note": judged.note,
         }
-        for judged in made.judged
+        for judged in (*made.judged, *made.ours)
+        for full in [full_size.get(judged.claim.id)]
     ]
 
 

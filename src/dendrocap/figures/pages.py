@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dendrocap.figures.style import save
@@ -44,8 +45,9 @@ def page(template: str, **content: Any) -> str:
     return templates.get_template(f"{template}.html").render(content)
 
 
-def embedded(content: bytes, kind: str) -> str:
+def embedded(content: bytes | Path, kind: str) -> str:
     """The address of a file that holds the file itself."""
+    content = content.read_bytes() if isinstance(content, Path) else content
     return f"data:{kind};base64,{base64.b64encode(content).decode('ascii')}"
 
 

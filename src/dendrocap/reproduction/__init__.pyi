@@ -9,19 +9,16 @@ from dendrocap.reproduction.claims import (
     judge as judge,
     paper_claims as paper_claims,
 )
-from dendrocap.reproduction.figure_runner import (
-    FIGURES as FIGURES,
+from dendrocap.reproduction.report import write_report as write_report
+from dendrocap.reproduction.runs import (
+    PRESETS as PRESETS,
     FigureOutcome as FigureOutcome,
+    PaperFigure as PaperFigure,
     Reproduction as Reproduction,
+    RunSize as RunSize,
+    read_tables as read_tables,
     reproduce as reproduce,
     selected as selected,
     stored as stored,
-)
-from dendrocap.reproduction.report_page import write_report as write_report
-from dendrocap.reproduction.runs import (
-    PRESETS as PRESETS,
-    PaperFigure as PaperFigure,
-    RunSize as RunSize,
-    read_tables as read_tables,
     stored_results as stored_results,
 )

@@ -1,4 +1,4 @@
-"""The claims of the paper as data, and the verdict on each claim when it is measured.
+"""The claims as data, the verdict on each of them when it is measured, and the verdicts at the sizes of the paper.
 
 The claims are in ``claims.toml``, in our own words. No number is compared by hand: a claim names the measurement that
 tests it, a figure computes the measurement from its tables, and the verdict follows.
@@ -13,29 +13,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
 
 from dendrocap.display import Displayed
 from dendrocap.validation import choice
 
-if TYPE_CHECKING:
-    from dendrocap.reproduction.figure_runner import Reproduction
-
 REPRODUCED, DIFFERS, CANNOT = "reproduced", "differs", "cannot be reproduced as printed"
-
 UNDECIDED, NOT_RUN = "not decided", "not run"
-
-COMPARISONS = ("equal", "above", "below")
-
+DECIDED = (REPRODUCED, DIFFERS, CANNOT)  # verdicts that decide a claim
+COMPARISONS = {"equal": "", "above": "> ", "below": "< "}
+PAPER, OURS = ORIGINS = ("paper", "ours")
 # A simulation decides a claim if it lies this many standard errors away from the border.
 STANDARD_ERRORS = 2.0
-
 NEEDS_FULL_SIZE = "only simulations of the paper's size decide this"
+# Verdicts at the sizes of the paper, written by `python -m studies.publish` from the tables in docs/results/paper.
+FULL_SIZE_FILE = "full_size.json"
 
 
 @dataclass(frozen=True)
 class Claim(Displayed):
-    """One statement of the paper.
+    """One statement, of the paper or of ours.
 
     Attributes
     ----------
@@ -63,13 +59,8 @@ class Claim(Displayed):
         Whether only simulations of the paper's size can decide it. This applies to optima over a grid of settings, to
         the end of training (the largest load learned, weights at rest) and to errors on whole image sets: with fewer
         settings, epochs or images such numbers are shifted, by an amount that their spread over seeds does not show.
-
-    Examples
-    --------
-    >>> from dendrocap.reproduction import paper_claims
-    >>> claim = next(claim for claim in paper_claims() if claim.figure == "fig9")
-    >>> claim.comparison in ("equal", "above", "below"), claim.printed > 0
-    (True, True)
+    origin : {"paper", "ours"}
+        Whose claim it is; ours are not counted among those of the paper.
     """
 
     _displayed = ("id", "figure", "statement", "printed", "comparison")
@@ -85,15 +76,16 @@ class Claim(Displayed):
     tolerance: float = 0.0
     reading: str = ""
     needs_full_size: bool = False
+    origin: str = PAPER
 
     def __post_init__(self) -> None:
-        choice(f"comparison of the claim {self.id}", self.comparison, COMPARISONS)
+        choice(f"comparison of the claim {self.id}", self.comparison, tuple(COMPARISONS))
+        choice(f"origin of the claim {self.id}", self.origin, ORIGINS)
 
     @property
     def expectation(self) -> str:
         """The printed number with its comparison."""
-        sign = {"equal": "", "above": "> ", "below": "< "}[self.comparison]
-        return f"{sign}{self.printed:.6g}"
+        return f"{COMPARISONS[self.comparison]}{self.printed:.6g}"
 
 
 @dataclass(frozen=True)
@@ -119,18 +111,17 @@ class Measured(Displayed):
     reachable: tuple[float, float] | None = None
     note: str = ""
 
+    @property
+    def in_words(self) -> str:
+        """The value with its standard error."""
+        if math.isnan(self.value):
+            return "none"
+        return f"{self.value:.6g} ± {self.error:.2g}" if self.error > 0.0 else f"{self.value:.6g}"
+
 
 @dataclass(frozen=True)
 class Judged(Displayed):
-    """A claim, its measurement if there is one, and the verdict.
-
-    Examples
-    --------
-    >>> from dendrocap.reproduction import Measured, judge, paper_claims
-    >>> claim = paper_claims()[0]
-    >>> judge(claim, None, "not run").measured is None
-    True
-    """
+    """A claim, its measurement if there is one, and the verdict."""
 
     _displayed = ("verdict", "value", "note")
 
@@ -142,19 +133,20 @@ class Judged(Displayed):
     @property
     def value(self) -> str:
         """The measured number with its standard error."""
-        return "none" if self.measured is None else number_with_error(self.measured.value, self.measured.error)
+        return "none" if self.measured is None else self.measured.in_words
 
     @property
     def in_words(self) -> str:
         """The verdict, with the reading to which it applies."""
         return f"{self.verdict}, {self.claim.reading}" if self.claim.reading else self.verdict
 
-
-def number_with_error(value: float, error: float) -> str:
-    """A measured number with its standard error, as written in reports."""
-    if math.isnan(value):
-        return "none"
-    return f"{value:.6g} ± {error:.2g}" if error > 0.0 else f"{value:.6g}"
+    @property
+    def contradicts_full_size(self) -> bool:
+        """Whether the verdict at full size decides the claim differently; an open verdict contradicts nothing."""
+        full = full_size_verdicts().get(self.claim.id)
+        if full is None or {self.verdict, full.verdict} - set(DECIDED):
+            return False
+        return (self.verdict == REPRODUCED) != (full.verdict == REPRODUCED)
 
 
 def judge(claim: Claim, measured: Measured | None, missing: str = "", *, full_size: bool = True) -> Judged:
@@ -203,86 +195,31 @@ def judge(claim: Claim, measured: Measured | None, missing: str = "", *, full_si
 
 
 @cache
+def all_claims() -> tuple[Claim, ...]:
+    """All claims of ``claims.toml``, the paper's and ours."""
+    text = files("dendrocap.reproduction").joinpath("claims.toml").read_text(encoding="utf-8")
+    return tuple(Claim(**entry) for entry in tomllib.loads(text)["claim"])
+
+
 def paper_claims() -> tuple[Claim, ...]:
-    """All claims, in the order of the figures.
+    """The claims of the paper, in the order of the figures.
 
     Examples
     --------
     >>> {claim.figure for claim in paper_claims()} >= {"fig2a", "fig3", "fig9"}
     True
     """
-    text = files("dendrocap.reproduction").joinpath("claims.toml").read_text(encoding="utf-8")
-    listed: list[Mapping[str, Any]] = tomllib.loads(text)["claim"]
-    return tuple(Claim(**entry) for entry in listed)
-
-
-# The verdicts at the sizes of the paper, which are part of the package, for comparison with smaller runs.
-#
-# ``full_size.json`` is written from the tables in docs/results/paper by `dendrocap.reproduction.publish`.
-
-FILE = "full_size.json"
-
-# Verdicts that decide a claim.
-DECIDED = (REPRODUCED, DIFFERS, CANNOT)
+    return tuple(claim for claim in all_claims() if claim.origin == PAPER)
 
 
 @dataclass(frozen=True)
-class FullSizeVerdict(Displayed):
-    """The verdict on a claim at the sizes of the paper.
-
-    Attributes
-    ----------
-    value, error : float
-        The measurement and its standard error; NaN if there is none.
-    verdict, note : str
-        The verdict, and additional information for the reader.
-    settings : str
-        Size of the simulations.
-
-    Examples
-    --------
-    >>> from dendrocap.reproduction import full_size_verdicts
-    >>> full_size_verdicts()["saturating-slope"].verdict
-    'reproduced'
-    """
+class FullSizeVerdict(Measured):
+    """The measurement of a claim at the sizes of the paper, NaN if there is none, its verdict, and those sizes."""
 
     _displayed = ("verdict", "in_words", "settings")
 
-    value: float
-    error: float
-    verdict: str
-    note: str
-    settings: str
-
-    @property
-    def in_words(self) -> str:
-        """The measured number with its standard error."""
-        return number_with_error(self.value, self.error)
-
-
-def gathered(made: Reproduction) -> dict[str, Any]:
-    """The verdicts of a reproduction as plain data: how each figure was made, and the verdict on each claim."""
-    return {
-        "figures": {
-            one.name: {"settings": one.settings, "command": one.command, "version": one.version}
-            for one in made.outcomes
-        },
-        "claims": {
-            judged.claim.id: {
-                "figure": judged.claim.figure,
-                "value": _plain(judged.measured.value if judged.measured else math.nan),
-                "error": _plain(judged.measured.error if judged.measured else math.nan),
-                "verdict": judged.verdict,
-                "note": judged.note,
-            }
-            for judged in made.judged
-        },
-    }
-
-
-def _plain(number: float) -> float | None:
-    """A number for JSON, with the digits on which platforms agree."""
-    return float(f"{number:.10g}") if math.isfinite(number) else None
+    verdict: str = ""
+    settings: str = ""
 
 
 @cache
@@ -295,30 +232,10 @@ def full_size_verdicts() -> Mapping[str, FullSizeVerdict]:
     >>> verdicts["relu-coefficient"].verdict, verdicts["relu-coefficient"].in_words
     ('differs', '0.998558')
     """
-    kept = json.loads(files("dendrocap.reproduction").joinpath(FILE).read_text(encoding="utf-8"))
-    return {
-        name: FullSizeVerdict(
-            math.nan if one["value"] is None else one["value"],
-            math.nan if one["error"] is None else one["error"],
-            one["verdict"],
-            one["note"],
-            kept["figures"][one["figure"]]["settings"],
-        )
-        for name, one in kept["claims"].items()
-    }
-
-
-def contradicts(judged: Judged) -> bool:
-    """Whether a verdict and that at full size decide a claim differently; an open verdict contradicts nothing.
-
-    Examples
-    --------
-    >>> from dendrocap.reproduction import Measured, judge, paper_claims
-    >>> slope = next(claim for claim in paper_claims() if claim.id == "saturating-slope")
-    >>> contradicts(judge(slope, Measured(3.5182))), contradicts(judge(slope, Measured(4.0)))
-    (False, True)
-    """
-    full = full_size_verdicts().get(judged.claim.id)
-    if full is None or {judged.verdict, full.verdict} - set(DECIDED):
-        return False
-    return (judged.verdict == REPRODUCED) != (full.verdict == REPRODUCED)
+    kept = json.loads(files("dendrocap.reproduction").joinpath(FULL_SIZE_FILE).read_text(encoding="utf-8"))
+    found = {}
+    for name, one in kept["claims"].items():
+        value, error = (math.nan if one[key] is None else one[key] for key in ("value", "error"))
+        settings = kept["figures"][one["figure"]]["settings"]
+        found[name] = FullSizeVerdict(value, error, note=one["note"], verdict=one["verdict"], settings=settings)
+    return found

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from functools import cache
 from importlib.resources import as_file, files
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +13,7 @@ from dendrocap.figures.style import AXIS_LABELS, ONE_STEP, PALETTE, PAPER_LABEL,
 from dendrocap.model import NeuronSpec, Polsky, TaskSpec
 from dendrocap.reproduction import shared as sim
 from dendrocap.reproduction.claims import Measured
-from dendrocap.reproduction.runs import PaperFigure, Records, RunSize, Tables, read_table
+from dendrocap.reproduction.runs import PATTERNS, PaperFigure, Records, RunSize, Tables, read_table, register
 from dendrocap.reproduction.shared import along
 from dendrocap.sweeps import Sweep
 from dendrocap.theory import stability_limit
@@ -20,8 +22,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-__all__ = ["FIGURE", "TABLES", "draw", "measure", "sweeps", "tables"]
 
 TABLES = ERROR, CAPACITY, THEORY, SOLVED = ("fig3_error", "fig3_capacity", "fig3_theory", "fig3_solve")
 # The paper does not say how many errors a stored load may have: shares of the patterns, the same for all neurons.
@@ -44,12 +44,12 @@ def sweeps(size: RunSize) -> list[Sweep]:
     branched, seeds = {**sim.dendritic(size), **how}, range(size.seeds)
 
     def loads(rule: str, theta_d: float) -> dict[str, list[float]]:
-        return {"alpha": [load for load in size.loads if load <= LARGEST_LOADS[rule][theta_d]]}
+        return {"alpha": [load for load in size.loads if load <= LARGEST_LOADS[rule].get(theta_d, math.inf)]}
 
     linear = {**sim.linear(size), **how, "learning_rate": sim.LINEAR_RATE}
     found = [Sweep("train", loads(sim.LINEAR, sim.LINEAR_THETA), linear, seeds)]
     for theta_d in size.thresholds:
-        own = {**branched, "theta_d": theta_d, "learning_rate": sim.RATES[theta_d]}
+        own = {**branched, "theta_d": theta_d, "learning_rate": sim.rate(theta_d)}
         found.append(Sweep("train", loads(sim.PLAIN, theta_d), own, seeds))
     for theta_d in size.surrogate_thresholds:
         own = {**branched, "theta_d": theta_d, **sim.surrogate(theta_d)}
@@ -86,6 +86,7 @@ def _solved() -> pd.DataFrame:
         return read_table(path)
 
 
+@cache
 def _theory() -> pd.DataFrame:
     """Capacities at the thresholds of the simulations: replica symmetric, broken, and the load of instability."""
     import pandas as pd
@@ -207,14 +208,17 @@ def _least_gain(reached: pd.DataFrame, tolerance: float) -> Measured:
     return Measured(float(least.largest_load - linear.largest_load), error, note=note)
 
 
-FIGURE = PaperFigure(
-    "fig3",
-    "algorithmic-capacity",
-    "Training error and algorithmic capacity of gradient descent",
-    sweeps=sweeps,
-    tables=tables,
-    draw=draw,
-    measure=measure,
-    settings=lambda size: f"{size.words}, patience {size.patience}, at most {size.capacity_epochs} epochs",
-    minutes={"quick": 0.5, "paper": 12},
+register(
+    PaperFigure(
+        "fig3",
+        "algorithmic-capacity",
+        "Training error and algorithmic capacity of gradient descent",
+        PATTERNS,
+        sweeps=sweeps,
+        tables=tables,
+        draw=draw,
+        measure=measure,
+        settings=lambda size: f"{size.words}, patience {size.patience}, at most {size.capacity_epochs} epochs",
+        minutes={"quick": 0.5, "paper": 12},
+    )
 )

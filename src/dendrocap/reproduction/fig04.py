@@ -10,14 +10,12 @@ import numpy as np
 from dendrocap.figures.style import AXIS_LABELS, drawing
 from dendrocap.reproduction import shared as sim
 from dendrocap.reproduction.claims import Measured
-from dendrocap.reproduction.runs import PaperFigure, Records, RunSize, Tables
+from dendrocap.reproduction.runs import PATTERNS, PaperFigure, Records, RunSize, Tables, register
 from dendrocap.sweeps import Sweep
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
-
-__all__ = ["FIGURE", "TABLES", "draw", "measure", "sweeps", "tables"]
 
 TABLES = CURVES, EPOCHS = ("fig4_curves", "fig4_epochs")
 # The paper's learning rate, common to all neurons.
@@ -109,14 +107,17 @@ def _speed_up(epochs: pd.DataFrame) -> Measured:
     return Measured(ratio, error, note=note)
 
 
-FIGURE = PaperFigure(
-    "fig4",
-    "speed",
-    "Learning speed at half load",
-    sweeps=sweeps,
-    tables=tables,
-    draw=draw,
-    measure=measure,
-    settings=lambda size: f"{size.words}, load {sim.HALF_LOAD:g}, at most {size.speed_epochs} epochs",
-    minutes={"quick": 0.1, "paper": 0.5},
+register(
+    PaperFigure(
+        "fig4",
+        "speed",
+        "Learning speed at half load",
+        PATTERNS,
+        sweeps=sweeps,
+        tables=tables,
+        draw=draw,
+        measure=measure,
+        settings=lambda size: f"{size.words}, load {sim.HALF_LOAD:g}, at most {size.speed_epochs} epochs",
+        minutes={"quick": 0.1, "paper": 0.5},
+    )
 )

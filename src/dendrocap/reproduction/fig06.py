@@ -20,13 +20,11 @@ from dendrocap.fitting.song2005 import (
 )
 from dendrocap.model import NeuronSpec, Polsky, ReLU, Tabulated
 from dendrocap.reproduction.claims import Measured
-from dendrocap.reproduction.runs import PaperFigure, Records, RunSize, Tables
+from dendrocap.reproduction.runs import DATA, PaperFigure, Records, RunSize, Tables, register
 from dendrocap.theory import CapacityWeights, critical_capacity
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-__all__ = ["FIGURE", "TABLES", "draw", "measure", "tables"]
 
 TABLES = READINGS, HISTOGRAM, DENSITY, RIVALS, THETA_S, BROKEN, FIT = (
     "fig6_readings",
@@ -217,13 +215,16 @@ def measure(tables: Tables) -> dict[str, Measured]:
     }
 
 
-FIGURE = PaperFigure(
-    "fig6",
-    "synapses",
-    "Measured synapses of Song et al. (2005) and the fitted distribution",
-    tables=tables,
-    draw=draw,
-    measure=measure,
-    settings=lambda size: f"931 amplitudes, {size.bootstrap} bootstrap samples",
-    minutes={"quick": 0.1, "paper": 0.2},
+register(
+    PaperFigure(
+        "fig6",
+        "synapses",
+        "Measured synapses of Song et al. (2005) and the fitted distribution",
+        DATA,
+        tables=tables,
+        draw=draw,
+        measure=measure,
+        settings=lambda size: f"931 amplitudes, {size.bootstrap} bootstrap samples",
+        minutes={"quick": 0.1, "paper": 0.2},
+    )
 )

@@ -11,15 +11,13 @@ from dendrocap.figures.style import AXIS_LABELS, drawing, footnote
 from dendrocap.model import Linear, NeuronSpec, Polsky
 from dendrocap.reproduction import shared as sim
 from dendrocap.reproduction.claims import Measured
-from dendrocap.reproduction.runs import PaperFigure, Records, RunSize, Tables
+from dendrocap.reproduction.runs import PATTERNS, PaperFigure, Records, RunSize, Tables, register
 from dendrocap.sweeps import Sweep
 from dendrocap.theory import learned_state, least_noise_error, maximal_margin, noise_error, saddle_point
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
-
-__all__ = ["FIGURE", "TABLES", "draw", "measure", "sweeps", "tables"]
 
 TABLES = (NOISE, THEORY) = ("fig7", "fig7_theory")
 # Training: equal settings for all up to the first zero error, or the best settings of each and continued beyond it.
@@ -195,16 +193,19 @@ def _excess(table: pd.DataFrame) -> Measured:
     return Measured(value, error, note=f"the least of {listed}")
 
 
-FIGURE = PaperFigure(
-    "fig7",
-    "noise",
-    "Robustness to input and synaptic noise",
-    sweeps=sweeps,
-    tables=tables,
-    draw=draw,
-    measure=measure,
-    settings=lambda size: (
-        f"{size.words}, load {sim.HALF_LOAD:g}, {size.noise_epochs} epochs, {size.noise_samples} samples of noise"
-    ),
-    minutes={"quick": 0.1, "paper": 3},
+register(
+    PaperFigure(
+        "fig7",
+        "noise",
+        "Robustness to input and synaptic noise",
+        PATTERNS,
+        sweeps=sweeps,
+        tables=tables,
+        draw=draw,
+        measure=measure,
+        settings=lambda size: (
+            f"{size.words}, load {sim.HALF_LOAD:g}, {size.noise_epochs} epochs, {size.noise_samples} samples of noise"
+        ),
+        minutes={"quick": 0.1, "paper": 3},
+    )
 )

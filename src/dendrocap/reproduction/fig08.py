@@ -12,14 +12,12 @@ from dendrocap.figures.style import AXIS_LABELS, PALETTE, drawing
 from dendrocap.model import Polsky
 from dendrocap.reproduction import shared as sim
 from dendrocap.reproduction.claims import Measured
-from dendrocap.reproduction.runs import PaperFigure, Records, RunSize, Tables
+from dendrocap.reproduction.runs import IMAGES, PaperFigure, Records, RunSize, Tables, register
 from dendrocap.sweeps import Sweep
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
-
-__all__ = ["FIGURE", "TABLES", "draw", "measure", "sweeps", "tables"]
 
 TABLES = ERRORS, LOGISTIC = ("fig8", "fig8_logistic")
 DATASETS = MNIST, FASHION, CIFAR = ("mnist", "fashion-mnist", "cifar10")
@@ -196,18 +194,21 @@ def _gain(dendritic: pd.DataFrame, one_layer: list[pd.Series[float]]) -> Measure
     return Measured(gain, error, note="; ".join(words for *_, words in gains))
 
 
-FIGURE = PaperFigure(
-    "fig8",
-    "images",
-    "Generalisation on MNIST, Fashion-MNIST, CIFAR-10 and small digits",
-    sweeps=sweeps,
-    tables=tables,
-    draw=draw,
-    measure=measure,
-    settings=lambda size: (
-        f"{f'at most {size.images}' if size.images else 'all'} training images, {size.image_epochs} epochs, "
-        f"{size.image_seeds} seeds"
-    ),
-    minutes={"quick": 0.2, "paper": 10},
-    datasets=DATASETS,
+register(
+    PaperFigure(
+        "fig8",
+        "images",
+        "Generalisation on MNIST, Fashion-MNIST, CIFAR-10 and small digits",
+        IMAGES,
+        sweeps=sweeps,
+        tables=tables,
+        draw=draw,
+        measure=measure,
+        settings=lambda size: (
+            f"{f'at most {size.images}' if size.images else 'all'} training images, {size.image_epochs} epochs, "
+            f"{size.image_seeds} seeds"
+        ),
+        minutes={"quick": 0.2, "paper": 10},
+        datasets=DATASETS,
+    )
 )

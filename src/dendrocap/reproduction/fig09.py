@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-__all__ = ["FIGURE", "TABLES", "draw", "measure", "tables"]
-
 NAME = "fig9"
 TABLES = CURVES, SLOPES, BROKEN = (NAME, "fig9_slopes", "fig9_rsb")
 # Large enough that a fit over decades shows the asymptote of saturating g, and the slow approach of the ReLU.
@@ -165,6 +163,4 @@ def measure(tables: Tables) -> dict[str, Measured]:
     }
 
 
-FIGURE = exact(
-    NAME, "asymptotes", "Growth of the capacity at large dendritic thresholds", tables, draw, measure, seconds=5
-)
+exact(NAME, "asymptotes", "Growth of the capacity at large dendritic thresholds", tables, draw, measure, seconds=5)

@@ -11,14 +11,12 @@ from dendrocap.figures.style import AXIS_LABELS, drawing
 from dendrocap.numerics import standard_error
 from dendrocap.reproduction import shared as sim
 from dendrocap.reproduction.claims import Measured
-from dendrocap.reproduction.runs import PaperFigure, Records, RunSize, Tables
+from dendrocap.reproduction.runs import PATTERNS, PaperFigure, Records, RunSize, Tables, register
 from dendrocap.sweeps import Sweep
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
-
-__all__ = ["FIGURE", "TABLES", "draw", "measure", "sweeps", "tables"]
 
 TABLES = WEIGHTS, QUANTILES = ("weights", "weights_quantiles")
 MOST_SEEDS = 3
@@ -116,17 +114,20 @@ def _mean(values: pd.Series[float], note: str) -> Measured:
     return Measured(float(values.mean()), standard_error(values.to_numpy()), note=note)
 
 
-FIGURE = PaperFigure(
-    "weights",
-    "learned-weights",
-    "Weights at algorithmic capacity",
-    sweeps=sweeps,
-    tables=tables,
-    draw=draw,
-    measure=measure,
-    settings=lambda size: (
-        f"N = {size.n_inputs}, K = {size.n_branches}, {min(MOST_SEEDS, size.seeds)} seeds, "
-        f"at most {size.weight_epochs} epochs, trained until the learning rate is at its floor"
-    ),
-    minutes={"quick": 0.3, "paper": 10},
+register(
+    PaperFigure(
+        "weights",
+        "learned-weights",
+        "Weights at algorithmic capacity",
+        PATTERNS,
+        sweeps=sweeps,
+        tables=tables,
+        draw=draw,
+        measure=measure,
+        settings=lambda size: (
+            f"N = {size.n_inputs}, K = {size.n_branches}, {min(MOST_SEEDS, size.seeds)} seeds, "
+            f"at most {size.weight_epochs} epochs, trained until the learning rate is at its floor"
+        ),
+        minutes={"quick": 0.3, "paper": 10},
+    )
 )

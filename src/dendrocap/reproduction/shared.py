@@ -6,6 +6,7 @@ rates for plain gradient descent, the width for the surrogate. The paper uses on
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -27,7 +28,7 @@ LINEAR, PLAIN, SURROGATE = Linear.name, "true slope", "surrogate slope"
 
 STEEP_LOSS = 100.0
 
-# Learning rate of plain gradient descent by dendritic threshold, and width of the surrogate.
+# Learning rate of plain gradient descent by dendritic threshold, and width of the surrogate; others take the nearest.
 RATES = {0.01: 0.01, 0.05: 0.1, 0.1: 0.01, 0.3: 0.1, 0.5: 0.1, 1.0: 0.1}
 
 WIDTHS = {0.1: 0.2, 0.3: 0.3, 0.5: 0.3, 1.0: 0.3}
@@ -61,14 +62,24 @@ def dendritic(size: RunSize) -> dict[str, Any]:
 
 def surrogate(theta_d: float) -> dict[str, Any]:
     """The surrogate slope, with its rate."""
-    return {"learning_rate": max(0.05, 2.0 * theta_d), "surrogate_width": WIDTHS[theta_d]}
+    return {"learning_rate": max(0.05, 2.0 * theta_d), "surrogate_width": _at_nearest(WIDTHS, theta_d)}
+
+
+def rate(theta_d: float) -> float:
+    """The learning rate of plain gradient descent."""
+    return _at_nearest(RATES, theta_d)
+
+
+def _at_nearest(chosen: Mapping[float, float], theta_d: float) -> float:
+    """What was chosen at the nearest threshold, in decades."""
+    return chosen[min(chosen, key=lambda one: abs(math.log(one / theta_d)))]
 
 
 def by_rate(thresholds: Iterable[float]) -> Iterable[tuple[float, list[float]]]:
     """Each learning rate of plain gradient descent, with the thresholds at which it is used."""
     grouped: dict[float, list[float]] = {}
     for theta_d in thresholds:
-        grouped.setdefault(RATES[theta_d], []).append(theta_d)
+        grouped.setdefault(rate(theta_d), []).append(theta_d)
     return grouped.items()
 
 
