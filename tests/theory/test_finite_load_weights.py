@@ -11,7 +11,7 @@ from scipy.stats import kstest
 
 from dendrocap import InvalidParameter, NeuronSpec, Polsky, TaskSpec, critical_capacity
 from dendrocap.theory.saddle_point import saddle_point
-from dendrocap.theory.weights import FiniteLoadWeights
+from dendrocap.theory.weights import Weights
 
 NEURON, TASK = NeuronSpec(Polsky(), 0.5, 0.5), TaskSpec(0.4, 0.3, 0.1)
 LOADS = [0.0, 1e-6, 0.3, 2.0, 3.4]
@@ -100,4 +100,4 @@ def test_becomes_the_distribution_at_capacity():
 )
 def test_impossible_conjugates_are_refused(conjugates):
     with pytest.raises(InvalidParameter):
-        FiniteLoadWeights(*conjugates)
+        Weights(*conjugates)

@@ -32,7 +32,7 @@ from dendrocap import (
 )
 from dendrocap.theory._laws import bounded_averages, clipped_tail, kept_between
 from dendrocap.theory.load import OrderParameters, free_entropy, free_entropy_gradient, solve_on_curve
-from dendrocap.theory.weights import Entropic, FiniteLoadWeights, Law
+from dendrocap.theory.weights import Entropic, Law, Weights
 from tests.naive.priors import clipped, naive_bounded_capacity, naive_entropic
 from tests.theory.test_inhibition import REFUSED
 from tests.theory.test_inhibition import TAKEN as WITH_INHIBITION
@@ -338,7 +338,7 @@ def test_stability_with_priors():
 def test_bounded_weights_below_capacity():
     point = saddle_point(neuron(Bounded(2.5)), alpha=0.6)
     weights = point.weights
-    assert isinstance(weights, FiniteLoadWeights)
+    assert isinstance(weights, Weights)
     assert_allclose([weights.mean(), weights.second_moment()], [1.0, point.Q], rtol=1e-12)
     for power, wanted in ((0, 1.0), (1, 1.0), (2, point.Q)):
         assert_allclose(quad(lambda w, p=power: w**p * weights.pdf(w), 0.0, 2.5)[0], wanted, rtol=1e-8)
@@ -410,7 +410,7 @@ def test_priors_are_taken(name):
         (lambda: Bounded(0.0), r"w_max = 0.0 is not allowed"),
         (lambda: Bounded(math.inf), r"w_max = inf is not allowed"),
         (lambda: Ridge(-1.0), r"strength = -1.0 is not allowed"),
-        (lambda: FiniteLoadWeights(0.0, -1.0, 0.0, 1.0), "q_hat = -1.0"),
+        (lambda: Weights(0.0, -1.0, 0.0, 1.0), "q_hat = -1.0"),
     ],
 )
 def test_refusals(call, words):

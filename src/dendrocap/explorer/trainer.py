@@ -194,9 +194,9 @@ class WeightTheory:
 
     Attributes
     ----------
-    at_load : FiniteLoadWeights or None
+    at_load : Weights or None
         Weights of a typical solution at the load of the run, replica symmetric.
-    at_capacity : CapacityWeights or BrokenWeights or None
+    at_capacity : CapacityWeights or Weights or None
         Weights at capacity, with broken symmetry.
     answer : Capacity or None
         The quick look at the capacity of the neuron.

@@ -41,7 +41,7 @@ def input_skewness(weights: Weights, f_in: float, branch_size: float) -> float:
 
     Parameters
     ----------
-    weights : CapacityWeights or BrokenWeights
+    weights : CapacityWeights or Weights
         The distribution of weights.
     f_in : float
         Coding level of the inputs.

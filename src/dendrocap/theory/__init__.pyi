@@ -88,8 +88,7 @@ from dendrocap.theory.typical_solution import (
     TypicalWeights as TypicalWeights,
 )
 from dendrocap.theory.weights import (
-    BrokenWeights as BrokenWeights,
     CapacityWeights as CapacityWeights,
-    FiniteLoadWeights as FiniteLoadWeights,
     Preactivation as Preactivation,
+    Weights as Weights,
 )

@@ -27,7 +27,7 @@ from dendrocap.theory.results import estimate_name
 from dendrocap.theory.saddle_point import saddle_point, stability_limit
 from dendrocap.theory.search import broken_capacity
 from dendrocap.theory.solver import followed, newton
-from dendrocap.theory.weights import BrokenWeights, FiniteLoadWeights
+from dendrocap.theory.weights import Weights, in_fields
 from dendrocap.validation import real_number, whole_number
 
 FIRST_RATIO, LARGEST_RATIO = 1e3, 1e9  # q_hat_k / A_hat at which the curve starts near capacity
@@ -109,16 +109,14 @@ class BrokenSaddlePoint(Displayed):
         return estimate_name(self.effective_levels)
 
     @property
-    def weights(self) -> BrokenWeights | FiniteLoadWeights:
+    def weights(self) -> Weights:
         """The distribution of weights; no weight is exactly zero below capacity."""
         if not self.breaking_points:
-            return FiniteLoadWeights(self.A_hat, self.q_hat[0], self.M_hat)
+            return Weights(self.A_hat, self.q_hat[0], self.M_hat)
         root = math.sqrt(self.A_hat)
         delta = np.diff(self.q_hat, prepend=0.0) / self.A_hat
         h, mass = smooth_measure(1.0, self.M_hat / root, delta, np.array(self.breaking_points))
-        keep = mass > 1e-18
-        h, mass = h[keep], mass[keep] / mass[keep].sum()
-        return BrokenWeights(mass, np.ones(h.size), h / root, 1.0 / root)
+        return in_fields(self.A_hat, h * root, mass)
 
 
 @dataclass(frozen=True)

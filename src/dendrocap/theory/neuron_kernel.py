@@ -35,7 +35,7 @@ from dendrocap.theory.dendrite import (
     prepared,
 )
 from dendrocap.theory.solver import monotone_root
-from dendrocap.theory.weights import Entropic, FiniteLoadWeights, Law
+from dendrocap.theory.weights import Entropic, Law, Weights
 from dendrocap.validation import real_number, refuse
 
 if TYPE_CHECKING:
@@ -273,9 +273,9 @@ class TypicalSynapses(Displayed):
     entropic_term: float
 
     @property
-    def weights(self) -> FiniteLoadWeights | None:
+    def weights(self) -> Weights | None:
         """The distribution of strengths; None if all are zero."""
-        return FiniteLoadWeights(self.A_hat, self.q_hat, self.M_hat) if self.W_bar > 0.0 else None
+        return Weights(self.A_hat, self.q_hat, self.M_hat) if self.W_bar > 0.0 else None
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ from dendrocap.theory.neuron_kernel import needs_populations
 from dendrocap.theory.patterns import HARD_MARGIN, Channel, check_channel, is_hard, noisy_error, training_error
 from dendrocap.theory.symmetric import needs_constraint_curve, symmetric_capacity
 from dendrocap.theory.typical_solution import PopulationSaddlePoint
-from dendrocap.theory.weights import FiniteLoadWeights, Preactivation, law_of
+from dendrocap.theory.weights import Preactivation, Weights, law_of
 from dendrocap.validation import choice, real_number
 
 
@@ -128,7 +128,7 @@ class SaddlePoint(Displayed):
         return OrderParameters(self.Q, self.q, self.mean_shift, self.Q_hat, self.q_hat, self.M_hat)
 
     @property
-    def weights(self) -> FiniteLoadWeights:
+    def weights(self) -> Weights:
         """The distribution of weights."""
         return law_of(self.neuron.prior).weights(self.A_hat, self.q_hat, self.M_hat)
 

@@ -12,7 +12,7 @@ from dendrocap.display import Displayed
 from dendrocap.model import NeuronSpec, TaskSpec
 from dendrocap.theory.neuron_kernel import Population, PopulationKernel, mean_weight
 from dendrocap.theory.results import estimate_name
-from dendrocap.theory.weights import BrokenWeights, CapacityWeights, FiniteLoadWeights, Preactivation
+from dendrocap.theory.weights import CapacityWeights, Preactivation, Weights
 from dendrocap.validation import refuse
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class SynapseWeights(Displayed):
         Probability that one of their inputs is active.
     W_bar, Q : float
         Mean strength and mean squared strength; inhibitory weights are the negatives of strengths.
-    weights : CapacityWeights, BrokenWeights, FiniteLoadWeights or None
+    weights : CapacityWeights, Weights or None
         The distribution of strengths; None if all are zero.
     silent_fraction : float
         Fraction of them that are exactly zero; none below capacity.
@@ -66,7 +66,7 @@ class SynapseWeights(Displayed):
     f_in: float
     W_bar: float
     Q: float
-    weights: CapacityWeights | BrokenWeights | FiniteLoadWeights | None = field(repr=False)
+    weights: CapacityWeights | Weights | None = field(repr=False)
     silent_fraction: float = 0.0
     q: float = math.nan
     dq: float = 0.0

@@ -8,7 +8,7 @@ from dendrocap.display import Displayed
 from dendrocap.model import NeuronSpec, TaskSpec
 from dendrocap.numerics.types import Floats
 from dendrocap.theory.neuron_kernel import TypicalSynapses
-from dendrocap.theory.weights import FiniteLoadWeights, Preactivation
+from dendrocap.theory.weights import Preactivation, Weights
 from dendrocap.validation import refuse
 
 
@@ -74,11 +74,11 @@ class TypicalWeights(Displayed):
         return self.synapses[0].M_hat
 
     @property
-    def weights(self) -> FiniteLoadWeights:
+    def weights(self) -> Weights:
         """The distribution of its weights, for branches without inhibition."""
         if len(self.synapses) > 1:
             raise refuse("weights of", "two types of synapses", "asked of one: synapses[i].weights")
-        return FiniteLoadWeights(self.A_hat, self.q_hat, self.M_hat)
+        return Weights(self.A_hat, self.q_hat, self.M_hat)
 
     @property
     def preactivation(self) -> Preactivation:

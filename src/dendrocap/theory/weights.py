@@ -8,9 +8,9 @@ and variance q_hat [entropic]. At capacity the precision is infinite: a weight i
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from dendrocap.display import Displayed
 from dendrocap.errors import NoSolution
 from dendrocap.model.neuron import Prior
-from dendrocap.numerics import TruncatedNormal, legendre_rule, truncated_normal
+from dendrocap.numerics import legendre_rule, truncated_normal
 from dendrocap.numerics._compiled import kept_positive, tail
 from dendrocap.numerics.types import Floats
 from dendrocap.theory import _laws
@@ -39,56 +39,16 @@ Size = int | tuple[int, ...]
 Random = np.random.Generator | int | None
 
 
-class WeightDistribution(Displayed, ABC):
+class WeightDistribution(Displayed):
     """Weights from 0 to ``w_max``, with a density between the atoms that there may be at either end."""
 
-    w_max: float = math.inf
-
-    @property
-    def silent_fraction(self) -> float:
-        """Probability of a weight that is exactly zero; 0 below capacity."""
-        return 0.0
-
-    @property
-    def saturated_fraction(self) -> float:
-        """Probability of a weight that is as large as possible; 0 below capacity."""
-        return 0.0
-
-    @abstractmethod
-    def _density(self, w: float) -> float:
-        """The density at w, between the atoms."""
-
-    @abstractmethod
-    def _above(self, w: float) -> float:
-        """The probability of a weight above w."""
-
-    def _below(self, w: float) -> float:
-        """The probability of a weight of at most w."""
-        return 1.0 - self._above(w)
-
-    def pdf(self, w: ArrayLike) -> Any:
-        """Density of the weights between the atoms."""
-        return self._each(self._density, w, 0.0, 0.0)
-
-    def cdf(self, w: ArrayLike) -> Any:
-        """Probability of a weight of at most w, including silent ones."""
-        return self._each(self._below, w, 0.0, 1.0)
-
-    def sf(self, w: ArrayLike) -> Any:
-        """Probability of a weight above w."""
-        return self._each(self._above, w, 1.0, 0.0)
-
-    def ppf(self, p: ArrayLike) -> Any:
-        """Smallest weight w with cdf(w) >= p; zero for p up to the silent fraction."""
-        return _for_each(self._quantile, p)
-
-    @abstractmethod
     def mean(self) -> float:
         """Mean weight, including silent ones."""
+        return self._moments[0]
 
-    @abstractmethod
     def second_moment(self) -> float:
         """Mean squared weight, Q."""
+        return self._moments[1]
 
     def var(self) -> float:
         """Variance of the weights, including silent ones."""
@@ -98,44 +58,10 @@ class WeightDistribution(Displayed, ABC):
         """Standard deviation of the weights, including silent ones."""
         return float(np.sqrt(self.var()))
 
-    @abstractmethod
-    def rvs(self, size: Size = 1, random_state: Random = None) -> Floats:
-        """Random weights."""
-
-    def _each(self, function: Callable[[float], float], w: ArrayLike, below: float, above: float) -> Any:
-        def one(at: float) -> float:
-            if at < 0.0:
-                return below
-            return function(at) if at < self.w_max else (math.nan if math.isnan(at) else above)
-
-        return _for_each(one, w)
-
-    def _quantile(self, p: float) -> float:
-        if not 0.0 <= p <= 1.0:
-            return math.nan
-        if p <= self.silent_fraction:
-            return 0.0
-        if p >= 1.0 - self.saturated_fraction:
-            return self.w_max
-        # In ln w, from either side, so that small and large weights keep their digits.
-        if p < 0.5:
-            return self._at_root(lambda w: math.log(max(self.cdf(w), 1e-320) / p))
-        return self._at_root(lambda w: math.log((1.0 - p) / max(self.sf(w), 1e-300)))
-
-    def _at_root(self, function: Callable[[float], float]) -> float:
-        """The weight at which an increasing function vanishes."""
-        from scipy.optimize import brentq
-
-        low = high = math.log(self.mean())
-        while function(math.exp(low)) > 0.0:
-            low -= 4.0
-            if low < -720.0:  # within rounding of the silent fraction
-                return 0.0
-        while function(math.exp(high)) < 0.0:
-            high += 1.0
-        if low < high:
-            low = brentq(lambda at: function(math.exp(at)), low, high, xtol=1e-14, rtol=1e-14)
-        return math.exp(low)
+    @property
+    def _moments(self) -> tuple[float, float]:
+        """Mean and mean square."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -157,7 +83,7 @@ class CapacityWeights(WeightDistribution):
 
     _displayed = ("silent_fraction", "mean", "std", "B", "W_star", "estimate")
 
-    estimate: ClassVar[str] = SYMMETRIC  # only this estimate has weights of this form; see `BrokenWeights` for others
+    estimate: ClassVar[str] = SYMMETRIC  # only this estimate has weights of this form; see `Weights` for others
 
     B: float
     W_star: float
@@ -212,14 +138,6 @@ class CapacityWeights(WeightDistribution):
         quantile = np.minimum(np.where(p <= self.silent_fraction, 0.0, quantile), self.w_max)
         return np.where(inside, quantile, np.nan)[()]
 
-    def mean(self) -> float:
-        """Mean weight, including silent ones."""
-        return self.W_star * self._tail()[1]
-
-    def second_moment(self) -> float:
-        """Mean squared weight, Q."""
-        return self.W_star**2 * self._tail()[2]
-
     def rvs(self, size: Size = 1, random_state: Random = None) -> Floats:
         """Random weights."""
         normal = np.random.default_rng(random_state).standard_normal(size)
@@ -231,141 +149,137 @@ class CapacityWeights(WeightDistribution):
 
         return ndtr(-side * (np.asarray(w, dtype=np.float64) / self.W_star + self.B))
 
-    def _density(self, w: float) -> float:
-        return float(self.pdf(w))
-
-    def _above(self, w: float) -> float:
-        return float(self.sf(w))
-
-    def _tail(self) -> tuple[float, float, float]:
-        return tail(self.B) if self.w_max == math.inf else _laws.clipped_tail(self.B, self.w_max / self.W_star)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class BrokenWeights(WeightDistribution):
-    """An atom at zero and a mixture of Gaussians cut at zero, one for each field of the last level [rsb-weights].
-
-    A weight is silent or, with the probability of its field, drawn from the positive part of a Gaussian. Unlike with
-    replica symmetry, the positive weights as a whole do not follow a truncated Gaussian.
-
-    Examples
-    --------
-    >>> from dendrocap import NeuronSpec, ReLU, critical_capacity
-    >>> weights = critical_capacity(NeuronSpec(ReLU(), theta_d=1.0, theta_s=0.5), rsb=1).weights
-    >>> round(weights.mean(), 6), round(weights.silent_fraction, 4)
-    (2.0, 0.4113)
-    """
-
-    _displayed = ("silent_fraction", "mean", "std")
-
-    mass: Floats  # frequency of each field
-    active: Floats  # probability that its weight is positive
-    centre: Floats  # mean of its Gaussian before it is cut
-    sigma: float  # standard deviation of the Gaussians
-
     @property
-    def silent_fraction(self) -> float:
-        """Probability of a weight that is exactly zero."""
-        return 1.0 - float(self.mass @ self.active)
+    def _moments(self) -> tuple[float, float]:
+        unbounded = self.w_max == math.inf
+        _, first, second = tail(self.B) if unbounded else _laws.clipped_tail(self.B, self.w_max / self.W_star)
+        return self.W_star * first, self.W_star**2 * second
 
-    def _density(self, w: float) -> float:
-        density = _density(self.centre / self.sigma, w / self.sigma)
-        return float(density @ (self.mass * self.active)) / self.sigma if w > 0.0 else 0.0
-
-    def _above(self, w: float) -> float:
-        return float(np.exp(_log_survival(self.centre / self.sigma, w / self.sigma)) @ (self.mass * self.active))
-
-    def mean(self) -> float:
-        """Mean weight, including silent ones."""
-        return float((self.mass * self.active) @ self._positive.mean)
-
-    def second_moment(self) -> float:
-        """Mean squared weight, Q."""
-        positive = self._positive
-        return float((self.mass * self.active) @ (positive.variance + positive.mean**2))
-
-    def rvs(self, size: Size = 1, random_state: Random = None) -> Floats:
-        """Random weights."""
-        rng = np.random.default_rng(random_state)
-        field = rng.choice(self.mass.size, size=size, p=self.mass)
-        positive = rng.random(size) < self.active[field]
-        drawn = self.sigma * _drawn(self.centre[field] / self.sigma, -np.log(rng.random(size)))
-        return np.where(positive, drawn, 0.0)
-
-    @property
-    def _positive(self) -> TruncatedNormal:
-        return truncated_normal(self.sigma**-2.0, self.centre / self.sigma**2)
-
-
-def weights_at(state: BrokenState) -> BrokenWeights:
-    """The distribution of weights of a solution."""
-    return mixture_of(state.unknowns, float(np.sqrt(state.c[-1])) / state.A)
-
-
-def mixture_of(u: Unknowns, unit: float) -> BrokenWeights:
-    """The distribution described by unknowns; ``unit`` is the unit of a weight in terms of its field."""
-    from dendrocap.theory._cascade import innermost
-
-    h, mass = measure(1.0, -u.b, u.delta, u.mu)
-    keep = mass > 1e-18
-    h, mass = h[keep], mass[keep] / mass[keep].sum()
-    sd, s = float(np.sqrt(u.delta[-1])), float(u.s[-1])
-    active = np.array([innermost(field / sd, s)[1] for field in h])
-    return BrokenWeights(mass, active, unit * h / (1.0 - s), unit * sd / float(np.sqrt(1.0 - s)))
-
-
-NODES = 16  # per Gauss-Legendre panel
 
 SMALL = 0.1  # weights, in units of a thermal spread, below which the probability is an integral of the density
+
+NODES = 16  # per Gauss-Legendre panel
 
 HALVINGS = 60  # of an interval in which a quantile lies
 
 
-@dataclass(frozen=True)
-class FiniteLoadWeights(WeightDistribution):
-    """Weights of a typical solution at a load below capacity, none of them exactly zero [weights], [sp-prior].
+@dataclass(frozen=True, eq=False)
+class Weights(WeightDistribution):
+    """Weights in random fields: a mixture of Gaussians cut to 0 and ``w_max`` [weights], [sp-prior], [rsb-weights].
 
-    A weight is a Gaussian of precision A_hat kept positive, and below ``w_max``, whose centre is itself Gaussian: it is
-    the random field of the patterns. At load 0 this is an exponential distribution; towards capacity it splits into an
-    atom at zero and half a Gaussian. The three numbers are those of a saddle point, with the strength of a ridge in
-    ``A_hat``; without a largest weight A_hat is positive, or zero at load 0, with the rate ``-M_hat``.
+    In the field h a weight has the density exp(-A_hat W^2 / 2 + h W); h is normal with mean M_hat and variance q_hat.
+    Below capacity these are the conjugates of a saddle point, with the strength of a ridge in ``A_hat``. At load 0
+    weights are exponentially distributed; without a largest weight A_hat is otherwise positive. With broken symmetry
+    there are many mean fields M_hat, with frequencies ``mass``; at capacity q_hat is zero and a weight is silent unless
+    it is one of the share ``active`` of its field.
 
     Examples
     --------
-    >>> weights = FiniteLoadWeights(A_hat=0.0, q_hat=0.0, M_hat=-0.5)
+    >>> weights = Weights(A_hat=0.0, q_hat=0.0, M_hat=-0.5)
     >>> weights.mean(), weights.silent_fraction, round(float(weights.sf(2.0)), 6)
     (2.0, 0.0, 0.367879)
-    >>> alike = FiniteLoadWeights(A_hat=0.0, q_hat=0.0, M_hat=0.0, w_max=2.0)  # all weights up to 2 are alike
+    >>> alike = Weights(A_hat=0.0, q_hat=0.0, M_hat=0.0, w_max=2.0)  # all weights up to 2 are alike
     >>> round(alike.mean(), 12), round(float(alike.cdf(0.5)), 12)
     (1.0, 0.25)
+    >>> from dendrocap import NeuronSpec, ReLU, critical_capacity
+    >>> broken = critical_capacity(NeuronSpec(ReLU(), theta_d=1.0, theta_s=0.5), rsb=1).weights
+    >>> round(broken.mean(), 6), round(broken.silent_fraction, 4)
+    (2.0, 0.4113)
     """
 
-    _displayed = ("mean", "std", "A_hat", "q_hat", "M_hat")
+    saturated_fraction: ClassVar[float] = 0.0  # of weights as large as possible; below capacity there are none
 
     A_hat: float
     q_hat: float
-    M_hat: float
+    M_hat: float | Floats
     w_max: float = math.inf
+    mass: Floats | None = None
+    active: Floats | None = None
 
     def __post_init__(self) -> None:
         real_number("q_hat", self.q_hat, 0.0)
         bounded = self.w_max < math.inf
         real_number("A_hat", self.A_hat, -math.inf if bounded else 0.0, low_open=not bounded and self.q_hat > 0.0)
-        alone = self.A_hat == 0.0 and not bounded
-        real_number("M_hat", self.M_hat, high=0.0 if alone else math.inf, high_open=True)
+        if self.mass is None:
+            alone = self.A_hat == 0.0 and not bounded
+            real_number("M_hat", self.M_hat, high=0.0 if alone else math.inf, high_open=True)
         if bounded:
             real_number("w_max", self.w_max, 0.0, low_open=True)
 
     def _shown(self) -> tuple[str, ...]:
-        return self._displayed if self.w_max == math.inf else (*self._displayed, "w_max")
+        if self.mass is not None:
+            return ("silent_fraction", "mean", "std")
+        return ("mean", "std", "A_hat", "q_hat", "M_hat", *(["w_max"] if self.w_max < math.inf else []))
 
     @property
+    def silent_fraction(self) -> float:
+        """Probability of a weight that is exactly zero."""
+        return 0.0 if self.active is None else 1.0 - float(np.sum(self._present))
+
+    def pdf(self, w: ArrayLike) -> Any:
+        """Density of the weights between the atoms."""
+        return self._each(self._density, w, 0.0, 0.0)
+
+    def cdf(self, w: ArrayLike) -> Any:
+        """Probability of a weight of at most w, including silent ones."""
+        return self._each(self._below, w, 0.0, 1.0)
+
+    def sf(self, w: ArrayLike) -> Any:
+        """Probability of a weight above w."""
+        return self._each(self._above, w, 1.0, 0.0)
+
+    def ppf(self, p: ArrayLike) -> Any:
+        """Smallest weight w with cdf(w) >= p; zero for p up to the silent fraction."""
+        return _for_each(self._quantile, p)
+
+    def _each(self, function: Callable[[float], float], w: ArrayLike, below: float, above: float) -> Any:
+        def one(at: float) -> float:
+            if at < 0.0:
+                return below
+            return function(at) if at < self.w_max else (math.nan if math.isnan(at) else above)
+
+        return _for_each(one, w)
+
+    def _quantile(self, p: float) -> float:
+        if not 0.0 <= p <= 1.0:
+            return math.nan
+        if p <= self.silent_fraction:
+            return 0.0
+        if p == 1.0:
+            return self.w_max
+        # In ln w, from either side, so that small and large weights keep their digits.
+        if p < 0.5:
+            return self._at_root(lambda w: math.log(max(self.cdf(w), 1e-320) / p))
+        return self._at_root(lambda w: math.log((1.0 - p) / max(self.sf(w), 1e-300)))
+
+    def _at_root(self, function: Callable[[float], float]) -> float:
+        """The weight at which an increasing function vanishes."""
+        from scipy.optimize import brentq
+
+        low = high = math.log(self.mean())
+        while function(math.exp(low)) > 0.0:
+            low -= 4.0
+            if low < -720.0:  # within rounding of the silent fraction
+                return 0.0
+        while function(math.exp(high)) < 0.0:
+            high += 1.0
+        if low < high:
+            low = brentq(lambda at: function(math.exp(at)), low, high, xtol=1e-14, rtol=1e-14)
+        return math.exp(low)
+
+    @cached_property
+    def _present(self) -> Floats:
+        """The probability of each mean field with a weight that is not silent."""
+        mass = np.ones(1) if self.mass is None else self.mass
+        return mass if self.active is None else mass * self.active
+
+    @cached_property
     def _unit(self) -> float:
         """What weights are measured in: the largest one, or a thermal spread, tiny if there is none."""
         if self.w_max < math.inf:
             return self.w_max
         # An exponential law is a Gaussian one whose centre lies far below zero.
-        return 1.0 / math.sqrt(self.A_hat) if self.A_hat > 0.0 else -1e9 / self.M_hat
+        return 1.0 / math.sqrt(self.A_hat) if self.A_hat > 0.0 else float(-1e9 / self.M_hat)
 
     def _density(self, w: float) -> float:
         a, bounded = self.A_hat * self._unit**2, self.w_max < math.inf
@@ -373,13 +287,13 @@ class FiniteLoadWeights(WeightDistribution):
         def at(h: Floats, w: float) -> Floats:
             return np.exp(w * (h - 0.5 * a * w) - _laws.kept_between_each(a, h)[0]) if bounded else _density(h, w)
 
-        return self._average(at, w) / self._unit
+        return self._average(at, w) / self._unit if w > 0.0 or self.active is None else 0.0
 
     def _below(self, w: float) -> float:
         if self.w_max < math.inf:
             return self._average(self._part, w)
-        if w > SMALL * self._unit or w * self._density(0.0) > SMALL:
-            return self._average(lambda x, at: -np.expm1(_log_survival(x, at)), w)
+        if w > SMALL * self._unit or w * self._density(0.0) > SMALL or self.active is not None:
+            return self.silent_fraction + self._average(lambda x, at: -np.expm1(_log_survival(x, at)), w)
         nodes, weights = legendre_rule(NODES)  # the mass below a small weight is integrated, to keep its digits
         return float(0.5 * w * weights @ self.pdf(0.5 * w * (1.0 + nodes)))
 
@@ -400,31 +314,32 @@ class FiniteLoadWeights(WeightDistribution):
         """Average over the field of a function of it and of the weight w, both in units."""
         centre, spread, w = self.M_hat * self._unit, math.sqrt(self.q_hat) * self._unit, w / self._unit
         if spread == 0.0:
-            return float(function(np.array([centre]), w)[0])
+            return float(self._present @ function(np.atleast_1d(centre), w))
         width, bends = 1.0, np.array([0.0, w])  # it bends where h / A_hat is 0, w or w_max
         if self.w_max < math.inf:
             a = self.A_hat * self.w_max**2
             width, bends = math.sqrt(max(a, 0.0) + 4.0), np.unique([0.0, a * w, a])
-        h, weight = common_nodes(centre, spread, width, bends, bends, *legendre_rule(NODES))
+        h, weight = common_nodes(float(centre), spread, width, bends, bends, *legendre_rule(NODES))
         return float(weight @ function(h, w))
 
-    def mean(self) -> float:
-        """Mean weight, W_bar at a saddle point."""
-        return self._moments.mean
-
-    def second_moment(self) -> float:
-        """Mean squared weight, Q."""
-        return self._moments.mean_squared + self._moments.variance
-
-    @property
-    def _moments(self) -> Entropic:
-        return Law(self.w_max).averages(self.A_hat, self.q_hat, self.M_hat)
+    @cached_property
+    def _moments(self) -> tuple[float, float]:
+        if self.mass is None:
+            found = Law(self.w_max).averages(self.A_hat, self.q_hat, float(self.M_hat))
+            return found.mean, found.mean_squared + found.variance
+        positive = truncated_normal(self.A_hat, self.M_hat)
+        return float(self._present @ positive.mean), float(self._present @ (positive.variance + positive.mean**2))
 
     def rvs(self, size: Size = 1, random_state: Random = None) -> Floats:
         """Random weights: a random field first, then a weight in that field."""
         rng, unit = np.random.default_rng(random_state), self._unit
         if self.w_max == math.inf and self.A_hat == 0.0:
             return np.asarray(rng.exponential(-1.0 / self.M_hat, size))
+        if self.mass is not None:
+            field = rng.choice(self.mass.size, size=size, p=self.mass)
+            positive = True if self.active is None else rng.random(size) < self.active[field]
+            h = unit * np.asarray(self.M_hat)[field]
+            return np.where(positive, unit * _drawn(h, rng.exponential(1.0, size)), 0.0)
         h = unit * (self.M_hat + math.sqrt(self.q_hat) * rng.standard_normal(size))
         if self.w_max == math.inf:
             return np.asarray(unit * _drawn(h, rng.exponential(1.0, size)))
@@ -434,6 +349,28 @@ class FiniteLoadWeights(WeightDistribution):
             below = self._part(h.ravel(), middle) < wanted
             low, high = np.where(below, middle, low), np.where(below, high, middle)
         return np.asarray(unit * 0.5 * (low + high)).reshape(h.shape)
+
+
+def weights_at(state: BrokenState) -> Weights:
+    """The distribution of weights of a solution."""
+    return mixture_of(state.unknowns, float(np.sqrt(state.c[-1])) / state.A)
+
+
+def mixture_of(u: Unknowns, unit: float) -> Weights:
+    """The distribution described by unknowns; ``unit`` is the unit of a weight in terms of its field."""
+    from dendrocap.theory._cascade import innermost
+
+    h, mass = measure(1.0, -u.b, u.delta, u.mu)
+    sd, s = float(np.sqrt(u.delta[-1])), float(u.s[-1])
+    active = np.array([innermost(field / sd, s)[1] for field in h])
+    return in_fields((1.0 - s) / (unit * sd) ** 2, h / (unit * sd**2), mass, active)
+
+
+def in_fields(A_hat: float, h: Floats, mass: Floats, active: Floats | None = None) -> Weights:
+    """Weights in these mean fields, of which those that are too rare are left out."""
+    keep = mass > 1e-18
+    frequent = mass[keep] / mass[keep].sum()
+    return Weights(A_hat, 0.0, h[keep], mass=frequent, active=None if active is None else active[keep])
 
 
 def _for_each(function: Callable[[float], float], values: ArrayLike) -> Any:
@@ -625,9 +562,9 @@ class Law:
         h = monotone_root(excess, wanted if wanted > 1.0 else -1.0 / wanted, 1.0).at
         return h / unit, Entropic.alone(*self._alone(a, h)).scaled(unit)
 
-    def weights(self, A_hat: float, q_hat: float, M_hat: float) -> FiniteLoadWeights:
+    def weights(self, A_hat: float, q_hat: float, M_hat: float) -> Weights:
         """Their distribution."""
-        return FiniteLoadWeights(A_hat + self.strength, q_hat, M_hat, self.w_max)
+        return Weights(A_hat + self.strength, q_hat, M_hat, self.w_max)
 
     def _unit(self, A_hat: float) -> tuple[float, float]:
         """The unit of weights, the largest one or a thermal spread, and the precision in this unit."""
