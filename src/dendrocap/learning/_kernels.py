@@ -43,7 +43,7 @@ from dendrocap.learning._simd import (
 )
 from dendrocap.learning.engine import LANES
 from dendrocap.learning.surrogates import FLOORED, LORENTZIAN, OTHER_SLOPE, TRUE_SLOPE
-from dendrocap.model._compiled import slope, value
+from dendrocap.model._compiled import value_and_slope
 from dendrocap.model.nonlinearities import LINEAR, POLSKY, RELU, SATURATING_RELU
 from dendrocap.numerics._caching import njit
 
@@ -91,14 +91,27 @@ def _polsky(x: Any, x_min: Any, gamma: Any, zero: Any, one: Any, limit: Any) -> 
 
 
 @njit(cache=True, nogil=True)
-def _one_by_one(x: Any, g: int, g_numbers: Any, other: int, other_numbers: Any, scratch: Any) -> Any:
-    """g and a slope for codes without a vector form, lane by lane in float64."""
+def _one_by_one(x: Any, g: int, g_numbers: Any, scratch: Any) -> Any:
+    """g and g' of codes without a vector form, lane by lane in float64: tables of cubic pieces first of all."""
     store(scratch, 0, x)
     for lane in range(LANES):
-        branch_input = float(scratch[lane])
-        scratch[lane] = value(g, g_numbers, branch_input)
-        scratch[LANES + lane] = slope(other, other_numbers, branch_input)
+        scratch[lane], scratch[LANES + lane] = value_and_slope(g, g_numbers, float(scratch[lane]))
     return load(scratch, 0), load(scratch, LANES)
+
+
+@njit(forceinline=True)
+def _value_and_slope(x: Any, g: int, g_numbers: Any, scratch: Any, zero: Any, one: Any, limit: Any, kind: Any) -> Any:
+    """g and g' of sixteen branches."""
+    if g == POLSKY:
+        return _polsky(x, spread(kind(g_numbers[0])), spread(kind(g_numbers[1])), zero, one, limit)
+    if g == LINEAR:
+        return x, one
+    if g == RELU:
+        return where_less(zero, x, x, zero), where_less(zero, x, one, zero)
+    if g == SATURATING_RELU:
+        inside = where_less(zero, x, where_less(x, one, one, zero), zero)
+        return where_less(zero, x, where_less(x, one, x, one), zero), inside
+    return _one_by_one(x, g, g_numbers, scratch)
 
 
 @njit(forceinline=True)
@@ -115,19 +128,9 @@ def _branch_outputs(
     kind: Any,
 ) -> Any:
     """g(x) of sixteen branches, and the slope used in the update."""
+    output, signal = _value_and_slope(x, g, g_numbers, scratch, zero, one, limit, kind)
     if rule >= OTHER_SLOPE:
-        output, signal = _one_by_one(x, g, g_numbers, rule - OTHER_SLOPE, rule_numbers, scratch)
-    elif g == POLSKY:
-        output, signal = _polsky(x, spread(kind(g_numbers[0])), spread(kind(g_numbers[1])), zero, one, limit)
-    elif g == LINEAR:
-        output, signal = x, one
-    elif g == RELU:
-        output, signal = where_less(zero, x, x, zero), where_less(zero, x, one, zero)
-    elif g == SATURATING_RELU:
-        output = where_less(zero, x, where_less(x, one, x, one), zero)
-        signal = where_less(zero, x, where_less(x, one, one, zero), zero)
-    else:
-        output, signal = _one_by_one(x, g, g_numbers, g, g_numbers, scratch)
+        _, signal = _value_and_slope(x, rule - OTHER_SLOPE, rule_numbers, scratch, zero, one, limit, kind)
     if rule == LORENTZIAN:
         distance = (x - spread(kind(rule_numbers[0]))) / spread(kind(rule_numbers[1]))
         signal = one / fma(distance, distance, one)

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from dendrocap.model.nonlinearities import LINEAR, POLSKY, RELU, SATURATING_RELU, STEP
+from dendrocap.model.nonlinearities import LINEAR, POLSKY, RELU, SATURATING_RELU, STEP, TABLE
 from dendrocap.model.table import HEADER
 from dendrocap.numerics._caching import njit
 from dendrocap.numerics.types import Floats
@@ -34,7 +34,7 @@ def value(code: int, parameters: Floats, x: float) -> float:
         if x < x_min:
             return max(x, 0.0)
         return x_min + (1.0 - x_min) * math.tanh(0.5 * gamma * (x - x_min))
-    return _table_value(parameters, x)
+    return _from_table(parameters, x)[0]
 
 
 @njit(cache=True)
@@ -54,12 +54,14 @@ def slope(code: int, parameters: Floats, x: float) -> float:
             return 1.0 if x > 0.0 else 0.0
         decay = math.exp(-gamma * (x - x_min))
         return 2.0 * gamma * (1.0 - x_min) * decay / (1.0 + decay) ** 2
-    return _table_slope(parameters, x)
+    return _from_table(parameters, x)[1]
 
 
 @njit(cache=True)
 def value_and_slope(code: int, parameters: Floats, x: float) -> tuple[float, float]:
-    """g(x) and g'(x) together, which needs a single exponential for Polsky's sigmoid."""
+    """g(x) and g'(x) together: a single exponential for Polsky's sigmoid, a single search in a table."""
+    if code == TABLE:
+        return _from_table(parameters, x)
     if code == POLSKY and x >= parameters[0]:
         x_min, gamma = parameters[0], parameters[1]
         decay = math.exp(-gamma * (x - x_min))
@@ -84,28 +86,21 @@ def _cell(parameters: Floats, x: float) -> int:
 
 
 @njit(cache=True)
-def _table_value(parameters: Floats, x: float) -> float:
+def _from_table(parameters: Floats, x: float) -> tuple[float, float]:
+    """The value and the slope of a table; beyond its ends those of straight lines."""
     n_cells = int(parameters[0])
     low, high = parameters[HEADER], parameters[HEADER + n_cells]
     at = min(max(x, low), high)
     cell = _cell(parameters, at)
     t = at - parameters[HEADER + cell]
     c = HEADER + (n_cells + 1) + 4 * cell
-    inside = ((parameters[c + 3] * t + parameters[c + 2]) * t + parameters[c + 1]) * t + parameters[c]
-    return inside + parameters[4] * min(x - low, 0.0) + parameters[5] * max(x - high, 0.0)
-
-
-@njit(cache=True)
-def _table_slope(parameters: Floats, x: float) -> float:
-    n_cells = int(parameters[0])
-    if x < parameters[HEADER]:
-        return parameters[4]
-    if x >= parameters[HEADER + n_cells]:
-        return parameters[5]
-    cell = _cell(parameters, x)
-    t = x - parameters[HEADER + cell]
-    c = HEADER + (n_cells + 1) + 4 * cell
-    return (3.0 * parameters[c + 3] * t + 2.0 * parameters[c + 2]) * t + parameters[c + 1]
+    c0, c1, c2, c3 = parameters[c], parameters[c + 1], parameters[c + 2], parameters[c + 3]
+    inside = ((c3 * t + c2) * t + c1) * t + c0
+    if x < low:
+        return inside + parameters[4] * (x - low), parameters[4]
+    if x >= high:
+        return inside + parameters[5] * (x - high), parameters[5]
+    return inside, (3.0 * c3 * t + 2.0 * c2) * t + c1
 
 
 @njit(cache=True)

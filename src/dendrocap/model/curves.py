@@ -233,10 +233,6 @@ class PiecewiseCubic(Nonlinearity):
         low, high = self._end_slopes
         return (low == 0.0, high == 0.0)
 
-    def kernel(self) -> Kernel:
-        """Code and parameters for compiled loops."""
-        return self._table
-
     @cached_property
     def _table(self) -> Kernel:
         return Kernel(TABLE, table.packed(*self._pieces, *self._end_slopes))

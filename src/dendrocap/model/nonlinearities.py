@@ -121,9 +121,17 @@ class Nonlinearity(ABC):
         left, right = self(np.nextafter(points, -np.inf)), self(np.nextafter(points, np.inf))
         return bool(np.any(np.abs(right - left) > 1e-8 * (1.0 + np.abs(left))))
 
-    @abstractmethod
+    domain: ClassVar[tuple[float, float]] = (-32.0, 32.0)  # of the table; beyond it straight lines go on
+
     def kernel(self) -> Kernel:
-        """Code and parameters for compiled loops."""
+        """Code and parameters for compiled loops; a table of cubic pieces unless there is a code of its own."""
+        return self._table
+
+    @cached_property
+    def _table(self) -> Kernel:
+        edges, coefficients = table.adaptive_cubics(self._value, self._derivative, self.breakpoints, self.domain)
+        ends = self._derivative(np.array(self.domain))
+        return Kernel(TABLE, table.packed(edges, coefficients, float(ends[0]), float(ends[1])))
 
 
 @dataclass(frozen=True)
@@ -343,7 +351,7 @@ class Custom(Nonlinearity):
     function: ScalarFunction
     derivative_function: ScalarFunction | None = None
     breakpoints: tuple[float, ...] = ()
-    domain: tuple[float, float] = (-32.0, 32.0)
+    domain: tuple[float, float] = (-32.0, 32.0)  # type: ignore[misc]  # that of all others is the same
 
     def __init__(
         self,
@@ -457,14 +465,8 @@ class Custom(Nonlinearity):
             )
 
     def kernel(self) -> Kernel:
-        return self._table
-
-    @cached_property
-    def _table(self) -> Kernel:
         self._check_breakpoints()
-        edges, coefficients = table.adaptive_cubics(self._value, self._derivative, self.breakpoints, self.domain)
-        ends = self._derivative(np.array(self.domain))
-        return Kernel(TABLE, table.packed(edges, coefficients, float(ends[0]), float(ends[1])))
+        return super().kernel()
 
 
 def named_nonlinearity(name: str, **parameters: float) -> Nonlinearity:
