@@ -13,11 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 from dendrocap.display import Displayed
 from dendrocap.errors import DendrocapError, NoSolution
 from dendrocap.learning import EpochRecord, TrainingResult, search, suitable_solver
-from dendrocap.learning.homeostasis import active_fractions
 from dendrocap.learning.rules import Solver
 from dendrocap.learning.search import solver_named
 from dendrocap.model import DendriticNeuron, PackedPatterns, Patterns, TaskSpec
-from dendrocap.model.patterns import BLOCK, Seed, binary_patterns
+from dendrocap.model.patterns import BLOCK, Seed, active_fractions, binary_patterns
 from dendrocap.validation import whole_number
 
 # Largest loads solved within two minutes, as shares of the best estimate: mean and standard deviation over six

@@ -51,7 +51,7 @@ from dendrocap.learning import (
     three_factors,
 )
 from dendrocap.learning.engine import LANES, CompiledEngine, LaneLayout
-from dendrocap.learning.homeostasis import Homeostasis, measured_activity
+from dendrocap.learning.rules import Homeostasis
 from dendrocap.model.flat import flat_neuron, neuron_from_flat
 from dendrocap.numerics import apportioned
 from tests.naive.learning import naive_epoch_of_kinds, naive_homeostasis
@@ -278,7 +278,7 @@ def test_first_weights_have_the_means_that_the_drives_ask_for(rng):
     inputs = random_patterns(400, 90_000, neuron.input_activity(0.5), rng=rng).inputs
     branch_input = neuron.branch_input(weights, inputs)
     assert abs(branch_input.mean()) < 5 * branch_input.std() / np.sqrt(10)
-    measured = measured_activity(neuron, inputs)
+    measured = neuron.measured_activity(inputs)
     assert np.max(np.abs(measured - neuron.input_activity(0.5))) < 0.01
 
 

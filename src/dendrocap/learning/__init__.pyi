@@ -11,7 +11,7 @@ from dendrocap.learning.learned import (
     perturb as perturb,
     weight_statistics as weight_statistics,
 )
-from dendrocap.learning.linear_oracle import (
+from dendrocap.learning.protocols import (
     LinearFeasibility as LinearFeasibility,
     linear_feasibility as linear_feasibility,
 )
@@ -63,7 +63,7 @@ from dendrocap.learning.solvers import (
     ReplicatedSGD as ReplicatedSGD,
     SplitStart as SplitStart,
 )
-from dendrocap.learning.surrogates import (
+from dendrocap.learning.rules import (
     FlooredSlope as FlooredSlope,
     Lorentzian as Lorentzian,
     SlopeOf as SlopeOf,

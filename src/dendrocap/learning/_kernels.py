@@ -42,7 +42,7 @@ from dendrocap.learning._simd import (
     where_less,
 )
 from dendrocap.learning.engine import LANES
-from dendrocap.learning.surrogates import FLOORED, LORENTZIAN, OTHER_SLOPE, TRUE_SLOPE
+from dendrocap.learning.rules import FLOORED, LORENTZIAN, OTHER_SLOPE, TRUE_SLOPE
 from dendrocap.model._compiled import value_and_slope
 from dendrocap.model.nonlinearities import LINEAR, POLSKY, RELU, SATURATING_RELU
 from dendrocap.numerics._caching import njit

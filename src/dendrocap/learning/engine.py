@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dendrocap.learning.homeostasis import homeostasis_for
-from dendrocap.learning.surrogates import Surrogate, TrueSlope
+from dendrocap.learning.rules import Surrogate, TrueSlope, homeostasis_for
 from dendrocap.model.dendritic_neuron import DendriticNeuron
 from dendrocap.model.nonlinearities import Nonlinearity
 from dendrocap.model.patterns import PackedPatterns, Patterns, chosen_inputs

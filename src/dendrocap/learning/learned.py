@@ -254,15 +254,7 @@ def _flatter(g: Nonlinearity, share: float) -> Nonlinearity:
 
 
 class WeightDistribution(Protocol):
-    """The interface of a theoretical P(W) for comparisons: the probability of a weight of at most W.
-
-    Examples
-    --------
-    >>> from dendrocap.theory import CapacityWeights
-    >>> anything_with_cdf: WeightDistribution = CapacityWeights(B=0.0, W_star=1.0)
-    >>> float(anything_with_cdf.cdf(0.0))
-    0.5
-    """
+    """The interface of a theoretical P(W) for comparisons: the probability of a weight of at most W."""
 
     def cdf(self, weight: Any, /) -> Any:
         """Probability of a weight of at most this one, including silent ones."""
@@ -279,16 +271,7 @@ class WeightComparison(Displayed):
 
 @dataclass(frozen=True, eq=False)
 class WeightStatistics(Displayed):
-    """Histogram and moments of weights.
-
-    Examples
-    --------
-    >>> from dendrocap.theory import CapacityWeights
-    >>> theory = CapacityWeights(B=0.0, W_star=1.0)
-    >>> comparison = weight_statistics(theory.rvs(4000, random_state=0)).compare(theory)
-    >>> comparison.largest_distance < 0.03, round(comparison.silent_theory, 12)
-    (True, 0.5)
-    """
+    """Histogram and moments of weights."""
 
     _displayed = ("near_zeros", "exact_zeros", "mean", "standard_deviation", "weights")
 

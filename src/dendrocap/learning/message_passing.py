@@ -277,13 +277,6 @@ class MessagePassing(Solver):
         1 - (1 - memory)^(sweep / sweeps), so that beliefs sharpen. In (0, 1).
     damping : float
         Share of the old messages that is kept in each sweep.
-
-    Examples
-    --------
-    >>> from dendrocap import DendriticNeuron, NeuronSpec, Polsky, random_patterns, solve
-    >>> neuron = DendriticNeuron(NeuronSpec(Polsky(), 0.3, 0.5), n_inputs=150, n_branches=9)
-    >>> solve(neuron, *random_patterns(30, 150, rng=0), solver=MessagePassing(), seed=0).solved
-    True
     """
 
     name: ClassVar[str] = "message-passing"

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, runtime_checkable
 
 from dendrocap.errors import InvalidParameter
-from dendrocap.learning.rules import SGD, Algorithm
-from dendrocap.learning.surrogates import Lorentzian
+from dendrocap.learning.rules import SGD, Algorithm, Lorentzian
 from dendrocap.validation import Fact, check_fields, fact, facts_of, refuse
 
 # Schedules of the learning rate.
@@ -31,17 +30,7 @@ class Pace:
 
 @runtime_checkable
 class Schedule(Protocol):
-    """The interface of schedules: epoch and error in, rate out.
-
-    Examples
-    --------
-    >>> schedule: Schedule = HalveOnPlateau(patience=1, floor=1e-3)
-    >>> pace = schedule.start(learning_rate=0.1, n_inputs=99)
-    >>> for epoch, error in enumerate([0.3, 0.3], start=1):
-    ...     pace = schedule.after_epoch(pace, epoch, error)
-    >>> pace.learning_rate
-    0.05
-    """
+    """The interface of schedules: epoch and error in, rate out."""
 
     def start(self, learning_rate: float, n_inputs: int) -> Pace:
         """The pace of the first epoch."""
@@ -52,14 +41,7 @@ class Schedule(Protocol):
 
 @dataclass(frozen=True)
 class Constant:
-    """A constant rate.
-
-    Examples
-    --------
-    >>> schedule = Constant()
-    >>> schedule.after_epoch(schedule.start(0.1, n_inputs=99), 1, error=0.2).learning_rate
-    0.1
-    """
+    """A constant rate."""
 
     def start(self, learning_rate: float, n_inputs: int) -> Pace:
         return Pace(learning_rate)
@@ -249,11 +231,6 @@ class Recipe:
 
         They exist only for `SGD`, with g' or a `Lorentzian`, and for `ExponentialAnnealing` or `HalveOnPlateau` with
         its default factor and floor.
-
-        Examples
-        --------
-        >>> Recipe(max_epochs=50).flat()["decay"]
-        0.0001
         """
         rule, schedule = self.algorithm, self.schedule
         if type(rule) is not SGD or type(rule.surrogate) not in (Lorentzian, type(None)):

@@ -14,13 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dendrocap.display import Displayed
-from dendrocap.learning.engine import CompiledEngine
-from dendrocap.learning.homeostasis import Homeostasis, homeostasis_for
-from dendrocap.learning.surrogates import Surrogate, TrueSlope
 from dendrocap.model.dendritic_neuron import DendriticNeuron
 from dendrocap.model.flat import FACTS
-from dendrocap.model.nonlinearities import Step
-from dendrocap.model.patterns import Patterns, binary_inputs
+from dendrocap.model.nonlinearities import Kernel, Nonlinearity, Step
+from dendrocap.model.patterns import PackedPatterns, Patterns, active_fractions, binary_inputs
 from dendrocap.numerics.types import Floats
 from dendrocap.validation import check_fields, choice, fact, real_number, refuse
 
@@ -43,15 +40,7 @@ class EpochOutcome(Displayed):
 
 
 class Algorithm(Protocol):
-    """The interface that `train` accepts: anything that learns epoch by epoch.
-
-    Examples
-    --------
-    >>> from dendrocap.learning import SGD, Algorithm, LocalRule, PlainSGD
-    >>> algorithms: list[Algorithm] = [SGD(0.1), LocalRule(0.1), PlainSGD()]
-    >>> [algorithm.restarts for algorithm in algorithms]
-    [False, False, True]
-    """
+    """The interface that `train` accepts: anything that learns epoch by epoch."""
 
     @property
     def restarts(self) -> bool:
@@ -95,14 +84,6 @@ class Rule(ABC):
     """A learning rule with an initial learning rate: one attempt, at the rates of the run's schedule.
 
     Its only state between epochs is the weights, so its runs can be resumed.
-
-    Examples
-    --------
-    >>> from dendrocap import LinearNeuron, random_patterns, train
-    >>> from dendrocap.learning import LocalRule, Rule
-    >>> rule: Rule = LocalRule(1.0)
-    >>> train(LinearNeuron(0.5, 49), *random_patterns(10, 49, rng=0), algorithm=rule, max_epochs=200, seed=0).solved
-    True
     """
 
     restarts: ClassVar[bool] = False
@@ -122,16 +103,7 @@ class Rule(ABC):
 
 
 class Solver(ABC):
-    """A search for weights without errors in several attempts, each from new weights and usually twice as long.
-
-    Examples
-    --------
-    >>> from dendrocap import LinearNeuron, random_patterns, train
-    >>> from dendrocap.learning import PlainSGD, Solver
-    >>> solver: Solver = PlainSGD()
-    >>> train(LinearNeuron(0.5, 49), *random_patterns(10, 49, rng=0), algorithm=solver, max_epochs=200, seed=0).solved
-    True
-    """
+    """A search for weights without errors in several attempts, each from new weights and usually twice as long."""
 
     restarts: ClassVar[bool] = True
     name: ClassVar[str]
@@ -141,6 +113,166 @@ class Solver(ABC):
     @abstractmethod
     def attempt(self, run: Training, number: int) -> Iterator[EpochOutcome]:
         """Yield one outcome per epoch until the attempt ends."""
+
+
+# Surrogates for the slope g' in the learning rule.
+#
+# Where g is flat, g' = 0 and gradient descent learns nothing: a pattern whose branches are all silent or all saturated
+# is never corrected. A surrogate replaces g' in the update, but does not change the answers of the neuron. The rule is
+# then no longer gradient descent on a loss.
+
+# Codes for compiled loops. From OTHER_SLOPE on, the remainder of the code identifies a non-linearity.
+TRUE_SLOPE, LORENTZIAN, FLOORED = range(3)
+OTHER_SLOPE = 100
+
+
+class Surrogate(ABC):
+    """Base class of dendritic signals, the second of the three factors of the local rule."""
+
+    @abstractmethod
+    def signal(self, nonlinearity: Nonlinearity, branch_input: ArrayLike) -> Any:
+        """The replacement for g' at these branch inputs."""
+
+    @abstractmethod
+    def kernel(self) -> Kernel:
+        """Code and parameters for compiled loops."""
+
+
+@dataclass(frozen=True)
+class TrueSlope(Surrogate):
+    """g' itself, the rule of the paper."""
+
+    def signal(self, nonlinearity: Nonlinearity, branch_input: ArrayLike) -> Any:
+        return nonlinearity.derivative(branch_input)
+
+    def kernel(self) -> Kernel:
+        return Kernel(TRUE_SLOPE, np.empty(0))
+
+
+@dataclass(frozen=True)
+class Lorentzian(Surrogate):
+    """A broad bump, 1 / (1 + ((x - center) / width)^2), which is positive everywhere.
+
+    Parameters
+    ----------
+    center : float
+        Input at which a branch learns most; for `Polsky`, slightly above ``x_min``, where g is steep.
+    width : float
+        Half width at half maximum, positive. The defaults are suited to `Polsky` with ``theta_d`` from 0.3 to 1;
+        smaller thresholds, where branch inputs vary less, need smaller widths (docs/results/learning.md).
+
+    Examples
+    --------
+    >>> from dendrocap import Polsky
+    >>> Lorentzian(center=0.25, width=0.5).signal(Polsky(), [0.25, 0.75]).tolist()
+    [1.0, 0.5]
+    """
+
+    center: float = field(
+        default=0.4,
+        metadata=fact("centre of the surrogate", unit="branch input", help="With --surrogate-width: the centre"),
+    )
+    width: float = field(
+        default=0.3,
+        metadata=fact(
+            "width of the surrogate", "", "branch input", "(0, inf)",
+            "Learn with 1/(1+((x-center)/width)^2) in place of g'(x), which is used if not given",
+        ),
+    )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+    def signal(self, nonlinearity: Nonlinearity, branch_input: ArrayLike) -> Any:
+        return 1.0 / (1.0 + ((np.asarray(branch_input, dtype=np.float64) - self.center) / self.width) ** 2)
+
+    def kernel(self) -> Kernel:
+        return Kernel(LORENTZIAN, np.array([self.center, self.width]))
+
+
+@dataclass(frozen=True)
+class FlooredSlope(Surrogate):
+    """g', but at least ``floor``, a positive number."""
+
+    floor: float = field(default=0.3, metadata=fact("least slope", within="(0, inf)"))
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+    def signal(self, nonlinearity: Nonlinearity, branch_input: ArrayLike) -> Any:
+        return np.maximum(nonlinearity.derivative(branch_input), self.floor)
+
+    def kernel(self) -> Kernel:
+        return Kernel(FLOORED, np.array([self.floor]))
+
+
+@dataclass(frozen=True)
+class SlopeOf(Surrogate):
+    """The slope of another non-linearity, which can be user-defined (`Custom`, `Tabulated`).
+
+    Parameters
+    ----------
+    nonlinearity : Nonlinearity
+        Its derivative becomes the dendritic signal.
+    """
+
+    nonlinearity: Nonlinearity
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.nonlinearity, Nonlinearity):
+            raise refuse("nonlinearity", self.nonlinearity, "a Nonlinearity")
+
+    def signal(self, nonlinearity: Nonlinearity, branch_input: ArrayLike) -> Any:
+        return self.nonlinearity.derivative(branch_input)
+
+    def kernel(self) -> Kernel:
+        code, parameters = self.nonlinearity.kernel()
+        return Kernel(OTHER_SLOPE + code, parameters)
+
+
+# Homeostasis of excitation and inhibition, which keeps both mean weights at the values fixed by the theory.
+#
+# Learning fixes only the difference of the two drives, near the threshold of a branch; excitation and inhibition could
+# grow together without changing the mean input. After each epoch the inhibitory weights of each branch are scaled to
+# their drive, and the excitatory weights such that the mean input of the branch is unchanged [homeostasis].
+
+# Largest factor by which weights are scaled at once: inhibition that has almost vanished recovers over several epochs.
+MOST = 2.0
+
+
+class Homeostasis:
+    """Scales the weights of every branch to its inhibitory drive, at the activity of each input in the patterns."""
+
+    def __init__(self, neuron: DendriticNeuron, activity: Floats) -> None:
+        self._starts = neuron.branch_starts
+        # Activity of excitatory and of inhibitory synapses.
+        self._of_excitation = np.where(neuron.inhibitory, 0.0, activity)
+        self._of_inhibition = np.where(neuron.inhibitory, activity, 0.0)
+        # Index of each synapse's factor in the list of excitatory, then inhibitory factors of all branches.
+        branch = np.repeat(np.arange(neuron.n_branches), neuron.branch_sizes)
+        self._factor = branch + neuron.n_branches * neuron.inhibitory
+        drives = [kind.inhibition.drive if kind.inhibition else 0.0 for kind in neuron.kinds]
+        self._wanted: Floats = -np.array(drives)[neuron.kind_of_branch] * neuron.branch_sizes
+
+    def __call__(self, flat: Floats) -> Floats:
+        """Weights in the order of the inputs, scaled [homeostasis]."""
+        excitation = np.add.reduceat(flat * self._of_excitation, self._starts)
+        inhibition = np.add.reduceat(flat * self._of_inhibition, self._starts)
+        scale = _held_ratio(self._wanted, inhibition, 0.0)
+        # However much inhibition is lost, excitation must not vanish.
+        balance = _held_ratio(excitation - (scale - 1.0) * inhibition, excitation, 1.0 / MOST)
+        return np.asarray(flat * np.concatenate([balance, scale])[self._factor])
+
+
+def homeostasis_for(neuron: DendriticNeuron, inputs: NDArray[np.uint8] | PackedPatterns) -> Homeostasis | None:
+    """The homeostasis of a neuron that learns these patterns; None without inhibition."""
+    return Homeostasis(neuron, active_fractions(inputs)) if neuron.has_inhibition else None
+
+
+def _held_ratio(one: Floats, other: Floats, least: float) -> Floats:
+    """The ratio of two numbers, limited to the allowed range of scaling; 1 if there is nothing to scale."""
+    ratio = np.divide(one, other, out=np.ones_like(one), where=other != 0.0)
+    return np.minimum(np.maximum(ratio, least), MOST)
 
 
 # The three-factor learning rule, in which each factor can be replaced.
@@ -191,16 +323,7 @@ def soft_error(margin: ArrayLike, gamma_ce: float) -> Any:
 
 @dataclass(frozen=True)
 class ThreeFactors(Displayed):
-    """The factors of one update, and their product.
-
-    Examples
-    --------
-    >>> from dendrocap import DendriticNeuron, NeuronSpec, ReLU
-    >>> neuron = DendriticNeuron(NeuronSpec(ReLU(), theta_d=0.0, theta_s=0.5), n_inputs=4, n_branches=2)
-    >>> factors = three_factors(neuron, np.ones((2, 2)), [1, 0, 0, 0], label=1, gamma_ce=1.0)
-    >>> factors.presynaptic.tolist(), factors.product.shape
-    ([1.0, 0.0, 0.0, 0.0], (4,))
-    """
+    """The factors of one update, and their product."""
 
     _displayed = ("error", "dendritic_signal", "presynaptic")
 
@@ -307,6 +430,8 @@ class SGD(Rule):
             raise refuse(
                 "surrogate", None, "a Surrogate if the non-linearity is Step, whose slope is zero wherever it exists"
             )
+        from dendrocap.learning.engine import CompiledEngine
+
         return CompiledEngine(neuron, patterns, gamma_ce=self.gamma_ce, surrogate=self.surrogate, dtype=self.precision)
 
 

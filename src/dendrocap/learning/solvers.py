@@ -12,15 +12,13 @@ from numpy.typing import NDArray
 
 from dendrocap.errors import InvalidParameter
 from dendrocap.learning.engine import CompiledEngine
-from dendrocap.learning.homeostasis import active_fractions
 from dendrocap.learning.recipe import HalveOnPlateau
-from dendrocap.learning.rules import EpochOutcome, Solver, epochs_of
-from dendrocap.learning.surrogates import FlooredSlope, Lorentzian, Surrogate
+from dendrocap.learning.rules import EpochOutcome, FlooredSlope, Lorentzian, Solver, Surrogate, epochs_of
 from dendrocap.learning.training import Training
 from dendrocap.model.dendritic_neuron import DendriticNeuron
 from dendrocap.model.neuron import NeuronSpec
 from dendrocap.model.nonlinearities import Nonlinearity, Step
-from dendrocap.model.patterns import PackedPatterns
+from dendrocap.model.patterns import PackedPatterns, active_fractions
 from dendrocap.numerics.types import Floats
 from dendrocap.validation import choice, real_number, whole_number
 
@@ -125,13 +123,6 @@ class PlainSGD(Solver):
         Steepness of the loss.
     patience : int
         Epochs without a new minimum before the rate is halved.
-
-    Examples
-    --------
-    >>> from dendrocap import DendriticNeuron, NeuronSpec, Polsky, random_patterns, solve
-    >>> neuron = DendriticNeuron(NeuronSpec(Polsky(), 0.05, 0.5), n_inputs=150, n_branches=9)
-    >>> solve(neuron, *random_patterns(30, 150, rng=0), solver=PlainSGD(patience=200), seed=0).solved
-    True
     """
 
     name: ClassVar[str] = "sgd"
@@ -242,13 +233,6 @@ class AnnealedSurrogate(Solver):
     width : pair of float, optional
         First and last half width of the bump; by default 3.3 times the rise of g plus 0.7 times the natural
         scale, and the rise itself. For g without an upper end it is the floor under g', from 0.3 to 0.01.
-
-    Examples
-    --------
-    >>> from dendrocap import DendriticNeuron, NeuronSpec, Polsky, random_patterns, solve
-    >>> neuron = DendriticNeuron(NeuronSpec(Polsky(), 0.3, 0.5), n_inputs=150, n_branches=9)
-    >>> solve(neuron, *random_patterns(150, 150, rng=0), solver=AnnealedSurrogate(epochs=500), seed=0).solved
-    True
     """
 
     name: ClassVar[str] = "surrogate"
@@ -413,11 +397,6 @@ class SplitStart:
         stays near two widths of the rise, so that the foot of g keeps learning; that of branches on ends at one.
     pull : pair of float
         First and last share of the way to its first value that the mean input of each branch goes after an epoch.
-
-    Examples
-    --------
-    >>> SplitStart(pull=(0.02, 0.002)).ends
-    4.0
     """
 
     ends: float = 4.0
@@ -465,13 +444,6 @@ class PolishedAnnealing(Solver):
         Most Gauss-Newton steps after each annealing.
     start : SplitStart
         How split branches start and learn; equal ones do so as in `AnnealedSurrogate`.
-
-    Examples
-    --------
-    >>> from dendrocap import DendriticNeuron, NeuronSpec, Polsky, random_patterns, solve
-    >>> neuron = DendriticNeuron(NeuronSpec(Polsky(), 0.05, 0.5), n_inputs=150, n_branches=9)
-    >>> solve(neuron, *random_patterns(150, 150, rng=0), solver=PolishedAnnealing(epochs=500), seed=0).solved
-    True
     """
 
     name: ClassVar[str] = "polished"
@@ -627,13 +599,6 @@ class ReplicatedSGD(Solver):
         First and last fraction of the way to the mean that a copy goes after an epoch.
     rule : AnnealedSurrogate
         How each copy learns; its ``epochs`` are those of the attempt.
-
-    Examples
-    --------
-    >>> from dendrocap import DendriticNeuron, NeuronSpec, Polsky, random_patterns, solve
-    >>> neuron = DendriticNeuron(NeuronSpec(Polsky(), 0.3, 0.5), n_inputs=150, n_branches=9)
-    >>> solve(neuron, *random_patterns(30, 150, rng=0), solver=ReplicatedSGD(copies=2), seed=0).solved
-    True
     """
 
     name: ClassVar[str] = "replicated"

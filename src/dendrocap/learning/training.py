@@ -20,7 +20,6 @@ from numpy.typing import ArrayLike, NDArray
 from dendrocap.display import Displayed
 from dendrocap.errors import InvalidParameter, TrainingFailed
 from dendrocap.files import read_arrays, reading, write_arrays
-from dendrocap.learning.homeostasis import measured_activity
 from dendrocap.learning.recipe import Pace, Recipe, Schedule
 from dendrocap.learning.rules import Algorithm, EpochOutcome
 from dendrocap.model.dendritic_neuron import DendriticNeuron
@@ -95,17 +94,6 @@ class TrainingResult(Displayed):
     is a margin that is not above ``kappa``. ``best_epoch`` is 0 for the weights of the start. ``stopped`` says why the
     run ended ("solved", "max_epochs reached", ...), ``failure`` why it failed, if it did. ``seconds`` leave out earlier
     runs that this one resumed. ``margin`` is the least sign * Delta of all patterns.
-
-    Examples
-    --------
-    >>> from dendrocap import SGD, DendriticNeuron, NeuronSpec, Polsky, random_patterns, train
-    >>> neuron = DendriticNeuron(NeuronSpec(Polsky(), theta_d=0.1, theta_s=0.5), n_inputs=99, n_branches=9)
-    >>> inputs, labels = random_patterns(40, 99, rng=0)
-    >>> result = train(neuron, inputs, labels, algorithm=SGD(0.1), seed=0)
-    >>> result.solved, result.stopped, result.weights.shape
-    (True, 'solved', (9, 11))
-    >>> bool((neuron.predict(result.weights, inputs) == labels).all())
-    True
     """
 
     _displayed = ("solved", "errors", "n_patterns", "epochs", "best_epoch", "stopped", "seconds")
@@ -203,7 +191,7 @@ class Training(Displayed):
         drive = max(kind.theta_d + (kind.inhibition.drive if kind.inhibition else 0.0) for kind in neuron.kinds)
         sizes = np.sqrt(neuron.n_branches) * neuron.spec.theta_s + np.sqrt(neuron.n_inputs) * drive
         self._beyond_rounding = 1e-3 * (1.0 + float(sizes))
-        self._f_in = measured_activity(neuron, self.patterns.inputs) if f_in is None else f_in
+        self._f_in = neuron.measured_activity(self.patterns.inputs) if f_in is None else f_in
         self._sample_weight = (
             None if sample_weight is None else _presentations(sample_weight, len(self.patterns.labels))
         )
@@ -519,20 +507,7 @@ EXPANSION = 1032
 
 @dataclass(frozen=True, eq=False)
 class SavedRun(Displayed):
-    """A run read from disk: a trained neuron, its patterns, the best weights found, and the history of its training.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from dendrocap import SGD, LinearNeuron, random_patterns, train
-    >>> neuron, patterns = LinearNeuron(0.5, 20), random_patterns(8, 20, rng=0)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     save_run(Path(folder, "run.npz"), train(neuron, *patterns, max_epochs=2, seed=0), *patterns)
-    ...     saved = load_run(Path(folder, "run.npz"))
-    >>> more = train(saved.neuron, saved.inputs, saved.labels, algorithm=SGD(1.0), max_epochs=99, resume=saved.state)
-    >>> more.errors <= saved.errors
-    True
-    """
+    """A run read from disk: a trained neuron, its patterns, the best weights found, and the history of its training."""
 
     _displayed = ("errors", "inputs", "weights")
 
@@ -628,14 +603,7 @@ def load_run(path: str | Path) -> SavedRun:
 
 @dataclass(frozen=True)
 class Trial(Displayed):
-    """One run on one set of random patterns, and how many of them its best weights get wrong.
-
-    Examples
-    --------
-    >>> trial = Trial(0.5, seed=0, n_patterns=50, errors=2, epochs=100, best_epoch=90, stopped="max_epochs reached")
-    >>> trial.error
-    0.04
-    """
+    """One run on one set of random patterns, and how many of them its best weights get wrong."""
 
     _displayed = ("errors", "n_patterns", "alpha", "seed", "epochs", "best_epoch", "stopped")
 

@@ -13,7 +13,15 @@ from numpy.typing import ArrayLike, NDArray
 from dendrocap.errors import InvalidParameter, NoSolution
 from dendrocap.model.neuron import Branches, Inhibition, NeuronSpec
 from dendrocap.model.nonlinearities import Linear, Nonlinearity
-from dendrocap.model.patterns import PackedPatterns, Patterns, Seed, binary_inputs, generator_for
+from dendrocap.model.patterns import (
+    PackedPatterns,
+    Patterns,
+    Seed,
+    active_fraction,
+    active_fractions,
+    binary_inputs,
+    generator_for,
+)
 from dendrocap.numerics import apportioned, trapezoidal_rule
 from dendrocap.numerics.types import Floats
 from dendrocap.validation import check_fields, fact, real_number, refuse, whole_number
@@ -244,6 +252,17 @@ class DendriticNeuron:
         of_branch = np.array([excitatory, inhibitory])[:, self.kind_of_branch]
         of_synapse = np.repeat(of_branch, self.branch_sizes, axis=1)
         return np.asarray(np.where(self.inhibitory, of_synapse[1], of_synapse[0]))
+
+    def measured_activity(self, inputs: NDArray[np.uint8] | PackedPatterns) -> float | Floats:
+        """Fraction of active inputs: of all, or for each input that of its kind of branches and its sign.
+
+        It is kept away from 0 and 1, where initial weights are undefined.
+        """
+        if len(self.kinds) == 1 and not self.has_inhibition:
+            return min(max(active_fraction(inputs), 1e-6), 1.0 - 1e-6)
+        group = 2 * np.repeat(self.kind_of_branch, self.branch_sizes) + self.inhibitory
+        fraction = np.bincount(group, active_fractions(inputs)) / np.maximum(np.bincount(group), 1)
+        return np.asarray(np.clip(fraction[group], 1e-6, 1.0 - 1e-6))
 
     def mean_weights(self, activity: Floats) -> Floats:
         """The mean of every weight for which each branch has its drives, in the order of the inputs.

@@ -333,6 +333,17 @@ def active_fraction(patterns: NDArray[np.uint8] | PackedPatterns) -> float:
     return int(np.count_nonzero(patterns)) / patterns.size
 
 
+def active_fractions(inputs: NDArray[np.uint8] | PackedPatterns) -> NDArray[np.float64]:
+    """Fraction of patterns in which each input is active."""
+    n_patterns, n_inputs = inputs.shape
+    counts = np.zeros(n_inputs)
+    step = max(1, BLOCK // n_inputs)
+    for first in range(0, n_patterns, step):
+        rows = slice(first, first + step)
+        counts += (inputs.unpack(rows) if isinstance(inputs, PackedPatterns) else inputs[rows]).sum(axis=0)
+    return np.asarray(counts / n_patterns)
+
+
 def binary_labels(labels: ArrayLike, n_patterns: int) -> Bits:
     """Labels as uint8 of shape ``(n_patterns,)``, checked to be 0 or 1."""
     array = np.asarray(labels)

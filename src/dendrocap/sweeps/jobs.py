@@ -22,8 +22,7 @@ import numpy as np
 
 from dendrocap.errors import InvalidParameter
 from dendrocap.learning.recipe import RECIPE, ExponentialAnnealing, HalveOnPlateau, Recipe
-from dendrocap.learning.rules import SGD
-from dendrocap.learning.surrogates import Lorentzian
+from dendrocap.learning.rules import SGD, Lorentzian
 from dendrocap.model.dendritic_neuron import DendriticNeuron
 from dendrocap.model.flat import KINDS, NEURON, TASK, neuron_from_flat, task_from_flat
 from dendrocap.model.neuron import Inhibition, TaskSpec
