@@ -49,7 +49,7 @@ SMALLER = {
     r"--preset paper": "--preset quick",
     r"-N 999 -K 9,27,81": "-N 300 -K 9,27",
     r"-N 10000 -K 10:1000:7": "-N 300 -K 10,30 --theta-d 0.5 --accuracy fast",
-    r"fit weights .*--plot|report ": "--accuracy fast --bootstrap 10",
+    r"fit weights .*(--plot|-o )": "--accuracy fast --bootstrap 10",
     r"algorithmic-capacity": "-N 297 -K 9 --patience 100",
     r"solve --theta-d 0.5 --alpha 1.8": "--alpha 1.2 -N 333 -K 9",
 }

@@ -105,7 +105,7 @@ SILENT = {
     "sweep salvage", "sweep merge", "sweep jobs", "perturb",
 }  # fmt: skip
 # Those whose outputs are searched elsewhere: figures of the paper below, fits in tests/fitting and tests/cli.
-ELSEWHERE = {"reproduce", "fit nonlinearity", "fit weights", "cell", "report"}
+ELSEWHERE = {"reproduce", "fit nonlinearity", "fit weights", "cell"}
 
 
 def commands(command=None, path=()):

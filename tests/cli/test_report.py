@@ -1,4 +1,4 @@
-"""``dendrocap report``."""
+"""The page of ``dendrocap fit weights -o``."""
 
 import json
 import re
@@ -11,10 +11,11 @@ from typer.testing import CliRunner
 
 from dendrocap import NeuronSpec, Polsky, TaskSpec, Units, critical_capacity
 from dendrocap.cli import app
-from dendrocap.cli.lab import _lights
 from dendrocap.datasets import example_cell
+from dendrocap.fitting import CapacityReport
 
 runner = CliRunner()
+OPTIONS = ["--tested", 3000, "--accuracy", "fast"]
 
 
 def run(*arguments):
@@ -36,8 +37,8 @@ def files(tmp_path, rng):
 
 def test_the_report_holds_inputs_fits_lights_methods_and_numbers(files, tmp_path):
     page = tmp_path / "report.html"
-    options = ["--tested", 3000, "--bootstrap", 30, "--accuracy", "fast", "--kind", "polsky"]
-    outcome = run("report", *files, *options, "-o", page)
+    curve, epsp = files
+    outcome = run("fit", "weights", epsp, "--curve", curve, *OPTIONS, "--bootstrap", 30, "-o", page)
     assert outcome.exit_code == 0, outcome.stderr
     text = page.read_text()
     for words in (
@@ -55,35 +56,36 @@ def test_the_report_holds_inputs_fits_lights_methods_and_numbers(files, tmp_path
 def test_a_cell_gives_its_size(files, tmp_path):
     pytest.importorskip("morphio", reason="needs the extra morphology")
     target = tmp_path / "report.html"
-    options = ["--tested", 3000, "--bootstrap", 0, "--accuracy", "fast", "--kind", "polsky"]
-    outcome = run("report", *files, *options, "--cell", example_cell(), "--synapses-per-um", 3, "-o", target)
+    curve, epsp = files
+    cell = ["--cell", example_cell(), "--synapses-per-um", 3]
+    outcome = run("fit", "weights", epsp, "--curve", curve, *OPTIONS, "--bootstrap", 0, *cell, "-o", target, "--json")
     assert outcome.exit_code == 0, outcome.stderr
+    (row,) = json.loads(outcome.stdout)
+    assert len(row["cell"]["groups"]) == 3
+    assert row["cell"]["groups"][0]["theta_d"] == row["theta_d"]
     assert target.read_text().count("data:image/png;base64,") == 3
 
 
 @pytest.mark.parametrize("name", ["report.docx", "report.pdf"])
 def test_a_bad_target_is_refused_before_any_work(files, name):
-    outcome = run("report", *files, "-o", name)
+    outcome = run("fit", "weights", files[1], "-o", name)
     assert outcome.exit_code == 2
     assert name in outcome.stderr
 
 
-@pytest.mark.parametrize(
-    ("name", "points", "light"), [("smooth", 2, "bad"), ("smooth", 3, "good"), ("polsky", 2, "good")]
-)
-def test_a_curve_without_points_on_its_rise_is_a_bad_light(name, points, light):
-    shape = SimpleNamespace(nonlinearity=SimpleNamespace(name=name), points_on_rise=points)
-    fit = SimpleNamespace(
-        units=Units(10_000, 100, attenuation=0.2),
-        dendrites=SimpleNamespace(reachable=False),
-        compatible=False,
-        comparison=[SimpleNamespace(name="lognormal", delta_aic=0.0), SimpleNamespace(name="capacity", delta_aic=7.0)],
-    )
-    found = SimpleNamespace(capacity=None, verdict="out of reach")
-    lights = _lights(found, 0.2, fit, shape)
-    assert lights["resolution of the curve"].light == light
-    assert f"{points} points between" in lights["resolution of the curve"].words
-    assert (lights["attenuation"].light, lights["attenuation"].words) == ("good", "0.2, as given")
-    assert _lights(found, None, fit, shape)["attenuation"].light == "caution"
-    assert lights["silent fraction within reach"].light == "bad"
-    assert lights["shape of the amplitudes"].words == "a lognormal is better by 7 units of AIC"
+@pytest.mark.parametrize("resolved", [True, False])
+def test_a_curve_without_points_on_its_rise_is_a_bad_light(resolved):
+    comparison = [SimpleNamespace(name="lognormal", delta_aic=0.0), SimpleNamespace(name="capacity", delta_aic=7.0)]
+    explained = {"dendrites": SimpleNamespace(reachable=False), "compatible": False, "verdict": "out of reach"}
+    lights = {}
+    for attenuation in (0.2, None):
+        units = Units(10_000, 100, attenuation=attenuation)
+        fit = SimpleNamespace(units=units, comparison=comparison, **explained)
+        curve = SimpleNamespace(resolved=resolved, points_on_rise=2)
+        lights[attenuation] = CapacityReport(None, None, {}, None, "", fit, curve).validity
+    assert lights[0.2]["resolution of the curve"].light == ("good" if resolved else "bad")
+    assert "2 points between" in lights[0.2]["resolution of the curve"].words
+    assert (lights[0.2]["attenuation"].light, lights[0.2]["attenuation"].words) == ("good", "0.2, as given")
+    assert lights[None]["attenuation"].light == "caution"
+    assert lights[0.2]["silent fraction within reach"].light == "bad"
+    assert lights[0.2]["shape of the amplitudes"].words == "a lognormal is better by 7 units of AIC"

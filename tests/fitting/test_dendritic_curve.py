@@ -142,6 +142,7 @@ def test_other_smooth_curves_fit_few_points_as_well_and_differ_in_slope(rng):
     fit = fit_nonlinearity(x, curve(x) + sem * rng.standard_normal(8), "smooth", sem=sem, scale=15.0)
     flattest, sharpest, steepest = fit.as_good()
     assert fit.points_on_rise < 3
+    assert not fit.resolved
     assert steepest.gamma > fit_nonlinearity(x, fit.y, sem=sem, scale=15.0).gamma
     chi2 = [np.sum(((one.predict(x) - one.y) / sem) ** 2) for one in (flattest, fit, sharpest, steepest)]
     assert np.ptp(chi2[:3]) < 3.84  # what one parameter may change by chance
@@ -151,7 +152,8 @@ def test_other_smooth_curves_fit_few_points_as_well_and_differ_in_slope(rng):
     assert slopes[0] < 0.9 * slopes[1]
     assert slopes[1] < 0.9 * slopes[2]
     assert sharpest.resampled(rng).nonlinearity.sharpness == sharpest.nonlinearity.sharpness
-    assert fit_nonlinearity(x, curve(x), scale=15.0).as_good() == ()
+    parametric = fit_nonlinearity(x, curve(x), scale=15.0)
+    assert (parametric.as_good(), parametric.resolved) == ((), True)
     bend = 15.0 * np.maximum(0.0, np.minimum(x / 6.0 - 1.0, 1.0))  # silent at first, as the paper's g never is
     assert len(fit_nonlinearity(x, bend, "smooth", sem=sem, scale=15.0).as_good()) == 2
 

@@ -57,7 +57,7 @@ COMMANDS = {
     **dict.fromkeys(("capacity", "saddle-point", "best-dendrite"), ("theory", STORE)),
     **dict.fromkeys(("noise", "learned-state", "local-entropy", "teacher-student"), ("theory", STATES)),
     **dict.fromkeys(("train", "solve", "algorithmic-capacity", "perturb", "generalise"), ("learning", LEARN)),
-    **dict.fromkeys(("fit", "cell", "report"), ("lab", MEASURED)),
+    **dict.fromkeys(("fit", "cell"), ("lab", MEASURED)),
     **dict.fromkeys(("reproduce", "sweep", "explore", "datasets"), ("more", MORE)),
 }
 GROUPS = {

@@ -326,11 +326,13 @@ def values(option: str, text: str, *, log: bool = False) -> list[float]:
     return found
 
 
-def settings(option: str, text: str) -> tuple[str, dict[str, float]]:
-    """A name and numbers that belong to it, as in ``apical tuft:theta_d=0.1,f_in=0.2``; either may be left out."""
+def settings(option: str, text: str, *, alone: bool = False) -> tuple[str, dict[str, float]]:
+    """A name and its numbers, as in ``apical tuft:theta_d=0.1,f_in=0.2``; the name may be left out, or be ``alone``."""
     name, _, rest = text.rpartition(":") if "=" in text else (text, "", "")
     pairs = [part.partition("=") for part in rest.split(",") if rest]
     try:
+        if not (pairs or alone):
+            raise ValueError
         return name.strip(), {key.strip(): float(value) for key, _, value in pairs}
     except ValueError:
         raise InvalidParameter(

@@ -566,7 +566,7 @@ def teacher_student(
     from dendrocap.model import NeuronSpec, Polsky
     from dendrocap.model.flat import neuron_from_flat
 
-    name, numbers = settings("--teacher", teacher or "")
+    name, numbers = settings("--teacher", teacher or "", alone=True)
     flat = {**({"nonlinearity": name} if name else {}), **numbers}
 
     def taught(student: NeuronSpec) -> NeuronSpec:

@@ -122,12 +122,12 @@ def _draw_density(axes: Any, fit: WeightFit, others: Sequence[tuple[str, Capacit
 
 
 def _draw_branches(axes: Any, report: CapacityReport) -> None:
-    inputs, scale = report.preactivation_mv, report.scale_mv
+    inputs, scale, g = report.preactivation_mv, report.fit.units.scale_mv, report.fit.nonlinearity
     reach = (inputs.mean() - 3.5 * inputs.std(), inputs.mean() + 3.5 * inputs.std())
     x = np.linspace(min(reach[0], -0.3 * scale), max(reach[1], 1.2 * scale), 500)
-    axes.plot(x, scale * report.nonlinearity(x / scale), color=FIT, label="g")
+    axes.plot(x, scale * g(x / scale), color=FIT, label="g")
     axes.set(ylabel="branch output g (local mV)", xlabel="summed branch input (local mV)")
-    top = scale * float(np.max(report.nonlinearity(x / scale)))
+    top = scale * float(np.max(g(x / scale)))
     axes.set_ylim(0.0, 1.4 * top)  # room for the legend
     axes.set_xlim(x[0], x[-1])
     behind(axes, x, inputs.pdf(x), BRANCHES, "branch inputs")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import product
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import chdtrc, chdtri
 
-from dendrocap.display import Displayed
+from dendrocap.display import Displayed, with_digits, with_error
 from dendrocap.errors import InvalidParameter
 from dendrocap.model import Nonlinearity, Polsky, Smooth, Tabulated
 from dendrocap.model.curves import FLATTEST, POWER, SHARPEST
@@ -20,17 +20,11 @@ from dendrocap.validation import choice, real_number, refuse
 
 # A steeper sigmoid is a jump between two measured points, and the data cannot determine its steepness.
 GAMMA_LIMITS = (0.5, 200.0)
-
 N_DESCENTS = 6
-
 REJECTED = 0.05  # a curve whose chi^2 is less likely than this does not describe the points
-
 RESOLVED = 3  # number of points on the rise that determine its slope
-
 N_STEEPER = 16
-
 NAMES = ("x_min", "gamma", "scale")
-
 KINDS = ("polsky", "smooth", "tabulated")
 
 
@@ -78,17 +72,17 @@ class NonlinearityFit(Displayed):
 
     nonlinearity: Nonlinearity
     scale: float
-    x_min: float
-    gamma: float
-    x_min_error: float
-    gamma_error: float
-    scale_error: float
     r_squared: float
     rms_residual: float
-    at_bounds: tuple[str, ...]
     x: Floats = field(repr=False, compare=False)
     y: Floats = field(repr=False, compare=False)
     sem: Floats | None = field(repr=False, compare=False, default=None)
+    x_min: float = math.nan
+    gamma: float = math.nan
+    x_min_error: float = math.nan
+    gamma_error: float = math.nan
+    scale_error: float = math.nan
+    at_bounds: tuple[str, ...] = ()
     fixed_scale: bool = False
 
     def predict(self, x: ArrayLike) -> Any:
@@ -108,22 +102,40 @@ class NonlinearityFit(Displayed):
         return int(np.sum((share > 0.1) & (share < 0.9)))
 
     @property
+    def resolved(self) -> bool:
+        """Whether the points determine the slope of the curve."""
+        return isinstance(self.nonlinearity, Polsky) or self.points_on_rise >= RESOLVED
+
+    def as_row(self) -> dict[str, Any]:
+        """All numbers as a flat mapping for JSON."""
+        row = {name: value for name, value in asdict(self).items() if name not in ("x", "y", "sem")}
+        row |= {"nonlinearity": self.nonlinearity.name, "n_points": self.x.size}
+        return {**row, "at_bounds": ", ".join(self.at_bounds)}
+
+    def as_table(self) -> list[dict[str, str]]:
+        """Its parameters with their errors, one quantity per line."""
+        lines = []
+        for name, unit in (("x_min", "of the scale"), ("gamma", ""), ("scale", "mV")):
+            value, error = getattr(self, name), getattr(self, f"{name}_error")
+            if math.isfinite(error):
+                lines.append((name, with_error(value, error), unit))
+            elif math.isfinite(value):
+                why = "not determined by these points"
+                if name in self.at_bounds:
+                    why = "stopped at its bound"
+                elif name == "scale":
+                    why = "mV, given" if self.fixed_scale else "mV, where the curve ends"
+                lines.append((name, with_digits(value, 3), why))
+        lines += [("R^2", f"{self.r_squared:.3f}", ""), ("residuals, rms", with_digits(self.rms_residual, 2), "mV")]
+        return [dict(zip(("quantity", "value", "unit"), line, strict=True)) for line in lines]
+
+    @property
     def noise(self) -> Floats:
         """Standard deviation of each y around the curve: its standard error, or the scatter of all residuals."""
         return np.full(self.x.size, self.rms_residual) if self.sem is None else self.sem
 
     def resampled(self, rng: np.random.Generator) -> NonlinearityFit:
-        """The same fit to new points drawn around the curve, as another measurement might have given.
-
-        Examples
-        --------
-        >>> x = np.linspace(0.5, 25.0, 20)
-        >>> noise = 0.5 * np.random.default_rng(1).standard_normal(20)
-        >>> fit = fit_nonlinearity(x, 15.0 * Polsky()(x / 15.0) + noise)
-        >>> again = [fit.resampled(np.random.default_rng(seed)).scale for seed in range(5)]
-        >>> bool(np.std(again) < 3.0 * fit.scale_error)
-        True
-        """
+        """The same fit to new points drawn around the curve, as another measurement might have given."""
         g = self.nonlinearity
         y = self.predict(self.x) + self.noise * rng.standard_normal(self.x.size)
         return self._refitted(y, g.sharpness if isinstance(g, Smooth) else None)
@@ -134,19 +146,11 @@ class NonlinearityFit(Displayed):
         Between few points the curve depends on how a smooth curve is chosen, which other points drawn around it would
         not show [curve-interval]. If fewer than three points lie on the rise, the steepest of the paper's functions
         that they allow is added.
-
-        Examples
-        --------
-        >>> x = np.linspace(0.5, 25.0, 8)
-        >>> fit = fit_nonlinearity(x, 15.0 * Polsky()(x / 15.0), "smooth", sem=np.full(8, 0.5))
-        >>> flattest, sharpest, steepest = fit.as_good()
-        >>> fit.points_on_rise, steepest.gamma > 50.0
-        (1, True)
         """
         if not isinstance(self.nonlinearity, Smooth):
             return ()
         others = [self._refitted(self.y, sharpness) for sharpness in (FLATTEST, SHARPEST)]
-        if self.points_on_rise < RESOLVED:
+        if not self.resolved:
             others += self._steepest()
         return tuple(others)
 
@@ -349,21 +353,8 @@ def _curve_fit(
 ) -> NonlinearityFit:
     """A fit without parameters to report."""
     sum_of_squares = float(np.sum(residual**2))
-    return NonlinearityFit(
-        nonlinearity=g,
-        scale=scale,
-        x_min=math.nan,
-        gamma=math.nan,
-        x_min_error=math.nan,
-        gamma_error=math.nan,
-        scale_error=math.nan,
-        r_squared=1.0 - sum_of_squares / float(np.sum((y - y.mean()) ** 2)),
-        rms_residual=math.sqrt(sum_of_squares / freedom) if freedom else 0.0,
-        at_bounds=(),
-        x=x,
-        y=y,
-        sem=sem,
-    )
+    r_squared = 1.0 - sum_of_squares / float(np.sum((y - y.mean()) ** 2))
+    return NonlinearityFit(g, scale, r_squared, math.sqrt(sum_of_squares / freedom) if freedom else 0.0, x, y, sem)
 
 
 def _tuple(values: Floats) -> tuple[float, ...]:

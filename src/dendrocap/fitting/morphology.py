@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from dendrocap.answers import Capacity, capacity
-from dendrocap.display import Displayed
+from dendrocap.display import Displayed, with_digits
 from dendrocap.errors import CorruptData, InvalidParameter, MissingExtra
 from dendrocap.model import Branches, DendriticNeuron, NeuronSpec, Nonlinearity, Polsky, TaskSpec
 from dendrocap.numerics.types import Floats
@@ -30,41 +30,17 @@ COLOURS_OF_A_TERMINAL = re.compile(r"\x1b\[[0-9;]*m")
 
 @dataclass(frozen=True)
 class BranchGroup(Displayed):
-    """Branches of one type in a reconstruction.
-
-    Attributes
-    ----------
-    name : str
-        "basal", "apical trunk", "apical oblique" or "apical tuft".
-    n_branches : int
-        Number of branches.
-    length_um : float
-        Total length.
-    n_synapses : int
-        Total number of synapses.
-    nonlinearity, theta_d, f_in
-        Properties of the branches; ``f_in`` of None means that of the task.
-
-    Examples
-    --------
-    >>> BranchGroup("basal", 20, 2400.0, 2400, Polsky(), 0.05, None).synapses_per_branch
-    120.0
-    """
+    """Branches of one type in a reconstruction."""
 
     _displayed = ("name", "n_branches", "length_um", "n_synapses", "theta_d", "f_in")
 
-    name: str
+    name: str  # "basal", "apical trunk", "apical oblique" or "apical tuft"
     n_branches: int
-    length_um: float
-    n_synapses: int
+    length_um: float  # of all branches
+    n_synapses: int  # of all branches
     nonlinearity: Nonlinearity
     theta_d: float
-    f_in: float | None
-
-    @property
-    def synapses_per_branch(self) -> float:
-        """Mean number of synapses of a branch."""
-        return self.n_synapses / self.n_branches
+    f_in: float | None  # None means that of the task
 
 
 @dataclass(frozen=True)
@@ -102,18 +78,17 @@ class ReconstructedNeuron(DendriticNeuron):
 
     @property
     def summary(self) -> str:
-        """Size of the cell in one line.
-
-        Examples
-        --------
-        >>> from dendrocap.datasets import example_cell
-        >>> cell_from_morphology(example_cell(), synapses_per_um=2.0).summary
-        'example.swc: 5 branches, 0.615 mm of dendrite, 1,231 synapses'
-        """
+        """Size of the cell in one line."""
         return (
             f"{self.source}: {self.n_branches} branches, {self.length_um / 1000.0:.3g} mm of dendrite, "
             f"{self.n_inputs:,} synapses"
         )
+
+    def as_row(self, whole: Capacity, shares: Sequence[GroupShare]) -> dict[str, Any]:
+        """All numbers of the cell and of its capacity as a flat mapping for JSON."""
+        size = {"n_branches": self.n_branches, "length_um": self.length_um, "n_inputs": self.n_inputs}
+        groups = [share.as_row() for share in shares]
+        return {"source": self.source, **size, "remarks": list(self.remarks), "groups": groups, **whole.as_row()}
 
     def with_thresholds(self, theta_d: float, theta_s: float) -> ReconstructedNeuron:
         """The same cell with other thresholds; the dendritic one applies to all groups."""
@@ -121,15 +96,7 @@ class ReconstructedNeuron(DendriticNeuron):
         return _neuron(groups, theta_s, self.source, self.remarks, self.outlines)
 
     def without(self, name: str) -> ReconstructedNeuron:
-        """The same cell without a group of branches.
-
-        Examples
-        --------
-        >>> from dendrocap.datasets import example_cell
-        >>> cell = cell_from_morphology(example_cell(), synapses_per_um=2.0)
-        >>> cell.without("basal").n_branches
-        3
-        """
+        """The same cell without a group of branches."""
         choice("name", name, [group.name for group in self.groups])
         left = tuple(group for group in self.groups if group.name != name)
         if not left:
@@ -139,29 +106,33 @@ class ReconstructedNeuron(DendriticNeuron):
 
 @dataclass(frozen=True)
 class GroupShare(Displayed):
-    """Contribution of a group of branches to a cell.
-
-    Attributes
-    ----------
-    group : BranchGroup
-        The branches.
-    silent_fraction : float
-        Silent fraction of its synapses at capacity.
-    without : Capacity or None
-        Capacity of the cell without this group; None if it is the only group.
-
-    Examples
-    --------
-    >>> from dendrocap.datasets import example_cell
-    >>> cell = cell_from_morphology(example_cell(), synapses_per_um=2.0)
-    >>> found = dict((share.group.name, share) for share in group_shares(cell, accuracy="fast")[1])
-    >>> found["basal"].without.n_patterns < 1000
-    True
-    """
+    """Contribution of a group of branches to a cell."""
 
     group: BranchGroup
-    silent_fraction: float
-    without: Capacity | None
+    silent_fraction: float  # of its synapses at capacity
+    without: Capacity | None  # capacity of the cell without this group; None if it is the only group
+
+    def as_row(self) -> dict[str, Any]:
+        """Its numbers for JSON."""
+        row = {name: getattr(self.group, name) for name in BranchGroup._displayed}
+        without = None if self.without is None else self.without.n_patterns
+        return {**row, "silent_fraction": self.silent_fraction, "n_patterns_without": without}
+
+    def as_line(self, whole: Capacity) -> dict[str, str]:
+        """Its line in a table of the groups of a cell."""
+        group, left, adds = self.group, "", ""
+        if self.without is not None:
+            stored, kept = whole.n_patterns or 0, self.without.n_patterns or 0
+            left, adds = with_digits(float(kept), 2), with_digits(float(stored - kept), 2)
+        return {
+            "branches": group.name,
+            "number": str(group.n_branches),
+            "um": f"{group.length_um:,.0f}",
+            "synapses": f"{group.n_synapses:,}",
+            "silent": f"{100.0 * self.silent_fraction:.0f} %",
+            "without": left,
+            "adds": adds,
+        }
 
 
 def cell_from_morphology(
@@ -306,8 +277,8 @@ def _neuron(
         spec = NeuronSpec(
             theta_s=theta_s,
             populations=tuple(
-                Branches(group.nonlinearity, group.theta_d, group.n_branches / K, group.synapses_per_branch, group.f_in)
-                for group in groups
+                Branches(one.nonlinearity, one.theta_d, one.n_branches / K, one.n_synapses / one.n_branches, one.f_in)
+                for one in groups
             ),
         )
     return ReconstructedNeuron(spec, N, K, 1, groups, source, remarks, outlines)

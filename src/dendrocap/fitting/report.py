@@ -11,22 +11,19 @@ import numpy as np
 
 from dendrocap.answers import Capacity, binary_entropy, capacity
 from dendrocap.answers.answer import PAPER
-from dendrocap.display import Displayed
+from dendrocap.answers.validity import Flag
+from dendrocap.display import Displayed, with_digits
 from dendrocap.errors import ConvergenceError, NoSolution
 from dendrocap.fitting.curve import NonlinearityFit
 from dendrocap.fitting.weights import Interval, WeightFit, interval_of_logs
-from dendrocap.model import DendriticNeuron, NeuronSpec, Nonlinearity
+from dendrocap.model import DendriticNeuron, NeuronSpec, Nonlinearity, Polsky, Smooth
 from dendrocap.theory import critical_capacity
-from dendrocap.theory.solution import CapacitySolution
 from dendrocap.theory.weights import Preactivation
 from dendrocap.validation import choice
 
 N_THRESHOLDS = 7  # somatic thresholds evaluated in each interval that the data allow
-
 N_ON_THE_WAY = 9  # thresholds to try if there is no capacity at the estimated one
-
 N_CURVES = 40  # resampled measurements of the curve
-
 ESTIMATE, THRESHOLDS, CURVE = "the estimate itself", "synapses and thresholds", "the dendritic curve"
 
 
@@ -36,10 +33,10 @@ class CapacityReport(Displayed):
 
     Attributes
     ----------
-    alpha_c, n_patterns, bits_per_synapse : Interval
-        Random associations per synapse at capacity, their number in the whole neuron, and their information: the best
-        estimate. The interval includes the error of the estimate, the bootstrap of the synapses, all somatic thresholds
-        compatible with the data, and the errors of the measured curve, if there is one.
+    alpha_c : Interval
+        Random associations per synapse at capacity: the best estimate. The interval includes the error of the estimate,
+        the bootstrap of the synapses, all somatic thresholds compatible with the data, and the errors of the measured
+        curve, if there is one.
     silent_fraction : Interval
         Silent fraction of that neuron at capacity, in the best estimate. The fit itself uses the replica-symmetric
         one, ``paper_silent_fraction``.
@@ -48,27 +45,8 @@ class CapacityReport(Displayed):
     capacity : Capacity or None
         The best estimate at the estimated thresholds, with its assumptions. If there is none, the estimate at the
         nearest somatic threshold that has one, which ``reason`` states; None, with NaN in the intervals, if none has.
-    paper_alpha_c, paper_silent_fraction : float
-        The paper's replica-symmetric estimates at the same thresholds.
-    verdict : str
-        Whether such dendrites can have the fitted synapses.
-    theta_d_mv, theta_s_mv : Interval
-        Thresholds at the soma.
-    local_theta_d_mv : float
-        The dendritic threshold, measured in the branch.
-    preactivation_mv : Preactivation
-        Distribution of the summed input of a branch in local millivolts, the axis along which g was measured; replica
-        symmetric.
-    inactive_branches : float
-        Fraction of branches whose input is below zero.
-    mean_output_mv : float
-        Mean output of a branch in local millivolts.
-    nonlinearity : Nonlinearity
-        g in model units; ``scale_mv`` converts it to millivolts.
-    linear_alpha_c, linear_kappa_mv : float
-        Capacity and margin of a neuron with the same weights and no dendrites; NaN if there is none.
-    reachable, compatible : bool
-        Whether a somatic threshold gives the fitted silent fraction, and whether the data allow one.
+    fit, curve : WeightFit, NonlinearityFit or None
+        What the report is about.
 
     Examples
     --------
@@ -84,35 +62,69 @@ class CapacityReport(Displayed):
     _displayed = ("answer", "patterns", "paper_alpha_c", "verdict")
 
     alpha_c: Interval
-    n_patterns: Interval
-    bits_per_synapse: Interval
     silent_fraction: Interval
     sources: dict[str, tuple[float, float]]
     capacity: Capacity | None
     reason: str
-    paper_alpha_c: float
-    paper_silent_fraction: float
-    verdict: str
-    theta_d_mv: Interval
-    theta_s_mv: Interval
-    local_theta_d_mv: float
-    preactivation_mv: Preactivation
-    inactive_branches: float
-    mean_output_mv: float
-    nonlinearity: Nonlinearity
-    scale_mv: float
-    linear_alpha_c: float
-    linear_kappa_mv: float
-    reachable: bool
-    compatible: bool
-    symmetric: CapacitySolution = field(repr=False)
+    fit: WeightFit = field(repr=False)
+    curve: NonlinearityFit | None = field(repr=False)
+
+    @property
+    def n_patterns(self) -> Interval:
+        """Number of patterns stored by the whole neuron."""
+        return self.alpha_c.times(float(self.fit.units.n_inputs))
+
+    @property
+    def bits_per_synapse(self) -> Interval:
+        """Information in the labels of these patterns."""
+        return self.alpha_c.times(binary_entropy(self.fit.task.f_out))
+
+    @property
+    def _paper(self) -> tuple[float, float]:
+        """Capacity and silent fraction in the paper's estimate, at the threshold of the capacity."""
+        found, symmetric = self.capacity, self.fit.dendrites.solution
+        if found and self.reason and found.paper_alpha_c is not None and found.paper_silent_fraction is not None:
+            return found.paper_alpha_c, found.paper_silent_fraction
+        return symmetric.alpha_c, symmetric.silent_fraction
+
+    @property
+    def paper_alpha_c(self) -> float:
+        """The paper's replica-symmetric capacity at the same thresholds."""
+        return self._paper[0]
+
+    @property
+    def paper_silent_fraction(self) -> float:
+        """The paper's replica-symmetric silent fraction at the same thresholds."""
+        return self._paper[1]
+
+    @property
+    def verdict(self) -> str:
+        """Whether such dendrites can have the fitted synapses."""
+        return self.fit.verdict
 
     @property
     def theta_s(self) -> float:
         """The somatic threshold, in model units, at which the capacity was computed."""
         if self.capacity is None or not isinstance(self.capacity.neuron, DendriticNeuron):
-            return self.symmetric.neuron.theta_s
+            return self.fit.dendrites.solution.neuron.theta_s
         return self.capacity.neuron.spec.theta_s
+
+    @property
+    def local_theta_d_mv(self) -> float:
+        """The dendritic threshold, measured in the branch."""
+        return float(self.fit.units.local_theta_d_mv(self.fit.dendrites.theta_d))
+
+    @property
+    def preactivation_mv(self) -> Preactivation:
+        """The summed input of a branch in local millivolts, the axis along which g was measured; replica symmetric."""
+        units, symmetric = self.fit.units, self.fit.dendrites.solution
+        mean, sd = symmetric.preactivation_mean, symmetric.preactivation_sd
+        return Preactivation(float(units.branch_input_mv(mean)), float(units.branch_input_mv(sd)))
+
+    @property
+    def linear_alpha_c(self) -> float:
+        """Capacity of a neuron with the same weights and no dendrites; NaN if there is none."""
+        return math.nan if self.fit.linear.solution is None else self.fit.linear.solution.alpha_c
 
     @property
     def answer(self) -> str:
@@ -121,7 +133,7 @@ class CapacityReport(Displayed):
 
     @property
     def patterns(self) -> str:
-        """Number of patterns stored by the whole neuron."""
+        """Number of patterns stored by the whole neuron, as text."""
         return str(self.n_patterns)
 
     @property
@@ -141,12 +153,12 @@ class CapacityReport(Displayed):
         return rf"$\alpha_c$ = {self.alpha_c} (replica symmetric, as in the paper: {self.paper_alpha_c:.3g})"
 
     def as_row(self) -> dict[str, Any]:
-        """All numbers as a flat mapping for JSON."""
-        row: dict[str, Any] = {}
-        for name in ("alpha_c", "n_patterns", "bits_per_synapse", "silent_fraction_at_capacity"):
-            found = getattr(self, name.removesuffix("_at_capacity"))
-            row |= {f"{name}{end}": value for end, value in zip(("", "_low", "_high"), found, strict=True)}
+        """All numbers, those of the fit too, as a flat mapping for JSON."""
+        row = self.fit.as_row()
+        for name in ("alpha_c", "n_patterns", "bits_per_synapse"):
+            row |= getattr(self, name).as_row(name)
         return row | {
+            **self.silent_fraction.as_row("silent_fraction_at_capacity"),
             "paper_alpha_c": self.paper_alpha_c,
             "paper_silent_fraction": self.paper_silent_fraction,
             "uncertainty": {name: list(ends) for name, ends in self.sources.items()},
@@ -154,11 +166,84 @@ class CapacityReport(Displayed):
             "local_theta_d_mv": self.local_theta_d_mv,
             "preactivation_mean_mv": self.preactivation_mv.mean(),
             "preactivation_sd_mv": self.preactivation_mv.std(),
-            "inactive_branches": self.inactive_branches,
-            "linear_kappa_mv": self.linear_kappa_mv,
+            "inactive_branches": float(self.preactivation_mv.cdf(0.0)),
+            "linear_kappa_mv": self.fit.linear.kappa_mv,
             "linear_alpha_c": self.linear_alpha_c,
             "capacity": None if self.capacity is None else self.capacity.as_row(),
         }
+
+    def as_table(self) -> list[dict[str, str]]:
+        """The most important numbers, one quantity per line, within 80 columns."""
+
+        def plain(value: float) -> str:
+            return with_digits(value, 3) if math.isfinite(value) else "none"
+
+        fit, reach, inputs = self.fit, self.fit.dendrites.reach, self.preactivation_mv
+        quick = self.capacity is not None and self.capacity.accuracy == "fast"
+        at_soma, per_synapse = "mV at soma", "patterns / synapse"
+        lines: list[tuple[str, Interval | str, str]] = [
+            ("silent fraction p0", fit.silent_fraction, ""),
+            ("W_star", fit.W_star_mv, at_soma),
+            ("dendritic threshold theta_d", fit.theta_d_mv, at_soma),
+            ("  the same in its branch", plain(self.local_theta_d_mv), "mV local"),
+            ("somatic threshold theta_s", fit.theta_s_mv, at_soma + ", nearest" * (not fit.dendrites.reachable)),
+            ("p0 within reach of theta_s", f"{reach.low:.3f} to {reach.high:.3f}", "paper's"),
+            (f"capacity, {'quick look' if quick else 'best estimate'}", self.alpha_c, per_synapse),
+            ("  replica symmetric (paper)", plain(self.paper_alpha_c), per_synapse),
+            ("silent at capacity, the same", self.silent_fraction, ""),
+            ("  replica symmetric (paper)", plain(self.paper_silent_fraction), ""),
+            ("patterns stored", self.n_patterns, ""),
+            ("information", self.bits_per_synapse, "bits / synapse"),
+            ("branch input, mean", plain(inputs.mean()), "mV local"),
+            ("branch input, sd", plain(inputs.std()), "mV local"),
+            ("without dendrites: margin", plain(fit.linear.kappa_mv), at_soma),
+            ("without dendrites: capacity", plain(self.linear_alpha_c), per_synapse),
+        ]
+        return [{"quantity": name, "value": str(value), "unit": unit} for name, value, unit in lines]
+
+    @property
+    def validity(self) -> dict[str, Flag]:
+        """How far each assumption holds: those of the capacity, and those of the measurements."""
+        fit, share = self.fit, self.fit.units.somatic_share
+        lights = {} if self.capacity is None else dict(self.capacity.validity)
+        if self.curve is not None:
+            rise = f"{self.curve.points_on_rise} points between 10 % and 90 % of the rise"
+            light = "good" if self.curve.resolved else "bad"
+            lights["resolution of the curve"] = Flag(light, f"{rise}; at least three determine its slope")
+        assumed = f"{share:.3g} = 1 / sqrt(K) is assumed, as in the paper; if you can measure it, give --attenuation"
+        known = fit.units.attenuation is not None
+        lights["attenuation"] = Flag(*(("good", f"{share:.3g}, as given") if known else ("caution", assumed)))
+        light = "good" if fit.dendrites.reachable else "caution" if fit.compatible else "bad"
+        lights["silent fraction within reach"] = Flag(light, self.verdict)
+        best, own = fit.comparison[0], next(one for one in fit.comparison if one.name == "capacity")
+        shape = Flag("bad", f"a {best.name} is better by {own.delta_aic:.0f} units of AIC")
+        if best.name.startswith(own.name):
+            shape = Flag("good", "no other distribution describes the amplitudes better")
+        return {**lights, "shape of the amplitudes": shape}
+
+    @property
+    def methods(self) -> str:
+        """A paragraph for the methods of a paper, with all settings."""
+        fit, units, curve = self.fit, self.fit.units, self.curve
+        kinds = {Polsky.name: "the function of the paper", Smooth.name: "a monotone smoothing curve"}
+        shape = f"given as {fit.nonlinearity!r}"
+        if curve is not None:
+            shape = f"described by {kinds.get(curve.nonlinearity.name, 'interpolation of the points')}"
+        way = "maximum likelihood" if fit.method == "likelihood" else "least squares on a histogram"
+        estimate = "two steps of symmetry breaking and corrections for the number and the length of branches"
+        if self.capacity is None or self.capacity.accuracy == "fast":
+            estimate = "one step of symmetry breaking, for branches of the real length"
+        p0 = fit.p0 if isinstance(fit.p0, str) else f"{fit.p0:g}"
+        return (
+            f"The dendritic curve was {shape} (scale {units.scale_mv:.3g} mV). EPSP amplitudes (n = "
+            f"{fit.amplitudes_mv.size}) were fitted by {way} with the distribution of weights of a neuron at capacity, "
+            f"p0 = {p0}, for N = {units.n_inputs:,} synapses on K = {units.n_branches} branches, coding levels f_in = "
+            f"{fit.task.f_in:g} and f_out = {fit.task.f_out:g}, and a dendro-somatic attenuation of "
+            f"{units.somatic_share:.3g}. Thresholds follow from the replica-symmetric equations; intervals of "
+            f"{100 * fit.level:g} % are bias-corrected percentiles of {len(fit.replicates_mv)} bootstrap samples. The "
+            f"capacity was computed with {estimate}; its interval holds the error of that estimate, all somatic "
+            "thresholds that the data allow, and the errors of the curve."
+        )
 
 
 def capacity_report(
@@ -202,8 +287,7 @@ def capacity_report(
     """
     choice("accuracy", accuracy, ("best", "fast"))
     tell = callback or (lambda share, words: None)
-    units, symmetric, linear = fit.units, fit.dendrites.solution, fit.linear.solution
-    spec = symmetric.neuron
+    units, spec = fit.units, fit.dendrites.solution.neuron
     step = _OneStep(fit)
     alpha = silent = Interval(math.nan, math.nan, math.nan)
     sources: dict[str, tuple[float, float]] = {}
@@ -231,37 +315,7 @@ def capacity_report(
         alpha = _combined(found.alpha_c, sources)
         silent = _silent(found, [silent - here[1] for _, silent in around])
     tell(1.0, "done")
-    paper = None  # the estimate of the fit, unless another somatic threshold had to be used
-    if found is not None and reason and found.paper_alpha_c is not None and found.paper_silent_fraction is not None:
-        paper = found.paper_alpha_c, found.paper_silent_fraction
-    return CapacityReport(
-        alpha_c=alpha,
-        n_patterns=alpha.times(float(units.n_inputs)),
-        bits_per_synapse=alpha.times(binary_entropy(fit.task.f_out)),
-        silent_fraction=silent,
-        sources=sources,
-        capacity=found,
-        reason=reason,
-        paper_alpha_c=symmetric.alpha_c if paper is None else paper[0],
-        paper_silent_fraction=symmetric.silent_fraction if paper is None else paper[1],
-        verdict=fit.verdict,
-        theta_d_mv=fit.theta_d_mv,
-        theta_s_mv=fit.theta_s_mv,
-        local_theta_d_mv=float(units.local_theta_d_mv(spec.theta_d)),
-        preactivation_mv=Preactivation(
-            float(units.branch_input_mv(symmetric.preactivation_mean)),
-            float(units.branch_input_mv(symmetric.preactivation_sd)),
-        ),
-        inactive_branches=float(symmetric.preactivation.cdf(0.0)),
-        mean_output_mv=float(units.branch_input_mv(spec.theta_s)),
-        nonlinearity=fit.nonlinearity,
-        scale_mv=units.scale_mv,
-        linear_alpha_c=math.nan if linear is None else linear.alpha_c,
-        linear_kappa_mv=fit.linear.kappa_mv,
-        reachable=fit.dendrites.reachable,
-        compatible=fit.compatible,
-        symmetric=symmetric,
-    )
+    return CapacityReport(alpha, silent, sources, found, reason, fit, curve)
 
 
 class _OneStep:

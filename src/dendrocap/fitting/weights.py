@@ -218,11 +218,13 @@ class Rule:
 class Interval(NamedTuple):
     """An estimate and its confidence interval; the ends are NaN if none was requested.
 
+    As text it has as many digits as the width of the interval justifies.
+
     Examples
     --------
-    >>> p0 = Interval(0.76, 0.74, 0.79)
-    >>> p0.covers(0.75), p0.covers(0.5)
-    (True, False)
+    >>> p0 = Interval(0.76, 0.7434, 0.7712)
+    >>> str(p0), p0.covers(0.75), p0.covers(0.5)
+    ('0.760 [0.743, 0.771]', True, False)
     """
 
     value: float
@@ -237,14 +239,11 @@ class Interval(NamedTuple):
         """The interval of a multiple of the quantity, for a positive factor."""
         return Interval(self.value * factor, self.low * factor, self.high * factor)
 
-    def __str__(self) -> str:
-        """The numbers with as many digits as the width of the interval justifies.
+    def as_row(self, name: str) -> dict[str, float]:
+        """Its three numbers under three names."""
+        return {name: self.value, f"{name}_low": self.low, f"{name}_high": self.high}
 
-        Examples
-        --------
-        >>> str(Interval(16.2339, 9.9213, 23.7104)), str(Interval(0.76, 0.7434, 0.7712))
-        ('16 [10, 24]', '0.760 [0.743, 0.771]')
-        """
+    def __str__(self) -> str:
         width = 0.5 * (self.high - self.low)
         if not width > 0.0 or not math.isfinite(width):  # NaN ends, or no width
             return with_digits(self.value, 3) if math.isfinite(self.value) else "unknown"
@@ -255,7 +254,7 @@ class Interval(NamedTuple):
 
 
 def bootstrap(
-    rule: Rule, visible: Floats, n_bootstrap: int, generator: np.random.Generator, callback: Callable[[], None]
+    rule: Rule, visible: Floats, n_bootstrap: int, generator: np.random.Generator, callback: Callable[[], object]
 ) -> list[Shape]:
     """Repeat the fit on resampled data; ``callback`` is called after each replicate."""
     shapes = []
@@ -324,30 +323,16 @@ _LOG_ROOT_2PI = 0.5 * math.log(2.0 * math.pi)
 
 @dataclass(frozen=True)
 class Candidate(Displayed):
-    """A distribution of the visible amplitudes and its quality of fit.
-
-    Attributes
-    ----------
-    name : str
-        "capacity" is the fit itself, "capacity, free shape" the same family with both parameters from the amplitudes.
-    parameters : tuple of (str, float)
-        Estimates, in millivolts where they have a dimension.
-    n_parameters : int
-        Number of parameters estimated from the amplitudes.
-    log_likelihood, aic : float
-        Log likelihood of the amplitudes above the detection threshold, per mV, and Akaike's criterion.
-    delta_aic : float
-        Difference from the best of all candidates.
-    """
+    """A distribution of the visible amplitudes and its quality of fit."""
 
     _displayed = ("name", "delta_aic", "aic", "log_likelihood", "n_parameters")
 
-    name: str
-    parameters: tuple[tuple[str, float], ...]
-    n_parameters: int
-    log_likelihood: float
+    name: str  # "capacity" is the fit itself; "..., free shape" the same family, both parameters from the amplitudes
+    parameters: tuple[tuple[str, float], ...]  # estimates, in millivolts where they have a dimension
+    n_parameters: int  # estimated from the amplitudes
+    log_likelihood: float  # of the amplitudes above the detection threshold, per mV
     aic: float
-    delta_aic: float
+    delta_aic: float  # difference from the best of all candidates
 
 
 def log_density(amplitudes: Floats, shape: Shape, threshold: float) -> Floats:
@@ -416,72 +401,38 @@ def _lognormal(amplitudes: Floats, threshold: float) -> tuple[float, float, floa
 
 @dataclass(frozen=True)
 class DendriticExplanation(Displayed):
-    """Thresholds at which a neuron with this non-linearity has the fitted synapses at capacity.
-
-    Attributes
-    ----------
-    theta_d : float
-        Dendritic threshold, from the mean weight.
-    theta_s : float
-        The lowest of ``theta_s_solutions``, which needs the least inhibition. If there is none, the threshold with the
-        nearest silent fraction.
-    theta_s_solutions : tuple of float
-        All somatic thresholds that give the fitted silent fraction.
-    reachable : bool
-        Whether there is such a threshold.
-    reach : SilentRange
-        Range of the silent fraction over all somatic thresholds at this ``theta_d``.
-    solution : CapacitySolution
-        The neuron at ``theta_d`` and ``theta_s``, at capacity.
-    """
+    """Thresholds at which a neuron with this non-linearity has the fitted synapses at capacity."""
 
     _displayed = ("theta_d", "theta_s", "reachable", "theta_s_solutions")
 
-    theta_d: float
-    theta_s: float
-    theta_s_solutions: tuple[float, ...]
-    reachable: bool
-    reach: SilentRange
-    solution: CapacitySolution
+    theta_d: float  # from the mean weight
+    theta_s: float  # the lowest solution, which needs the least inhibition, or else that of the nearest silent fraction
+    theta_s_solutions: tuple[float, ...]  # all that give the fitted silent fraction
+    reachable: bool  # whether there is such a threshold
+    reach: SilentRange  # of the silent fraction over all somatic thresholds at this theta_d
+    solution: CapacitySolution  # the neuron at theta_d and theta_s
 
 
 @dataclass(frozen=True)
 class CompatibleThresholds(Displayed):
-    """Somatic thresholds that are compatible with the data.
+    """Somatic thresholds that are compatible with the data."""
 
-    Attributes
-    ----------
-    sets : tuple of (float, float)
-        Intervals of theta_s in ascending order; empty if no threshold is compatible with the data.
-    p_value : float
-        Probability that data of a reachable neuron are as far from all thresholds as these: two-sided, at the nearest
-        threshold; NaN without replicates.
-    """
-
-    sets: tuple[tuple[float, float], ...]
+    sets: tuple[tuple[float, float], ...]  # intervals of theta_s in ascending order; empty if there is none
+    # Probability that data of a reachable neuron are as far from all thresholds as these: two-sided, at the nearest
+    # threshold; NaN without replicates.
     p_value: float
 
 
 @dataclass(frozen=True)
 class LinearExplanation(Displayed):
-    """The margin at which a linear neuron has the fitted synapses at capacity.
-
-    Attributes
-    ----------
-    kappa, kappa_mv : float
-        The margin, in model units and in millivolts of summed input at the soma; NaN if there is none.
-    solution : CapacitySolution or None
-        The linear neuron at capacity with that margin.
-    reason : str
-        Why there is no such margin, if so.
-    """
+    """The margin at which a linear neuron has the fitted synapses at capacity."""
 
     _displayed = ("kappa", "kappa_mv", "reason")
 
-    kappa: float
-    kappa_mv: float
-    solution: CapacitySolution | None
-    reason: str = ""
+    kappa: float  # NaN if there is none
+    kappa_mv: float  # of summed input at the soma
+    solution: CapacitySolution | None  # the linear neuron at capacity with that margin
+    reason: str = ""  # why there is no such margin, if so
 
 
 def explain_by_dendrites(g: Nonlinearity, weights: CapacityWeights, task: TaskSpec) -> DendriticExplanation:
@@ -495,13 +446,10 @@ def explain_by_dendrites(g: Nonlinearity, weights: CapacityWeights, task: TaskSp
         for theta_s in somatic_thresholds(g, weights, task)
         if math.isclose(silent_fraction_or_nan(g, theta_d, theta_s, task), wanted, rel_tol=1e-6)
     ]
-    if found:
-        return DendriticExplanation(
-            theta_d, found[0].neuron.theta_s, tuple(s.neuron.theta_s for s in found), True, reach, found[0]
-        )
     nearest = reach.theta_s_high if abs(wanted - reach.high) < abs(wanted - reach.low) else reach.theta_s_low
-    solution = symmetric_capacity(NeuronSpec(g, theta_d, nearest), task)
-    return DendriticExplanation(theta_d, nearest, (), False, reach, solution)
+    solution = found[0] if found else symmetric_capacity(NeuronSpec(g, theta_d, nearest), task)
+    solutions = tuple(one.neuron.theta_s for one in found)
+    return DendriticExplanation(theta_d, solution.neuron.theta_s, solutions, bool(found), reach, solution)
 
 
 def compatible_thresholds(
@@ -543,28 +491,20 @@ def _interpolated(nodes: Floats, surface: Floats, at: Floats) -> Floats:
 
 def _where_both_signs(grid: Floats, low: Floats, high: Floats) -> tuple[tuple[float, float], ...]:
     """Intervals of the grid on which low <= 0 <= high, with interpolated ends."""
-    room = np.minimum(-low, high)  # positive inside
-    inside = room >= 0.0  # NaN is outside
-    found: list[tuple[float, float]] = []
-    start: float | None = None
-    for at in range(grid.size):
-        before = at - 1
-        if inside[at] and start is None:
-            start = float(grid[at]) if at == 0 else _crossing(grid, room, before, at)
-        if start is not None and not inside[at]:
-            found.append((start, _crossing(grid, room, before, at)))
-            start = None
-    if start is not None:
-        found.append((start, float(grid[-1])))
-    return tuple(found)
+    room = np.minimum(-low, high)  # positive inside, NaN is outside
+    inside = np.concatenate([[False], room >= 0.0, [False]])
+    ends = np.flatnonzero(inside[1:] != inside[:-1]).reshape(-1, 2)  # the first point inside, the first one beyond
+    return tuple((_crossing(grid, room, first - 1), _crossing(grid, room, beyond - 1)) for first, beyond in ends)
 
 
-def _crossing(grid: Floats, room: Floats, left: int, right: int) -> float:
-    """The zero of ``room`` between two grid points; the inner point if the other has no value."""
-    if not np.isfinite(room[left] + room[right]):
-        return float(grid[left] if np.isfinite(room[left]) else grid[right])
-    share = room[left] / (room[left] - room[right])
-    return float(grid[left] + share * (grid[right] - grid[left]))
+def _crossing(grid: Floats, room: Floats, left: int) -> float:
+    """The zero of ``room`` between a grid point and the next one; the inner point if the other has no value."""
+    if left < 0 or left == grid.size - 1:  # there is no other
+        return float(grid[max(left, 0)])
+    near, far = room[left : left + 2]
+    if not np.isfinite(near + far):
+        return float(grid[left] if np.isfinite(near) else grid[left + 1])
+    return float(grid[left] + near / (near - far) * (grid[left + 1] - grid[left]))
 
 
 def explain_by_margin(weights: CapacityWeights, task: TaskSpec, units: Units) -> LinearExplanation:
@@ -669,6 +609,34 @@ class WeightFit(Displayed):
         unknown = "; run a bootstrap to see whether that is chance" if math.isnan(self.p_value) else ""
         return f"out of reach{chance}: {found}{unknown}"
 
+    def as_row(self) -> dict[str, Any]:
+        """All numbers as a flat mapping for JSON."""
+        row: dict[str, Any] = {"n_amplitudes": self.amplitudes_mv.size, "n_hidden": self.n_hidden}
+        row |= {"n_tested": self.n_tested, "B": self.B, "W_star": self.W_star}
+        for name in ("silent_fraction", "W_star_mv", "theta_d_mv", "theta_s_mv"):
+            row |= getattr(self, name).as_row(name)
+        row |= {
+            "theta_d": self.dendrites.theta_d,
+            "theta_s": self.dendrites.theta_s,
+            "theta_s_solutions": list(self.dendrites.theta_s_solutions),
+            "theta_s_sets_mv": [list(ends) for ends in self.theta_s_sets_mv],
+            "attenuation": self.units.somatic_share,
+            "scale_mv": self.units.scale_mv,
+            "reachable": self.dendrites.reachable,
+            "compatible": self.compatible,
+            "p_value": self.p_value,
+            "nearest_silent_fraction": self.dendrites.solution.silent_fraction,
+            "reachable_low": self.dendrites.reach.low,
+            "reachable_high": self.dendrites.reach.high,
+            "detected_fraction": self.detected_fraction,
+            "observed_fraction": self.observed_fraction,
+            "linear_kappa": self.linear.kappa,
+        }
+        for candidate in self.comparison:
+            name = candidate.name.replace(", ", "_").replace(" ", "_")
+            row |= {f"log_likelihood_{name}": candidate.log_likelihood, f"aic_{name}": candidate.aic}
+        return row
+
     @property
     def W_star(self) -> float:
         """Scale of the weights in model units."""
@@ -713,7 +681,7 @@ def fit_weights(
     n_bootstrap: int = 1000,
     level: float = 0.95,
     rng: np.random.Generator | int | None = 0,
-    callback: Callable[[], None] | None = None,
+    callback: Callable[[], object] | None = None,
 ) -> WeightFit:
     """Fit measured amplitudes with the distribution of weights at capacity, and find the neurons that explain it.
 
@@ -786,8 +754,7 @@ def fit_weights(
         raise NoSolution(_undetermined(visible - threshold))
     weights = CapacityWeights(shape.B, float(units.weight(shape.W_star)))
     dendrites = explain_by_dendrites(g, weights, task)
-    step = callback or _nothing
-    shapes = bootstrap(rule, visible, n_bootstrap, np.random.default_rng(rng), step)
+    shapes = bootstrap(rule, visible, n_bootstrap, np.random.default_rng(rng), callback or (lambda: None))
     repeated = tuple(CapacityWeights(again.B, again.W_star) for again in shapes)
     in_model = [CapacityWeights(again.B, float(units.weight(again.W_star))) for again in shapes]
     allowed = compatible_thresholds(g, in_model, task, level)
@@ -862,7 +829,3 @@ def _nearest(value: float, sets: tuple[tuple[float, float], ...]) -> Interval:
     """The estimate with the interval that contains it or, if none does, the nearest one."""
     low, high = min(sets, key=lambda ends: max(ends[0] - value, value - ends[1]), default=(math.nan, math.nan))
     return Interval(value, low, high)
-
-
-def _nothing() -> None:
-    """The default callback, which does nothing."""
