@@ -27,7 +27,7 @@ from dendrocap.theory.branch_stability import split_state
 from dendrocap.theory.broken import PopulationEquations
 from dendrocap.theory.neuron_kernel import Population, PopulationKernel, populations_of
 from dendrocap.theory.search import broken_state
-from dendrocap.theory.symmetric import symmetric_state, symmetric_state_at
+from dendrocap.theory.symmetric import symmetric_state
 from tests.naive.branches import naive_symmetric_load
 
 BIOLOGICAL, SPARSE = Polsky(0.2, 20.0), TaskSpec(f_in=0.05, f_out=0.05)
@@ -114,17 +114,6 @@ def test_short_branches_replica_symmetric(theta_d, n, alpha, p0, ratio):
 def test_short_branches_at_the_biological_point(theta_s, n, alpha, p0):
     found = critical_capacity(NeuronSpec(BIOLOGICAL, 0.04, theta_s), SPARSE, branch_size=n)
     assert_allclose([found.alpha_c, found.silent_fraction], [alpha, p0], atol=6e-4)
-
-
-@pytest.mark.parametrize(
-    ("theta_s", "n", "K", "alpha", "p0"),
-    [(0.63, None, 100, 9.839, 0.756), (0.042, 100, 100, 9.927, 0.566), (0.63, 100, 27, 16.2, 0.854)],
-)
-def test_a_finite_number_of_branches_moves_the_mean_output(theta_s, n, K, alpha, p0):
-    (population,) = populations_of(NeuronSpec(BIOLOGICAL, 0.04, theta_s), SPARSE, n)
-    found = symmetric_state_at(population, SPARSE, theta_s, K)
-    assert_allclose(found.alpha, alpha, atol=6e-4 if alpha < 16.0 else 6e-2)
-    assert_allclose(1.0 - found.sides[0].A, p0, atol=6e-4)
 
 
 @pytest.mark.parametrize("n", [300, 100])

@@ -10,6 +10,7 @@ from scipy.special import erf
 
 from dendrocap import Custom, NeuronSpec, NoSolution, TaskSpec, critical_capacity, saddle_point, stability_limit
 from dendrocap.theory.dendrite import all_mean_inputs
+from dendrocap.theory.neuron_kernel import like_branches
 from dendrocap.theory.symmetric import ConstraintCurve
 from tests.naive import constraint as naive
 
@@ -75,7 +76,7 @@ def test_no_solution_is_missed_and_their_number_never_grows_with_the_width(g):
 
 
 def test_states_of_a_curve_obey_the_constraint_and_their_directions_follow_it():
-    curve = ConstraintCurve(NeuronSpec(BUMP, 0.5, 0.3), HALF)
+    curve = ConstraintCurve(like_branches(NeuronSpec(BUMP, 0.5, 0.3), HALF))
     (states,) = curve.curves()
     assert states[0].m < 0.0 < states[-1].m
     assert states[-1].B < -4.9

@@ -21,7 +21,8 @@ from dendrocap import (
     TaskSpec,
 )
 from dendrocap.theory import critical_capacity
-from dendrocap.theory.symmetric import _Problem
+from dendrocap.theory.neuron_kernel import like_branches
+from dendrocap.theory.symmetric import FREE, _Line, _Soma
 from tests.naive.capacity import naive_capacity
 
 HUMP = Custom(lambda x: np.exp(-(x**2)), lambda x: -2 * x * np.exp(-(x**2)))
@@ -120,10 +121,9 @@ def test_capacity_is_the_maximum_over_norms_and_both_equations_agree(spec, task)
     rounding = np.finfo(float).eps * (1 + spec.theta_s) / np.sqrt(solution.Gamma0)
     assert solution.residual < 1e-12 + 10 * rounding
     assert 0.0 < solution.silent_fraction < 1.0
-    problem = _Problem(spec, task)
+    line, soma = _Line(like_branches(spec, task), FREE), _Soma([like_branches(spec, task)], task)
     for step in (-0.2, -0.01, 0.01, 0.2):
-        for point in problem.points(solution.B + step, []):
-            assert point.alpha < solution.alpha_c
+        assert soma.load(line.all(solution.B + step)).alpha < solution.alpha_c
     weights = solution.weights
     assert_allclose(weights.mean(), spec.theta_d / task.f_in, rtol=1e-11)
     assert_allclose(weights.second_moment(), solution.Q, rtol=1e-11)

@@ -30,7 +30,7 @@ from dendrocap import (
 )
 from dendrocap.theory.broken import PopulationEquations
 from dendrocap.theory.load import _FiniteLoad
-from dendrocap.theory.neuron_kernel import PopulationKernel, at_capacity, populations_of, synapse_types
+from dendrocap.theory.neuron_kernel import PopulationKernel, populations_of, shape_at, synapse_types
 from dendrocap.theory.patterns import Energetic
 from dendrocap.theory.search import broken_state
 from dendrocap.theory.symmetric import symmetric_state
@@ -217,7 +217,7 @@ def test_distances_between_close_solutions_differ_between_populations():
 
 def test_types_at_capacity_are_those_of_their_means():
     types = synapse_types(Inhibition(0.3, 0.2, 0.4), 0.5, 0.25)
-    at = at_capacity(types, 0.3)
+    at = shape_at(0.3, types)
     weights = [dc.theory.CapacityWeights(B, at.W_star) for B in at.B]
     assert_allclose([one.mean() for one in weights], [one.strength for one in types], rtol=1e-12)
     second = sum(one.share * weight.second_moment() for one, weight in zip(types, weights, strict=True))
@@ -238,7 +238,7 @@ def test_the_replica_symmetric_load_is_largest(neuron, task):
     def load(shapes):
         R = Gamma0 = 0.0
         for population, B in zip(populations, shapes, strict=True):
-            kernel, at = PopulationKernel(population), at_capacity(population.types, B)
+            kernel, at = PopulationKernel(population), shape_at(B, population.types)
             m, W_bar = kernel.mean_input(at.Q), population.W_bar(0.0)
             norm = kernel.norm(m, at.Q * W_bar**2)
             y = at.W_star * W_bar
@@ -250,7 +250,7 @@ def test_the_replica_symmetric_load_is_largest(neuron, task):
 
         return R**2 / (Gamma0 * label_averages(task.f_out, task.kappa / math.sqrt(Gamma0)).second)
 
-    best = np.array([side.B for side in found.sides])
+    best = np.array([side.shapes[0] for side in found.sides])
     assert_allclose(load(best), found.alpha, rtol=1e-12)
     for direction in np.eye(best.size):
         for step in (1e-3, 1e-2):

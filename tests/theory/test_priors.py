@@ -167,14 +167,17 @@ def test_weights_without_room_store_nothing():
 @pytest.mark.parametrize("task", [TaskSpec(), replace(SPARSE, branch_correlation=1.5)], ids=["plain", "sparse"])
 def test_the_bounded_load_is_stationary(task):
     """The printed equation for A is d ln alpha / dQ, checked by moving the weights off their place."""
-    from dendrocap.theory.symmetric import _Problem
+    from dendrocap.theory.neuron_kernel import like_branches
+    from dendrocap.theory.symmetric import _Line, _Soma
 
-    problem = _Problem(neuron(Bounded(2.2 * 0.5 / task.f_in), SaturatingReLU()), task)
+    population = like_branches(neuron(NonNegative(), SaturatingReLU()), task)
+    line, soma = _Line(population, Law(2.2 * 0.5 / task.f_in)), _Soma([population], task)
     for t in (-0.5, 0.4, 1.3):
         h = 1e-4
-        low, here, high = (problem.points(t + d, [])[0] for d in (-h, 0.0, h))
-        slope = (math.log(high.alpha) - math.log(low.alpha)) / (math.log(high.Q) - math.log(low.Q))
-        assert_allclose(here.stationarity, slope, rtol=2e-6, atol=2e-7)
+        low, here, high = (line.at(t + d) for d in (-h, 0.0, h))
+        rise = math.log(soma.load([high]).alpha / soma.load([low]).alpha)
+        derivative = here.Q * (2.0 * here.dR - soma.load([here]).ratio * here.tree.dGamma0) / here.R
+        assert_allclose(derivative, rise / (math.log(high.Q) - math.log(low.Q)), rtol=2e-6, atol=2e-7)
 
 
 def test_deep_trees_with_bounded_weights():

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from dendrocap import Custom, Level, Linear, NeuronSpec, NoSolution, Polsky, ReLU, SaturatingReLU, Tabulated, TaskSpec
-from dendrocap.theory.dendrite import check_reachable, is_monotone, tree_response, tree_responses
+from dendrocap.theory.dendrite import all_means, check_reachable, is_monotone, levels_with_thresholds, tree_response
 
 SPECS = [
     NeuronSpec(Linear(), 0.5, 0.5),
@@ -77,11 +77,12 @@ def test_two_level_kernel_equals_a_direct_simulation(rng):
 def test_a_hump_has_two_mean_inputs_or_none():
     hump = NeuronSpec(Custom(lambda x: np.exp(-(x**2))), 0.5, 0.3)
     assert not is_monotone(hump.nonlinearity)
-    low, high = sorted(tree_responses(hump, TaskSpec(), 4.0), key=lambda tree: tree.means[0])
+    levels = levels_with_thresholds(hump)
+    low, high = sorted(all_means(levels, 1.0))
     # E exp(-u^2) = exp(-m^2 / (1 + 2 s^2)) / sqrt(1 + 2 s^2) at s^2 = 1
     exact = np.sqrt(-3 * np.log(0.3 * np.sqrt(3)))
-    assert_allclose([low.means[0], high.means[0]], [-exact, exact], rtol=1e-9)
-    assert tree_responses(hump, TaskSpec(), 40.0) == []
+    assert_allclose([*low, *high], [-exact, exact], rtol=1e-9)
+    assert all_means(levels, 10.0) == []
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from dendrocap.model import NeuronSpec, TaskSpec
 from dendrocap.numerics.types import Floats
 from dendrocap.theory.cascade import Averages, FieldGrid, gaussian_cascade, one_sided_cascade, smooth_cascade, tilts
 from dendrocap.theory.dendrite import NODES, BranchKernel, prepared, tree_response
-from dendrocap.theory.neuron_kernel import Norm, Overlap, Population, PopulationKernel, TreeKernel
+from dendrocap.theory.neuron_kernel import Norm, Overlap, Population, PopulationKernel, TreeKernel, like_branches
 from dendrocap.theory.patterns import label_starts
 from dendrocap.theory.symmetric import ConstraintCurve
 
@@ -914,7 +914,7 @@ class CurveSoma:
         self.v = task.f_in * (1.0 - task.f_in)
         self.unit = math.sqrt(self.v) * neuron.tree[0].theta / task.f_in
         self.kernel = BranchKernel(self.g, self.theta, nodes)
-        self._curve = ConstraintCurve(neuron, task)
+        self._curve = ConstraintCurve(like_branches(neuron, task))
 
     def at_mean(self, mean: float) -> SomaAtMean:
         """The kernel at a mean input, given in units of sqrt(v) W_bar."""

@@ -12,7 +12,7 @@ which g bends.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
@@ -304,13 +304,20 @@ def common_variance(neuron: NeuronSpec, task: TaskSpec) -> float:
     return task.branch_correlation * v * W_bar**2
 
 
+Levels = Sequence[tuple[Nonlinearity, float]]  # each g, with the threshold that its mean output must meet
+
+
 def tree_response(neuron: NeuronSpec, task: TaskSpec, Q: float, guess: tuple[float, ...] | None = None) -> TreeResponse:
     """The response of all levels at squared norm Q; with a guess, of the nearest branch of solutions."""
     v = task.f_in * (1.0 - task.f_in)
-    V = v * Q + common_variance(neuron, task)
+    return levels_response(levels_with_thresholds(neuron), v * Q + common_variance(neuron, task), v, guess)
+
+
+def levels_response(levels: Levels, V: float, v: float, guess: tuple[float, ...] | None = None) -> TreeResponse:
+    """The same for inputs of variance V, whose derivative in Q is v."""
     variance, d_variance, gain, log_d_gain, slope = V, v, v, 0.0, 1.0
     means: list[float] = []
-    for number, (g, theta) in enumerate(levels_with_thresholds(neuron)):
+    for number, (g, theta) in enumerate(levels):
         start = inverse_guess(g, theta) if guess is None else guess[number]
         level = response(g, theta, variance, start)
         means.append(level.mean)
@@ -321,32 +328,39 @@ def tree_response(neuron: NeuronSpec, task: TaskSpec, Q: float, guess: tuple[flo
     return TreeResponse(variance, gain, d_variance, gain * log_d_gain, slope, math.sqrt(V), tuple(means))
 
 
-def tree_responses(
-    neuron: NeuronSpec, task: TaskSpec, Q: float, guess: tuple[float, ...] | None = None
-) -> list[TreeResponse]:
-    """All responses at squared norm Q: one if every g is monotone, else one for each solution of [mean-input].
+def response_along(found: Moments, s: float, m: float, v: float, dV: float, dm: float) -> TreeResponse:
+    """The response of one level where its variance and mean input change by dV and dm, instead of that in Q."""
+    return TreeResponse(
+        Gamma0=found.variance,
+        Gamma1=v * found.gain,
+        dGamma0=found.cross_x / s * dV + 2.0 * found.cross * dm,
+        dGamma1=v * (0.5 * found.gain_xx / s**2 * dV + found.gain_x / s * dm),
+        slope=found.slope,
+        sd=s,
+        means=(m,),
+    )
+
+
+def all_means(levels: Levels, V: float) -> list[tuple[float, ...]]:
+    """All solutions of [mean-input] for inputs of variance V, one mean input for each level.
 
     There may be none: for wide inputs the average of a hump may stay below a threshold that its top exceeds.
     """
-    if all(is_monotone(g) for g, _ in levels_with_thresholds(neuron)):
-        return [tree_response(neuron, task, Q, guess)]
-    V = task.f_in * (1.0 - task.f_in) * Q + common_variance(neuron, task)
-    starts: list[tuple[tuple[float, ...], float]] = [((), V)]
-    for g, theta in levels_with_thresholds(neuron):
-        longer = []
-        for means, variance in starts:
-            for m in all_mean_inputs(g, theta, math.sqrt(variance)):
-                longer.append(((*means, m), prepared(g)(theta, math.sqrt(variance), m).variance))
-        starts = longer
-    return [tree_response(neuron, task, Q, means) for means, _ in starts]
+    found: list[tuple[tuple[float, ...], float]] = [((), V)]
+    for g, theta in levels:
+        found = [
+            ((*means, m), prepared(g)(theta, math.sqrt(variance), m).variance)
+            for means, variance in found
+            for m in all_mean_inputs(g, theta, math.sqrt(variance))
+        ]
+    return [means for means, _ in found]
 
 
-def check_tree_averages(neuron: NeuronSpec, task: TaskSpec, Q: float, means: tuple[float, ...]) -> None:
-    """Raise for a result at squared norm Q if a user-defined g is not resolved there."""
-    variance = task.f_in * (1.0 - task.f_in) * Q + common_variance(neuron, task)
-    for (g, theta), m in zip(levels_with_thresholds(neuron), means, strict=True):
-        check_averages(g, theta, math.sqrt(variance), m)
-        variance = prepared(g)(theta, math.sqrt(variance), m).variance
+def check_tree_averages(levels: Levels, V: float, means: tuple[float, ...]) -> None:
+    """Raise for a result at inputs of variance V if a user-defined g is not resolved there."""
+    for (g, theta), m in zip(levels, means, strict=True):
+        check_averages(g, theta, math.sqrt(V), m)
+        V = prepared(g)(theta, math.sqrt(V), m).variance
 
 
 def levels_with_thresholds(neuron: NeuronSpec) -> list[tuple[Nonlinearity, float]]:

@@ -28,11 +28,13 @@ from dendrocap.theory.dendrite import (
     NODES,
     BranchKernel,
     PairKernel,
+    TreeResponse,
     check_reachable,
     common_variance,
     inverse_guess,
     levels_with_thresholds,
     prepared,
+    response_along,
 )
 from dendrocap.theory.solver import monotone_root
 from dendrocap.theory.weights import Entropic, Law, Weights
@@ -164,20 +166,30 @@ def mean_weight(synapses: Sequence[SynapseWeights] | Sequence[TypicalSynapses]) 
     return math.fsum(SIGNS[one.kind] * one.share * one.W_bar for one in synapses)
 
 
-class AtCapacity(NamedTuple):
-    """All types of a population at capacity, for a mean excitatory weight of one [inhibition-capacity]."""
+class Shape(NamedTuple):
+    """Weights at capacity, of all types of a population, for a mean excitatory weight of one [inhibition-capacity]."""
 
     B: tuple[float, ...]  # of each type; infinite if it is dead
-    A: float  # fraction of synapses that are not silent
+    A: float  # fraction of synapses that are neither silent nor saturated
     W_star: float  # in the common units the same for all types
     Q: float  # mean square over all synapses, in the common units
 
+    @property
+    def C(self) -> float:
+        """C in the same units: sqrt(C) = A W_star."""
+        return (self.A * self.W_star) ** 2
 
-def at_capacity(types: Sequence[SynapseType], B: float) -> AtCapacity:
-    """The state in which the first type has this B; the others follow from their means."""
-    i0, i1, i2 = tail(B)
+
+def shape_at(
+    t: float, types: Sequence[SynapseType] = ONLY_EXCITATORY, law: Law | None = None, W_bar: float = 1.0
+) -> Shape:
+    """The state in which the first type has this B; the others follow from their means.
+
+    With a largest weight t is the place on the curve of states [cap-bounded], which depends on the mean W_bar.
+    """
+    B, i0, i1, i2 = (t, *tail(t)) if law is None else law.at_capacity(t, W_bar)
     if len(types) == 1 and types[0].share == 1.0:
-        return AtCapacity((B,), i0, 1.0 / i1, i2 / i1**2)
+        return Shape((B,), i0, 1.0 / i1, i2 / i1**2)
     shapes, A, second = [B], types[0].share * i0, types[0].share * i2
     for one in types[1:]:
         if one.strength == 0.0:
@@ -193,7 +205,7 @@ def at_capacity(types: Sequence[SynapseType], B: float) -> AtCapacity:
         j0, _, j2 = tail(shapes[-1])
         A += one.share * j0
         second += one.share * j2
-    return AtCapacity(tuple(shapes), A, 1.0 / i1, second / i1**2)
+    return Shape(tuple(shapes), A, 1.0 / i1, second / i1**2)
 
 
 class AtLoad(NamedTuple):
@@ -318,6 +330,16 @@ class Population:
     def v(self) -> float:
         """Variance of an input without the part that it shares with the others of its branch."""
         return self.f_in * (1.0 - self.f_in) * (1.0 - self.common / self.branch_size)
+
+    @cached_property
+    def levels(self) -> tuple[tuple[Nonlinearity, float], ...]:
+        """All levels, each with the threshold that its mean output meets."""
+        return ((self.nonlinearity, self.mean_output), *self.upper)
+
+    @cached_property
+    def short(self) -> bool:
+        """Whether the mean weight follows the mean input."""
+        return math.isfinite(self.branch_size)
 
     @property
     def share(self) -> float:
@@ -499,6 +521,14 @@ class PopulationKernel:
         start = self._guess if guess is None else guess
         self._guess = monotone_root(excess, start, scale * max(population.W_bar(start), smallest)).at
         return self._guess
+
+    def short_response(self, m: float, Q: float) -> tuple[TreeResponse, float]:
+        """The response of short branches at the prescribed mean output along Q, and dm / dQ [pop-stationary]."""
+        v, chi_m, s = self.population.v, self.population.common_variance_slope(m), self.population.variance(m, Q) ** 0.5
+        at = self._averages(self.population.mean_output, s, m)
+        by_V = 0.5 * at.slope_x / s  # E g'' = E[g' x] / s by parts
+        dm = -v * by_V / (at.slope + by_V * chi_m)
+        return response_along(at, s, m, v, v + chi_m * dm, dm), dm
 
     def norm(self, m: float, Q: float, output: float | None = None) -> Norm:
         """Output, variance and gain with their derivatives; pass ``output`` if E g is known, to save an average."""

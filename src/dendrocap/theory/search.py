@@ -12,7 +12,6 @@ import numpy as np
 
 from dendrocap.errors import ConvergenceError, NoSolution
 from dendrocap.model import Branches, NeuronSpec, TaskSpec
-from dendrocap.numerics._compiled import tail
 from dendrocap.numerics.types import Floats
 from dendrocap.theory.broken import (
     BrokenEquations,
@@ -27,7 +26,13 @@ from dendrocap.theory.broken import (
     Unknowns,
 )
 from dendrocap.theory.cascade import FieldGrid
-from dendrocap.theory.dendrite import NODES, check_capacity_inputs, check_tree_averages, tree_response
+from dendrocap.theory.dendrite import (
+    NODES,
+    check_capacity_inputs,
+    check_tree_averages,
+    levels_with_thresholds,
+    tree_response,
+)
 from dendrocap.theory.neuron_kernel import (
     ONLY_EXCITATORY,
     Population,
@@ -41,13 +46,11 @@ from dendrocap.theory.saddle_point import stability_limit
 from dendrocap.theory.solution import CapacitySolution, PopulationWeights, SynapseWeights
 from dendrocap.theory.solver import Place, bracketed_root, evaluated, extrapolated, followed, newton
 from dendrocap.theory.symmetric import (
-    SymmetricSide,
-    SymmetricState,
     needs_constraint_curve,
     symmetric_capacity,
     symmetric_state,
 )
-from dendrocap.theory.weights import CapacityWeights, mixture_of, weights_at
+from dendrocap.theory.weights import mixture_of, weights_at
 from dendrocap.validation import refuse
 
 # Search for solutions of the broken equations: from scratch, from a neighbour, and from k to k + 1 steps of breaking.
@@ -495,7 +498,7 @@ def _mean_input(neuron: NeuronSpec, task: TaskSpec, state: BrokenState) -> float
     mean = state.unknowns.mean
     if mean is None:
         tree = tree_response(neuron, task, state.Q)
-        check_tree_averages(neuron, task, state.Q, tree.means)
+        check_tree_averages(levels_with_thresholds(neuron), tree.sd**2, tree.means)
         return tree.means[0]
     return mean * math.sqrt(task.f_in * (1.0 - task.f_in)) * neuron.tree[0].theta / task.f_in
 
@@ -588,7 +591,7 @@ def capacity_of(
 ) -> CapacitySolution:
     """The critical capacity of populations at their prescribed mean outputs."""
     if rsb == 0:
-        return _from_symmetric(populations, neuron, task, rsb, symmetric_state(populations, task))
+        return symmetric_state(populations, task).solution(populations, neuron, task)
     most = FULL if rsb == "full" else rsb
     if not isinstance(most, int) or isinstance(most, bool) or most < 1:
         raise refuse("rsb", rsb, 'a whole number >= 0, or "full"')
@@ -607,7 +610,7 @@ def capacity_of(
         if rsb != "full" or (k > 1 and 1.0 - by_steps[k] / by_steps[k - 1] < SETTLED):
             break
     if found is None:
-        return _from_symmetric(populations, neuron, task, rsb, symmetric_state(populations, task), reason)
+        return symmetric_state(populations, task).solution(populations, neuron, task, rsb, reason)
     alpha = found.state.alpha
     if rsb == "full" and len(by_steps) > 1:
         # The limit needs no replica-symmetric value, which may not exist on short branches.
@@ -759,35 +762,6 @@ def _branch_size(populations: Sequence[Population]) -> float:
     return populations[0].branch_size / populations[0].length
 
 
-def _from_symmetric(
-    populations: Sequence[Population],
-    neuron: NeuronSpec,
-    task: TaskSpec,
-    rsb: int | str,
-    state: SymmetricState,
-    reason: str = "",
-) -> CapacitySolution:
-    kinds = tuple(
-        _capacity_weights(population, side, gap)
-        for population, side, gap in zip(populations, state.sides, state.gaps, strict=True)
-    )
-    return CapacitySolution(
-        neuron=neuron,
-        task=task,
-        rsb=rsb,
-        branch_size=_branch_size(populations),
-        alpha_c=state.alpha,
-        populations=kinds,
-        mean_shift=state.labels.shift * math.sqrt(state.Gamma0),
-        Gamma0=state.Gamma0,
-        Gamma1=math.fsum(one.fraction * one.gap * side.Gamma1 for one, side in zip(kinds, state.sides, strict=True)),
-        by_steps=(state.alpha,),
-        residual=state.residual,
-        iterations=state.evaluations,
-        reason=reason,
-    )
-
-
 def _from_broken(
     populations: Sequence[Population],
     neuron: NeuronSpec,
@@ -816,26 +790,6 @@ def _from_broken(
         breaking_points=tuple(map(float, state.mu)),
         found=found,
     )
-
-
-def _capacity_weights(population: Population, side: SymmetricSide, gap: float) -> PopulationWeights:
-    """The public description of one population of a replica-symmetric solution."""
-    synapses = []
-    for one, B in zip(population.types, side.shapes, strict=True):
-        weights = CapacityWeights(B, side.W_star / one.scale) if math.isfinite(B) else None
-        synapses.append(
-            SynapseWeights(
-                kind=one.kind,
-                share=one.share,
-                f_in=one.f_in or population.f_in,
-                silent_fraction=1.0 if weights is None else float(tail(-B)[0]),
-                W_bar=side.W_bar * one.strength / one.scale,
-                Q=0.0 if weights is None else weights.second_moment(),
-                weights=weights,
-            )
-        )
-    b, c = side.B * math.sqrt(side.C), (side.C,)
-    return PopulationWeights(population, side.m, tuple(synapses), gap, side.A, b, c)
 
 
 def weights_of(population: Population, side: Side) -> PopulationWeights:

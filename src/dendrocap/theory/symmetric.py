@@ -1,20 +1,23 @@
-"""Critical capacity in the replica-symmetric estimate.
+"""Critical capacity in the replica-symmetric estimate, of any populations of branches.
 
-At capacity the solutions have shrunk to a point and every order parameter follows from a single number [cap-scalar]:
-B, the distance of zero from the mean of the truncated Gaussian of weights, in units of its standard deviation. B
-determines Q, Q the response of the dendrites, and the load
+At capacity the solutions have shrunk to a point, and each population is described by a single number [cap-scalar]: B,
+the distance of zero from the mean of the truncated Gaussian of weights, in units of its standard deviation. B
+determines its weights, of all types of synapses, up to their scale [inhibition-capacity]; the mean output determines
+its mean input, and with it its contributions R_p and Gamma_0p to the load
 
-    alpha(Q) = C Gamma_1 / (Gamma_0 E I_2(tau))                                                        [cap-load]
+    alpha = (sum_p x_p R_p)^2 / (Gamma_0 E I_2(tau)),    R_p = sqrt(length_p C_p Gamma_1p),            [pop-load]
 
-at which solutions of norm Q vanish. Weights can take any norm, so the capacity is the largest alpha(Q); there
-d ln alpha / dQ vanishes, which is the remaining saddle-point equation [cap-stationary].
+at which solutions of these norms vanish; for the paper's single population alpha(Q) = C Gamma_1 / (Gamma_0 E I_2(tau))
+[cap-load]. Weights can take any norm, so the capacity is the largest load. (The distances between replicas, which may
+differ between populations, are already optimised.) For a given ratio a = R / Gamma_0 the populations decouple: each
+maximises 2 R_p - a Gamma_0p. For one population this is the remaining saddle-point equation [cap-stationary].
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -29,18 +32,445 @@ from dendrocap.theory.dendrite import (
     Moments,
     TreeResponse,
     all_mean_inputs,
+    all_means,
     check_capacity_inputs,
     check_tree_averages,
     is_monotone,
+    levels_response,
     prepared,
-    tree_response,
-    tree_responses,
+    response_along,
 )
-from dendrocap.theory.neuron_kernel import Population, PopulationKernel, at_capacity, like_branches
+from dendrocap.theory.neuron_kernel import Population, PopulationKernel, Shape, like_branches, shape_at
 from dendrocap.theory.patterns import LabelAverages, label_averages
 from dendrocap.theory.solution import CapacitySolution, OtherSolution, PopulationWeights, SynapseWeights
-from dendrocap.theory.solver import bracketed_root
-from dendrocap.theory.weights import CapacityWeights, CutMoments, law_of
+from dendrocap.theory.solver import bracketed_root, newton
+from dendrocap.theory.weights import CapacityWeights, Law, law_of
+
+# Initial grid of B. From one value to the next the width of the branch input changes by a factor below two.
+# alpha(Q) vanishes for Q -> W_bar^2 (B -> -inf) and for Q -> inf (B -> inf): the grid is extended at either end until
+# the load decreases there.
+B_GRID = (-1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0, 2.5)
+
+B_LIMITS = (-8.0, 30.0)
+
+ALL_OR_NONE = 1e-4  # w_max / W_star at which bounded weights count as 0 or w_max, each of them
+
+SAME = 1e-9  # relative difference of two loads that are the same
+
+EASIEST, UNDERFLOW = -5.0, -30.0  # margins, in deviations of the somatic input, that are no demand on the weights
+
+SMALLEST = 1e-8  # mean weight on a short branch, relative to that of a long one, that counts as zero
+
+FREE = Law()
+
+
+def symmetric_capacity(neuron: NeuronSpec, task: TaskSpec | None = None) -> CapacitySolution:
+    """The critical capacity in the replica-symmetric estimate; see `critical_capacity`, which calls this.
+
+    Notes
+    -----
+    Solves [cap-stationary] for B by Brent's method in every interval of a grid on which it changes its sign, and
+    returns the largest load among the solutions.
+
+    Examples
+    --------
+    >>> from dendrocap import Linear, NeuronSpec
+    >>> round(symmetric_capacity(NeuronSpec(Linear(), theta_d=0.5, theta_s=0.5)).alpha_c, 10)
+    1.0
+    """
+    task = TaskSpec() if task is None else task
+    law, populations = law_of(neuron.prior), [like_branches(neuron, task)]
+    check_capacity_inputs(neuron)
+    needs_constraint_curve(neuron, task)  # refuses what is not derived for g that are not monotone
+    law.check(neuron.tree[0].theta / task.f_in)
+    return symmetric_state(populations, task, law).solution(populations, neuron, task)
+
+
+class SymmetricSide(NamedTuple):
+    """One population at one place t of the line of its weights, B itself unless they are bounded."""
+
+    t: float
+    W_bar: float
+    Q: float
+    A: float
+    C: float
+    R: float  # sqrt(length C Gamma1)
+    dR: float  # in Q at the prescribed mean output, or along the curve E g = theta [cap-along]
+    scale: float  # of the terms of dR, to judge what rounding leaves of it
+    shapes: tuple[float, ...]  # B of each type of synapses
+    tree: TreeResponse  # with derivatives along the same direction
+
+    @property
+    def m(self) -> float:
+        """The mean input of a branch."""
+        return self.tree.means[0]
+
+    @property
+    def W_star(self) -> float:
+        """Standard deviation of the Gaussian of weights before it is cut at zero."""
+        return math.sqrt(self.C) / self.A
+
+    def weights(self, population: Population, gap: float, w_max: float) -> PopulationWeights:
+        """Its public description."""
+        synapses = []
+        for one, B in zip(population.types, self.shapes, strict=True):
+            weights = CapacityWeights(B, self.W_star / one.scale, w_max) if math.isfinite(B) else None
+            synapses.append(
+                SynapseWeights(
+                    kind=one.kind,
+                    share=one.share,
+                    f_in=one.f_in or population.f_in,
+                    W_bar=self.W_bar * one.strength / one.scale,
+                    Q=0.0 if weights is None else weights.second_moment(),
+                    weights=weights,
+                    silent_fraction=1.0 if weights is None else tail(-B)[0],
+                )
+            )
+        b, c = self.shapes[0] * math.sqrt(self.C), (self.C,)
+        return PopulationWeights(population, self.m, tuple(synapses), gap, self.A, b, c)
+
+
+def _side(
+    population: Population,
+    t: float,
+    shape: Shape,
+    W_bar: float,
+    tree: TreeResponse,
+    dQ: float = 1.0,
+    unit: float = 1.0,
+    dm: float = 0.0,
+) -> SymmetricSide:
+    """The population where Q and its mean input change by dQ, of terms of the size ``unit``, and by dm."""
+    A, root = shape.A, shape.A * W_bar * shape.W_star
+    C = root * root
+    R = math.sqrt(population.length * C * tree.Gamma1)
+    # [pop-stationary]: d ln C / dQ and d ln Gamma_1 / dQ, with the mean input following Q
+    by_C = (A * dQ + 2.0 * t * root * population.W_slope * dm) / C
+    by_gain = tree.dGamma1 / tree.Gamma1
+    scale = 0.5 * R * (A / C * unit + abs(by_gain))
+    return SymmetricSide(t, W_bar, shape.Q * W_bar**2, A, C, R, 0.5 * R * (by_C + by_gain), scale, shape.B, tree)
+
+
+class SymmetricState(NamedTuple):
+    """The capacity and the populations there."""
+
+    alpha: float
+    sides: tuple[SymmetricSide, ...]
+    labels: LabelAverages
+    Gamma0: float
+    residual: float
+    evaluations: int
+    others: tuple[OtherSolution, ...] = ()
+    metastable: bool = False  # whether loads further out are larger, without a largest one
+
+    @property
+    def gaps(self) -> tuple[float, ...]:
+        """Distance of two replicas in each population, relative to that in the first."""
+        own = [side.R / side.tree.Gamma1 for side in self.sides]  # sqrt(length C / Gamma1)
+        return tuple(one / own[0] for one in own)
+
+    def solution(
+        self,
+        populations: Sequence[Population],
+        neuron: NeuronSpec,
+        task: TaskSpec,
+        rsb: int | str = 0,
+        reason: str = "",
+    ) -> CapacitySolution:
+        """The public result; with a reason why it stands for one with steps of breaking."""
+        each = list(zip(populations, self.sides, self.gaps, strict=True))
+        if self.metastable:
+            reason = reason or "a local maximum: the load is larger, and grows without bound, at larger weights"
+        elif self.others:
+            reason = reason or f"the largest of {len(self.others) + 1} stationary loads: weights may take any norm"
+        return CapacitySolution(
+            neuron=neuron,
+            task=task,
+            rsb=rsb,
+            branch_size=populations[0].branch_size / populations[0].length,
+            alpha_c=self.alpha,
+            populations=tuple(side.weights(one, gap, neuron.prior.w_max) for one, side, gap in each),
+            mean_shift=self.labels.shift * math.sqrt(self.Gamma0),
+            Gamma0=self.Gamma0,
+            Gamma1=math.fsum(one.fraction * gap * side.tree.Gamma1 for one, side, gap in each),
+            by_steps=(self.alpha,),
+            residual=self.residual,
+            iterations=self.evaluations,
+            reason=reason or "the only solution of the equations",
+            others=self.others,
+            metastable=self.metastable,
+        )
+
+
+Slope = Callable[[SymmetricSide], float]  # of the load, or its part that a population decides
+
+
+def symmetric_state(populations: Sequence[Population], task: TaskSpec, law: Law = FREE) -> SymmetricState:
+    """The largest load over the norms of all populations, at their prescribed mean outputs."""
+    try:
+        soma = _Soma(populations, task)
+        if len(populations) > 1:
+            found = _together(soma, [_Line(one, law) for one in populations])
+        else:
+            (one,) = populations
+            found = _stationary(soma, ConstraintCurve(one) if _is_curve(one) else _Line(one, law))
+    except ArithmeticError as error:
+        raise NoSolution(
+            f"the capacity of {list(populations)} at {task} is out of the range of floating-point numbers: {error}"
+        ) from error
+    soma.check(found.Gamma0)
+    for population, side in zip(populations, found.sides, strict=True):
+        check_tree_averages(population.levels, side.tree.sd**2, side.tree.means)
+    return found
+
+
+def _is_curve(population: Population) -> bool:
+    """Whether the mean input is not a function of Q."""
+    return not (population.upper or population.short or is_monotone(population.nonlinearity))
+
+
+class _Load(NamedTuple):
+    """What populations make together."""
+
+    alpha: float
+    ratio: float  # the a at which [pop-stationary] gives d alpha = 0; d(Gamma_0 E I_2)/dGamma_0 is E H
+    Gamma0: float
+    labels: LabelAverages
+
+
+class _Soma:
+    """The soma, with the averages over labels that need not be computed twice."""
+
+    def __init__(self, populations: Sequence[Population], task: TaskSpec) -> None:
+        self.task, self._x = task, [population.fraction for population in populations]
+        self._free_of_margin = label_averages(task.f_out, 0.0) if task.kappa == 0.0 else None
+
+    def load(self, sides: Sequence[SymmetricSide]) -> _Load:
+        """The load at which solutions vanish, [cap-load] and [pop-load]."""
+        R = Gamma0 = 0.0
+        for x, side in zip(self._x, sides, strict=True):
+            R, Gamma0 = R + x * side.R, Gamma0 + x * side.tree.Gamma0
+        labels = self._free_of_margin
+        if labels is None:
+            self.check(Gamma0, UNDERFLOW)
+            labels = label_averages(self.task.f_out, self.task.kappa / math.sqrt(Gamma0))
+        return _Load(R * R / (Gamma0 * labels.second), labels.mass / labels.second * R / Gamma0, Gamma0, labels)
+
+    def check(self, Gamma0: float, easiest: float = EASIEST) -> None:
+        """Raise for a negative margin that random weights meet."""
+        margin = self.task.kappa / math.sqrt(Gamma0)
+        if margin < easiest:
+            raise NoSolution(
+                f"kappa = {self.task.kappa:g} is {margin:.3g} standard deviations of the somatic input: nearly every "
+                f"pattern meets this margin at any weights, and no load is too large; it takes kappa above "
+                f"{EASIEST * math.sqrt(Gamma0):.3g}"
+            )
+
+    def state(self, sides: Sequence[SymmetricSide], evaluations: int) -> SymmetricState:
+        """The result at a stationary load."""
+        alpha, a, Gamma0, labels = self.load(sides)
+        residual = max(
+            abs(2.0 * side.dR - a * side.tree.dGamma0) / (2.0 * side.scale + abs(a * side.tree.dGamma0))
+            for side in sides
+        )
+        return SymmetricState(alpha, tuple(sides), labels, Gamma0, residual, evaluations)
+
+
+def _stationary(soma: _Soma, line: _Line | ConstraintCurve) -> SymmetricState:
+    """The largest of all stationary loads of one population."""
+    loads: dict[tuple[float, tuple[float, ...]], _Load] = {}
+
+    def load(side: SymmetricSide) -> _Load:
+        place = side.t, side.tree.means
+        if place not in loads:
+            loads[place] = soma.load((side,))
+        return loads[place]
+
+    def slope(side: SymmetricSide) -> float:
+        return 2.0 * side.dR - load(side).ratio * side.tree.dGamma0
+
+    def root(one: SymmetricSide, other: SymmetricSide) -> SymmetricSide:
+        # Not computed again: rounding might give the ends the same sign if one of them is the root.
+        between, met = line.between(one, other), {0.0: one, 1.0: other}
+
+        def at(part: float) -> SymmetricSide:
+            if part not in met:
+                met[part] = between(part)
+            return met[part]
+
+        return at(bracketed_root(lambda part: slope(at(part)), 0.0, 1.0).at)
+
+    highest, solved = 0.0, []
+    widest: SymmetricSide | None = None
+    for one, other in line.neighbours(slope):
+        rises = slope(one) > 0.0
+        if rises != (slope(other) > 0.0):
+            side = root(one, other)
+            solved.append((load(side).alpha, rises, side))
+        for side in (one, other):
+            if load(side).alpha > highest:
+                highest, widest = load(side).alpha, side
+    best = max((one for one in solved if one[1]), key=lambda one: one[0], default=None)
+    higher = best is None or best[0] < highest * (1.0 - SAME)
+    if best is None or (higher and not line.population.short):
+        if widest is not None:  # averages of a g that is not resolved are noise
+            check_tree_averages(line.population.levels, widest.tree.sd**2, widest.tree.means)
+        raise line.no_maximum(highest)
+    # Symmetric or periodic g repeat their states: of each kind, the one with the smallest mean input is reported.
+    kinds: dict[tuple[float, bool], tuple[float, bool, SymmetricSide]] = {}
+    for place in sorted(solved, key=lambda one: abs(one[2].m)):
+        kinds.setdefault((float(f"{place[0]:.7g}"), place[1]), place)
+    best = kinds[float(f"{best[0]:.7g}"), True]
+    others = tuple(
+        OtherSolution(alpha, side.t, side.Q, side.m / line.population.f_in, "maximum" if is_maximum else "minimum")
+        for alpha, is_maximum, side in sorted(kinds.values(), key=lambda one: -one[0])
+        if side is not best[2]
+    )
+    return soma.state(best[2:], line.evaluations)._replace(others=others, metastable=higher)
+
+
+def _together(soma: _Soma, lines: Sequence[_Line]) -> SymmetricState:
+    """The largest load of several populations."""
+    # On the grid first: a follows from the best states, the best states from a, and the load grows in every iteration.
+    sides = [line.at(B_GRID[len(B_GRID) // 2]) for line in lines]
+    for _ in range(50):
+        a = soma.load(sides).ratio
+        pairs = [line.best(a) for line in lines]
+        better = [one for one, _ in pairs]
+        if better == sides:
+            break
+        sides = better
+    x = []
+    for one, other in pairs:  # a straight line through the two neighbours
+        here, there = (2.0 * side.dR - a * side.tree.dGamma0 for side in (one, other))
+        x.append(one.t + (other.t - one.t) * here / (here - there))
+
+    @cache
+    def side(number: int, B: float) -> SymmetricSide:
+        return lines[number].at(B, better[number].tree.means)
+
+    def at(x: Floats) -> list[SymmetricSide]:
+        return [side(number, B) for number, B in enumerate(x.tolist())]
+
+    def misses(x: Floats) -> Floats:
+        sides = at(x)
+        a = soma.load(sides).ratio
+        return np.array([(2.0 * side.dR - a * side.tree.dGamma0) / side.scale for side in sides])
+
+    solved = newton(misses, np.array(x), target=1e-12)
+    if not solved.residual < SAME:
+        raise ConvergenceError(f"the replica-symmetric capacity was not found: {solved.residual:.2g} is left", solved)
+    return soma.state(at(solved.x), sum(line.evaluations for line in lines))
+
+
+class _Line:
+    """The states of one population by their place on the line of weights at capacity, on a grid that grows."""
+
+    def __init__(self, population: Population, law: Law) -> None:
+        self.population, self.law, self.evaluations = population, law, 0
+        self._W_bar = population.W_bar(0.0)
+        self._chi, self._kernel = population.common_variance(0.0), PopulationKernel(population)
+        self._unique = all(is_monotone(g) for g, _ in population.levels)
+        self._places: list[tuple[float, list[SymmetricSide]]] = []
+
+    def at(self, t: float, means: tuple[float, ...] | None = None) -> SymmetricSide:
+        """The state at a place, next to these mean inputs."""
+        self.evaluations += 1
+        population = self.population
+        shape = shape_at(t, population.types, self.law, self._W_bar)
+        if not population.short:
+            Q = shape.Q * self._W_bar**2
+            tree = levels_response(population.levels, population.v * Q + self._chi, population.v, means)
+            return _side(population, t, shape, self._W_bar, tree)
+        m = self._kernel.mean_input(shape.Q, None if means is None else means[0])
+        W_bar = population.W_bar(m)
+        if not W_bar > SMALLEST * self._W_bar:
+            raise ConvergenceError("weights of a mean above zero do not give the mean output", m)
+        tree, dm = self._kernel.short_response(m, shape.Q * W_bar**2)
+        return _side(population, t, shape, W_bar, tree, dm=dm)
+
+    def all(self, t: float, near: Sequence[SymmetricSide] = ()) -> list[SymmetricSide]:
+        """All states at a place; there may be none on a short branch, or for g that are not monotone."""
+        if not self._unique:
+            Q = shape_at(t, self.population.types, self.law, self._W_bar).Q * self._W_bar**2
+            return [self.at(t, means) for means in all_means(self.population.levels, self.population.v * Q + self._chi)]
+        try:
+            return [self.at(t, near[0].tree.means if near else None)]
+        except ConvergenceError:
+            if not self.population.short:
+                raise
+            return []
+
+    def neighbours(self, slope: Slope) -> Iterator[tuple[SymmetricSide, SymmetricSide]]:
+        """Neighbouring states on a grid wide enough that the load decreases at either end."""
+        places = self._places
+        for t in () if places else B_GRID:
+            places.append((t, self.all(t, places[-1][1] if places else ())))
+        while B_LIMITS[0] < places[0][0] and not all(slope(side) > 0.0 for side in places[0][1]):
+            t, near = places[0]
+            places.insert(0, (t - 1.0, self.all(t - 1.0, near)))
+        while B_LIMITS[1] > places[-1][0] and not all(slope(side) < 0.0 for side in places[-1][1]):
+            t, near = places[-1]
+            if self.law.w_max / near[0].W_star < ALL_OR_NONE:
+                break
+            places.append((t + 0.5, self.all(t + 0.5, near)))
+        for (_, before), (_, here) in pairwise(places):
+            for new in here if before else ():  # of the same branch of solutions
+                yield min(before, key=lambda old: math.dist(old.tree.means, new.tree.means)), new
+
+    def between(self, one: SymmetricSide, other: SymmetricSide) -> Callable[[float], SymmetricSide]:
+        """The states between two neighbours."""
+        means = one.tree.means
+
+        def at(part: float) -> SymmetricSide:
+            nonlocal means
+            side = self.at(one.t + part * (other.t - one.t), means)
+            means = side.tree.means
+            return side
+
+        return at
+
+    def best(self, a: float) -> tuple[SymmetricSide, SymmetricSide]:
+        """Neighbours that enclose the highest maximum of 2 R - a Gamma_0, the better one first."""
+
+        def slope(side: SymmetricSide) -> float:
+            return 2.0 * side.dR - a * side.tree.dGamma0
+
+        def value(side: SymmetricSide) -> float:
+            return 2.0 * side.R - a * side.tree.Gamma0
+
+        pairs = [pair for pair in self.neighbours(slope) if slope(pair[0]) > 0.0 >= slope(pair[1])]
+        if not pairs:
+            raise self.no_maximum(math.nan)
+        return max(((max(pair, key=value), min(pair, key=value)) for pair in pairs), key=lambda pair: value(pair[0]))
+
+    def no_maximum(self, highest: float) -> Exception:
+        """Why no stationary load is the largest."""
+        population = self.population
+        kind = f"{population.nonlinearity!r} at mean output {population.mean_output:g}"
+        if self.law.w_max < math.inf:
+            return NoSolution(
+                f"the replica-symmetric load of {kind} is largest, {highest:.4g}, where every weight is 0 or w_max, a "
+                "state that is not derived: it takes a larger w_max for weights in between"
+            )
+        if not population.short:
+            return ConvergenceError(
+                f"alpha(Q) has no interior maximum for {kind}: it still grows where the mean output of a level ceases "
+                "to reach its threshold, which happens in deep trees of functions that are not monotone",
+                population,
+            )
+        n, least = population.branch_size, -population.theta_d * math.sqrt(population.branch_size)
+        if not any(sides for _, sides in self._places):
+            return NoSolution(
+                f"no weights give branches with {n:.6g} synapses, {kind}: even without any weights their mean input "
+                f"is not below -theta_d sqrt(n) = {least:.4g}, where g is {float(population.nonlinearity(least)):.4g}"
+            )
+        return NoSolution(
+            f"the replica-symmetric load of branches with {n:.6g} synapses has no maximum: it grows with the weights "
+            f"without bound. At mean output {population.mean_output:g} the mean input grows in proportion to the "
+            "weights, so that theta_d no longer limits them. One step of symmetry breaking (rsb=1) has a solution"
+        )
+
 
 # States in which the mean output of a branch meets its threshold, for non-monotone g [constraint-curve].
 #
@@ -83,72 +513,39 @@ class ConstraintState(NamedTuple):
     dm: float  # in units of m
     dQ: float  # in units of Q
 
-    def along(self, by_Q: float, by_m: float) -> float:
-        """The derivative along the curve of what has these partial derivatives in Q and m."""
-        return by_Q * self.dQ + by_m * self.dm
-
-    def tree(self, v: float) -> TreeResponse:
-        """The response of the dendrites; derivatives are along the curve rather than in Q [cap-along]."""
-        found, V = self.moments, self.s**2
-        return TreeResponse(
-            Gamma0=found.variance,
-            Gamma1=v * found.gain,
-            dGamma0=self.along(v * found.cross_x / self.s, 2.0 * found.cross),
-            dGamma1=self.along(0.5 * v * v * found.gain_xx / V, v * found.gain_x / self.s),
-            slope=found.slope,
-            sd=self.s,
-            means=(self.m,),
-        )
-
 
 class ConstraintCurve:
-    """All curves of one neuron and task.
+    """All curves of long branches of one level."""
 
-    Parameters
-    ----------
-    neuron : NeuronSpec
-        With one level of branches.
-    task : TaskSpec
-        Only the coding level of the inputs matters here.
-    """
-
-    def __init__(self, neuron: NeuronSpec, task: TaskSpec) -> None:
-        self.g, self.theta = neuron.tree[0].nonlinearity, neuron.theta_s
-        self.W_bar = neuron.tree[0].theta / task.f_in
-        self.v = task.f_in * (1.0 - task.f_in)
-        self.evaluations = 0
-        self._averages = prepared(self.g)
+    def __init__(self, population: Population) -> None:
+        self.population, self.evaluations = population, 0
+        self._theta, self._W_bar = population.mean_output, population.W_bar(0.0)
+        self._averages = prepared(population.nonlinearity)
 
     def Q(self, B: float) -> tuple[float, float]:
         """Mean squared weight at this B [cap-Q], and its derivative."""
         i0, i1, i2 = tail(B)
-        return self.W_bar**2 * i2 / i1**2, 2.0 * self.W_bar**2 / i1 * (i0 * i2 / i1**2 - 1.0)
-
-    def moments(self, Q: float, m: float) -> Moments:
-        """Averages over inputs of mean m at squared norm Q."""
-        self.evaluations += 1
-        return self._averages(self.theta, math.sqrt(self.v * Q), m)
-
-    def starts(self, B: float = LOWEST_B) -> list[float]:
-        """All mean inputs at this B."""
-        return all_mean_inputs(self.g, self.theta, math.sqrt(self.v * self.Q(B)[0]))
+        return self._W_bar**2 * i2 / i1**2, 2.0 * self._W_bar**2 / i1 * (i0 * i2 / i1**2 - 1.0)
 
     def onto(self, B: float, m: float, towards: tuple[float, float]) -> ConstraintState:
         """The state near (B, m), by steps down the gradient of E g; its direction follows ``towards``."""
+        g, theta, v = self.population.nonlinearity, self._theta, self.population.v
         for _ in range(30):
+            self.evaluations += 1
             Q, Q_B = self.Q(B)
-            s, found = math.sqrt(self.v * Q), self.moments(Q, m)
+            s = math.sqrt(v * Q)
+            found = self._averages(theta, s, m)
             # Gradient of E g in B and m / s, by the heat equation dE g / dV = E g'' / 2 = E[g' x] / 2 s.
-            by_B, by_m = 0.5 * self.v * Q_B * found.slope_x / s, s * found.slope
+            by_B, by_m = 0.5 * v * Q_B * found.slope_x / s, s * found.slope
             size = math.hypot(by_B, by_m)
             if not (math.isfinite(size) and size > FLAT):
-                raise ConvergenceError(f"the mean output of {self.g!r} does not depend on its input at m = {m:g}", m)
+                raise ConvergenceError(f"the mean output of {g!r} does not depend on its input at m = {m:g}", m)
             step = -found.mean / size**2
             B, m = B + step * by_B, m + step * by_m * s
-            if abs(step) * size < 1e-13 or abs(found.mean) < 1e-16 * abs(self.theta):
+            if abs(step) * size < 1e-13 or abs(found.mean) < 1e-16 * abs(theta):
                 break
         else:
-            raise ConvergenceError(f"no mean input near {m:g} gives {self.g!r} the mean output {self.theta:g}", m)
+            raise ConvergenceError(f"no mean input near {m:g} gives {g!r} the mean output {theta:g}", m)
         sense = -by_m * towards[0] + by_B * towards[1] / s
         sign = math.copysign(1.0, sense) / size
         dB, dm = -sign * by_m, sign * by_B * s
@@ -156,7 +553,8 @@ class ConstraintCurve:
 
     def curves(self, falls: Callable[[ConstraintState], bool] | None = None) -> Iterator[list[ConstraintState]]:
         """Each curve as an ordered list of states; ``falls(state)`` can end a curve that continues to infinite Q."""
-        open_starts = self.starts()
+        s = math.sqrt(self.population.v * self.Q(LOWEST_B)[0])
+        open_starts = all_mean_inputs(self.population.nonlinearity, self._theta, s)
         while open_starts:
             m = open_starts.pop(0)
             curve = self._followed(m, falls)
@@ -192,531 +590,31 @@ class ConstraintCurve:
             step = min(1.5 * step, STEP)
         return curve
 
-    def between(self, one: ConstraintState, other: ConstraintState, part: float) -> ConstraintState:
-        """The state next to a point of the chord between two neighbours."""
-        B, m = one.B + part * (other.B - one.B), one.m + part * (other.m - one.m)
-        return self.onto(B, m, (other.B - one.B, other.m - one.m))
+    def side(self, state: ConstraintState) -> SymmetricSide:
+        """A state as seen by the soma; derivatives are along the curve rather than in Q [cap-along]."""
+        v = self.population.v
+        tree = response_along(state.moments, state.s, state.m, v, v * state.dQ, state.dm)
+        return _side(self.population, state.B, shape_at(state.B), self._W_bar, tree, state.dQ, state.Q)
 
+    def neighbours(self, slope: Slope) -> Iterator[tuple[SymmetricSide, SymmetricSide]]:
+        """Neighbouring states of all curves."""
+        for curve in self.curves(falls=lambda state: slope(self.side(state)) < 0.0):
+            yield from pairwise([self.side(state) for state in curve])
 
-# Initial grid of B. From one value to the next the width of the branch input changes by a factor below two.
-# alpha(Q) vanishes for Q -> W_bar^2 (B -> -inf) and for Q -> inf (B -> inf): the grid is extended at either end until
-# the load decreases there.
-B_GRID = (-1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0, 2.5)
+    def between(self, one: SymmetricSide, other: SymmetricSide) -> Callable[[float], SymmetricSide]:
+        """The states next to the chord between two neighbours."""
+        B, m = other.t - one.t, other.m - one.m
+        return lambda part: self.side(self.onto(one.t + part * B, one.m + part * m, (B, m)))
 
-B_LIMITS = (-8.0, 30.0)
-
-ALL_OR_NONE = 1e-4  # w_max / W_star at which bounded weights count as 0 or w_max, each of them
-
-
-def symmetric_capacity(neuron: NeuronSpec, task: TaskSpec | None = None) -> CapacitySolution:
-    """The critical capacity in the replica-symmetric estimate; see `critical_capacity`, which calls this.
-
-    Notes
-    -----
-    Solves [cap-stationary] for B by Brent's method in every interval of a grid on which it changes its sign, and
-    returns the largest load among the solutions.
-
-    Examples
-    --------
-    >>> from dendrocap import Linear, NeuronSpec
-    >>> round(symmetric_capacity(NeuronSpec(Linear(), theta_d=0.5, theta_s=0.5)).alpha_c, 10)
-    1.0
-    """
-    task = TaskSpec() if task is None else task
-    problem = _Problem(neuron, task)
-    if needs_constraint_curve(neuron, task):
-        return _on_constraint_curve(problem)
-    states = problem.scan()
-    brackets = [
-        (one, other)
-        for before, after in pairwise(states)
-        for one, other in _matched(before, after)
-        if (one.stationarity > 0.0) != (other.stationarity > 0.0)
-    ]
-    solved = [(problem.stationary(one, other), one.stationarity > 0.0) for one, other in brackets]
-    best = max((point for point, is_maximum in solved if is_maximum), key=lambda point: point.alpha, default=None)
-    highest = max((point.alpha for points in states for point in points), default=math.nan)
-    if (best is None or best.alpha < highest * (1.0 - 1e-9)) and neuron.prior.w_max < math.inf:
-        raise NoSolution(
-            f"the replica-symmetric load of {neuron} and {task} is largest, {highest:.4g}, where every weight is 0 or "
-            "w_max, a state that is not derived: it takes a larger w_max for weights in between"
-        )
-    if best is None or best.alpha < highest * (1.0 - 1e-9):
-        for point in (point for points in states for point in points if point.alpha == highest):
-            check_tree_averages(
-                neuron, task, point.Q, point.tree.means
-            )  # averages of a g that is not resolved are noise
-        raise ConvergenceError(
-            f"alpha(Q) has no interior maximum for {neuron} and {task}: it still grows where the mean output of a "
-            "level ceases to reach its threshold, which happens in deep trees of functions that are not monotone",
-            brackets,
-        )
-    others = tuple(problem.other(point, is_maximum) for point, is_maximum in solved if point is not best)
-    return problem.solution(best, others)
-
-
-def _on_constraint_curve(problem: _Problem) -> CapacitySolution:
-    """The largest load that is stationary along the curves on which the mean output meets its threshold."""
-    neuron, task = problem.neuron, problem.task
-    constraint = ConstraintCurve(neuron, task)
-
-    def point(state: ConstraintState) -> _Point:
-        return problem.point(
-            state.B, problem.law.at_capacity(state.B, problem.W_bar), state.Q, state.tree(constraint.v), state
-        )
-
-    def between(start: ConstraintState, end: ConstraintState, one: _Point, other: _Point) -> _Point:
-        met = {0.0: one, 1.0: other}  # not recomputed: rounding might give them the same sign
-
-        def stationarity(part: float) -> float:
-            if part not in met:
-                met[part] = point(constraint.between(start, end, part))
-            return met[part].stationarity
-
-        return met[bracketed_root(stationarity, 0.0, 1.0).at]
-
-    solved: list[tuple[_Point, bool]] = []
-    highest = 0.0
-    for curve in constraint.curves(falls=lambda state: point(state).stationarity < 0.0):
-        points = [point(state) for state in curve]
-        highest = max(highest, *(one.alpha for one in points))
-        for i, (one, other) in enumerate(pairwise(points)):
-            if (one.stationarity > 0.0) == (other.stationarity > 0.0):
-                continue
-            solved.append((between(curve[i], curve[i + 1], one, other), one.stationarity > 0.0))
-    if not solved and highest == 0.0:
-        raise NoSolution(
-            f"no mean input gives {neuron.nonlinearity!r} the mean output {neuron.theta_s:g} at any width of its "
-            f"input: equal weights have the smallest, a deviation of {math.sqrt(constraint.v) * problem.W_bar:g}"
-        )
-    best = max((one for one, is_maximum in solved if is_maximum), key=lambda one: one.alpha, default=None)
-    if best is None or best.alpha < highest * (1.0 - 1e-9):
-        raise NoSolution(
-            f"the replica-symmetric load of {neuron} and {task} has no largest value: it still grows, at "
+    def no_maximum(self, highest: float) -> NoSolution:
+        """Why no stationary load is the largest."""
+        g, theta = self.population.nonlinearity, self._theta
+        if highest == 0.0:
+            return NoSolution(
+                f"no mean input gives {g!r} the mean output {theta:g} at any width of its input: equal weights have "
+                f"the smallest, a deviation of {math.sqrt(self.population.v) * self._W_bar:g}"
+            )
+        return NoSolution(
+            f"the replica-symmetric load of {g!r} at mean output {theta:g} has no largest value: it still grows, at "
             f"{highest:.4g}, where the mean output of g no longer depends on its mean input, however wide that is"
         )
-    # Symmetric or periodic g repeat their states: of each kind, the one with the smallest mean input is reported.
-    kinds: dict[tuple[float, bool], _Point] = {}
-    for one, is_maximum in sorted(solved, key=lambda pair: abs(pair[0].tree.means[0])):
-        kinds.setdefault((float(f"{one.alpha:.7g}"), is_maximum), one)
-    best = kinds[float(f"{best.alpha:.7g}"), True]
-    problem.evaluations = constraint.evaluations
-    others = tuple(
-        problem.other(one, is_maximum)
-        for (_, is_maximum), one in sorted(kinds.items(), key=lambda item: -item[1].alpha)
-        if one is not best
-    )
-    return problem.solution(best, others)
-
-
-class _Point(NamedTuple):
-    """The state of the equations at one place t of the curve of weights, B itself unless they are bounded."""
-
-    t: float
-    B: float
-    Q: float
-    C: float
-    A: float
-    tree: TreeResponse
-    shift: float  # Delta / sqrt(Gamma_0)
-    alpha: float  # from the equation for C
-    stationarity: float  # Q d ln alpha / dQ, or d ln alpha along the curve E g = theta_s
-    residual: float
-
-
-class _Problem:
-    """A neuron and a task, with the energetic averages that need not be computed twice."""
-
-    def __init__(self, neuron: NeuronSpec, task: TaskSpec) -> None:
-        self.neuron, self.task, self.given = neuron.with_usual_prior, task, neuron
-        check_capacity_inputs(self.neuron)
-        self.W_bar = self.neuron.tree[0].theta / task.f_in
-        self.law = law_of(neuron.prior)
-        self.law.check(self.W_bar)
-        self.largest = neuron.prior.w_max / self.W_bar
-        self.evaluations = 0
-        self._free_of_margin = label_averages(task.f_out, 0.0) if task.kappa == 0.0 else None
-
-    def scan(self) -> list[list[_Point]]:
-        """States on a grid of B wide enough that the load decreases at either end."""
-        states: list[list[_Point]] = []
-        for t in B_GRID:
-            states.append(self.points(t, states[-1] if states else []))
-        t = B_GRID[0]
-        while B_LIMITS[0] < t and not all(point.stationarity > 0.0 for point in states[0]):
-            t -= 1.0
-            states.insert(0, self.points(t, states[0]))
-        t = B_GRID[-1]
-        while B_LIMITS[1] > t and not all(point.stationarity < 0.0 for point in states[-1]):
-            if self.largest * tail(t)[1] < ALL_OR_NONE:
-                break
-            t += 0.5
-            states.append(self.points(t, states[-1]))
-        return states
-
-    def points(self, t: float, near: list[_Point]) -> list[_Point]:
-        """All states at this place; ``near`` holds those at a neighbouring one, as places to start from."""
-        weights = self.law.at_capacity(t, self.W_bar)
-        Q = self.Q(weights)
-        guess = near[0].tree.means if len(near) == 1 else None
-        trees = tree_responses(self.neuron, self.task, Q, guess)
-        return [self.point(t, weights, Q, tree) for tree in trees]
-
-    def Q(self, weights: CutMoments) -> float:
-        """Mean squared weight [cap-Q]."""
-        _, _, i1, i2 = weights
-        return self.W_bar**2 * i2 / i1**2
-
-    def stationary(self, one: _Point, other: _Point) -> _Point:
-        """The state between two others at which the load is stationary."""
-        # The ends are not computed again: rounding might give them the same sign if one of them is the root.
-        met = {one.t: one, other.t: other}
-        latest = one
-
-        def stationarity(t: float) -> float:
-            nonlocal latest
-            if t not in met:
-                met[t] = latest = self._near(t, latest)
-            return met[t].stationarity
-
-        root = bracketed_root(stationarity, one.t, other.t).at
-        return met[root] if root in met else self._near(root, latest)
-
-    def _near(self, t: float, point: _Point) -> _Point:
-        weights = self.law.at_capacity(t, self.W_bar)
-        Q = self.Q(weights)
-        return self.point(t, weights, Q, tree_response(self.neuron, self.task, Q, point.tree.means))
-
-    def point(
-        self, t: float, weights: CutMoments, Q: float, tree: TreeResponse, state: ConstraintState | None = None
-    ) -> _Point:
-        """The equations at one place; with a state, derivatives are along its curve rather than in Q [cap-along]."""
-        self.evaluations += 1
-        dQ, unit = (1.0, 1.0) if state is None else (state.dQ, Q)
-        B, A, i1, _ = weights
-        C = (A * self.W_bar / i1) ** 2
-        labels = self._free_of_margin
-        if labels is None:
-            labels = label_averages(self.task.f_out, self.task.kappa / math.sqrt(tree.Gamma0))
-        alpha = C * tree.Gamma1 / (tree.Gamma0 * labels.second)  # [cap-load]
-        # [cap-stationary], divided by C: the equation for A with alpha from the equation for C.
-        wanted = A / C * dQ + tree.dGamma1 / tree.Gamma1
-        given = tree.dGamma0 / tree.Gamma0 * labels.mass / labels.second
-        scale = A / C * unit + abs(tree.dGamma1 / tree.Gamma1) + abs(given)
-        return _Point(t, B, Q, C, A, tree, labels.shift, alpha, Q * (wanted - given), abs(wanted - given) / scale)
-
-    def other(self, point: _Point, is_maximum: bool) -> OtherSolution:
-        """A solution that is not the capacity."""
-        kind = "maximum" if is_maximum else "minimum"
-        return OtherSolution(point.alpha, point.B, point.Q, point.tree.means[0] / self.task.f_in, kind)
-
-    def solution(self, point: _Point, others: tuple[OtherSolution, ...]) -> CapacitySolution:
-        """The result for the user."""
-        tree = point.tree
-        check_tree_averages(self.neuron, self.task, point.Q, tree.means)
-        reason = "the only solution of the equations"
-        if others:
-            reason = f"the largest of {len(others) + 1} stationary loads: weights may take any norm"
-        W_star = math.sqrt(point.C) / point.A
-        synapses = SynapseWeights(
-            kind="excitatory",
-            share=1.0,
-            f_in=self.task.f_in,
-            W_bar=self.W_bar,
-            Q=point.Q,
-            weights=CapacityWeights(point.B, W_star, self.given.prior.w_max),
-            silent_fraction=tail(-point.B)[0],
-        )
-        alone = PopulationWeights(
-            population=like_branches(self.neuron, self.task),
-            preactivation_mean=tree.means[0],
-            synapses=(synapses,),
-            A=point.A,
-            b=point.B * math.sqrt(point.C),
-            c=(point.C,),
-        )
-        return CapacitySolution(
-            neuron=self.given,
-            task=self.task,
-            rsb=0,
-            branch_size=math.inf,
-            alpha_c=point.alpha,
-            populations=(alone,),
-            mean_shift=point.shift * math.sqrt(tree.Gamma0),
-            Gamma0=tree.Gamma0,
-            Gamma1=tree.Gamma1,
-            by_steps=(point.alpha,),
-            residual=point.residual,
-            iterations=self.evaluations,
-            reason=reason,
-            others=others,
-        )
-
-
-def _matched(before: list[_Point], here: list[_Point]) -> list[tuple[_Point, _Point]]:
-    """Neighbouring states of the same branch of solutions, matched by their mean inputs."""
-    if not before:
-        return []
-    return [(min(before, key=lambda old: abs(old.tree.means[0] - new.tree.means[0])), new) for new in here]
-
-
-# Replica-symmetric capacity of several populations of branches, of any length.
-#
-# At capacity each population is described by one number B, as in the paper's case: B determines its weights, of all
-# its types of synapses, up to their scale [inhibition-capacity]; the mean output determines its mean input, and with
-# it its contributions R_p and Gamma_0p. The load
-#
-#     alpha = (sum_p x_p R_p)^2 / (Gamma_0 E I_2(tau)),    R_p = sqrt(length_p C_p Gamma_1p)             [pop-load]
-#
-# is maximised over all B_p. (The distances between replicas, which may differ between populations, are already
-# optimised.) For a given ratio a = R / Gamma_0 the populations decouple: each maximises 2 R_p - a Gamma_0p.
-
-PROBE = 1e-6  # finite differences in B
-
-MOST_NEWTON, LONGEST_STEP = 40, 0.4
-
-CONVERGED = 1e-9  # steps in B below this count as rounding; the load is stationary, so its error is the square
-
-
-@dataclass(frozen=True)
-class SymmetricSide:
-    """One population at one B."""
-
-    B: float
-    m: float
-    W_bar: float
-    Q: float
-    A: float
-    C: float
-    Gamma0: float
-    Gamma1: float
-    R: float  # sqrt(length C Gamma1)
-    R_Q: float  # dR / dQ at the prescribed mean output
-    Gamma0_Q: float  # likewise
-    scale: float  # of the terms of R_Q, to judge what rounding leaves of it
-    shapes: tuple[float, ...]  # B of each type of synapses
-
-    @property
-    def W_star(self) -> float:
-        """Standard deviation of the Gaussian of weights before it is cut at zero."""
-        return math.sqrt(self.C) / self.A
-
-
-@dataclass(frozen=True)
-class SymmetricState:
-    """The capacity and the populations there."""
-
-    alpha: float
-    sides: tuple[SymmetricSide, ...]
-    labels: LabelAverages
-    Gamma0: float
-    residual: float
-    evaluations: int
-
-    @property
-    def gaps(self) -> tuple[float, ...]:
-        """Distance of two replicas in each population, relative to that in the first."""
-        own = [side.R / side.Gamma1 for side in self.sides]  # sqrt(length C / Gamma1)
-        return tuple(one / own[0] for one in own)
-
-
-class _Scan:
-    """One population, and its states on a grid of B."""
-
-    def __init__(self, population: Population) -> None:
-        self.population = population
-        self._kernel = PopulationKernel(population)
-        self.states: list[SymmetricSide] = []
-        self.evaluations = 0
-        for B in B_GRID:
-            state = self.at(B)
-            if state is not None:
-                self.states.append(state)
-
-    def at(self, B: float, guess: float | None = None) -> SymmetricSide | None:
-        """The state at B; None if no mean input gives the mean output."""
-        self.evaluations += 1
-        population = self.population
-        shapes, A, W_star, ratio = at_capacity(population.types, B)  # the last is Q / W_bar^2 [cap-Q]
-        try:
-            m = self._kernel.mean_input(ratio, guess)
-        except ConvergenceError:
-            return None
-        W_bar = population.W_bar(m)
-        Q = ratio * W_bar**2
-        norm = self._kernel.norm(m, Q, population.mean_output)
-        C = (A * W_bar * W_star) ** 2
-        m_Q = -norm.output_Q / norm.output_m
-        R = math.sqrt(population.length * C * norm.Gamma1)
-        # [pop-stationary]: d ln C / dQ and d ln Gamma_1 / dQ, with the mean input following Q
-        by_C = (A + 2.0 * B * math.sqrt(C) * population.W_slope * m_Q) / C
-        by_gain = (norm.Gamma1_Q + norm.Gamma1_m * m_Q) / norm.Gamma1
-        return SymmetricSide(
-            B=B,
-            m=m,
-            W_bar=W_bar,
-            Q=Q,
-            A=A,
-            C=C,
-            Gamma0=norm.Gamma0,
-            Gamma1=norm.Gamma1,
-            R=R,
-            R_Q=0.5 * R * (by_C + by_gain),
-            Gamma0_Q=norm.Gamma0_Q + norm.Gamma0_m * m_Q,
-            scale=0.5 * R * (A / C + abs(by_gain)),
-            shapes=shapes,
-        )
-
-    def near(self, B: float, side: SymmetricSide) -> SymmetricSide:
-        """The state at B, near a known state."""
-        state = self.at(B, side.m)
-        if state is None:
-            raise NoSolution(self._run_away())
-        return state
-
-    def best(self, a: float) -> tuple[SymmetricSide, SymmetricSide]:
-        """Neighbours on the grid that enclose the highest maximum of 2 R - a Gamma_0, the better one first.
-
-        The grid is extended until there is one. On short branches the load may grow again beyond its maximum, because
-        the mean weight follows the mean input; only maxima count.
-        """
-        while True:
-            misses = [_miss(state, a) for state in self.states]
-            pairs = [
-                sorted(pair, key=lambda state: a * state.Gamma0 - 2.0 * state.R)
-                for pair, left, right in zip(pairwise(self.states), misses, misses[1:], strict=False)
-                if left > 0.0 >= right
-            ]
-            if pairs:
-                one, other = max(pairs, key=lambda pair: 2.0 * pair[0].R - a * pair[0].Gamma0)
-                return one, other
-            first, last = self.states[0], self.states[-1]
-            if misses[0] <= 0.0:
-                lower = self.at(first.B - 1.0, first.m) if B_LIMITS[0] < first.B else None
-                if lower is None:
-                    raise ConvergenceError(f"no norm of the weights is best for {self.population}", self.states)
-                self.states.insert(0, lower)
-            else:
-                higher = self.at(last.B + 0.5, last.m) if B_LIMITS[1] > last.B else None
-                if higher is None:
-                    raise NoSolution(self._run_away())
-                self.states.append(higher)
-
-    def _run_away(self) -> str:
-        population = self.population
-        return (
-            f"the replica-symmetric load of branches with {population.branch_size:.6g} synapses has no maximum: it "
-            f"grows with the weights without bound. At mean output {population.mean_output:g} the mean input grows in "
-            "proportion to the weights, so that theta_d no longer limits them. One step of symmetry breaking (rsb=1) "
-            "has a solution"
-        )
-
-
-def _miss(state: SymmetricSide, a: float) -> float:
-    """d(2 R - a Gamma_0)/dQ, which vanishes at the best state [pop-stationary]."""
-    return 2.0 * state.R_Q - a * state.Gamma0_Q
-
-
-def symmetric_state(
-    populations: Sequence[Population], task: TaskSpec, mean_shift: float | None = None
-) -> SymmetricState:
-    """The largest load over the norms of all populations, at their prescribed mean outputs.
-
-    The shift Delta of the mean somatic input is the one that balances the labels, unless it is given.
-    """
-    scans = [_Scan(population) for population in populations]
-    x = np.array([population.fraction for population in populations])
-    free_of_margin = label_averages(task.f_out, 0.0) if task.kappa == 0.0 and mean_shift is None else None
-
-    def sums(sides: Sequence[SymmetricSide]) -> tuple[float, float, LabelAverages]:
-        R, Gamma0 = float(x @ [side.R for side in sides]), float(x @ [side.Gamma0 for side in sides])
-        if free_of_margin is not None:
-            return R, Gamma0, free_of_margin
-        root = math.sqrt(Gamma0)
-        return (
-            R,
-            Gamma0,
-            label_averages(task.f_out, task.kappa / root, None if mean_shift is None else mean_shift / root),
-        )
-
-    def ratio(sides: Sequence[SymmetricSide]) -> float:
-        """The a at which [pop-stationary] gives d alpha = 0; d(Gamma_0 E I_2)/dGamma_0 is E H."""
-        R, Gamma0, labels = sums(sides)
-        return labels.mass / labels.second * R / Gamma0
-
-    # On the grid first: a follows from the best states, the best states from a, and the load grows in every iteration.
-    sides = [scan.states[len(scan.states) // 2] for scan in scans]
-    for _ in range(50):
-        a = ratio(sides)
-        pairs = [scan.best(a) for scan in scans]
-        better = [one for one, _ in pairs]
-        if better == sides:
-            break
-        sides = better
-    starts = []
-    for scan, (one, other) in zip(scans, pairs, strict=True):  # a straight line through the two neighbours
-        here, there = _miss(one, a), _miss(other, a)
-        starts.append(scan.near(one.B + (other.B - one.B) * here / (here - there), one))
-    sides = _polished(scans, starts, ratio)
-    R, Gamma0, labels = sums(sides)
-    a = ratio(sides)
-    return SymmetricState(
-        alpha=R**2 / (Gamma0 * labels.second),
-        sides=tuple(sides),
-        labels=labels,
-        Gamma0=Gamma0,
-        residual=max(abs(_miss(side, a)) / (2.0 * side.scale + abs(a * side.Gamma0_Q)) for side in sides),
-        evaluations=sum(scan.evaluations for scan in scans),
-    )
-
-
-def symmetric_state_at(population: Population, task: TaskSpec, theta_s: float, n_branches: float) -> SymmetricState:
-    """The largest load of equal branches with mean output theta_s + Delta / sqrt(K), over norm and mean [mean-K]."""
-    from scipy.optimize import minimize_scalar
-
-    low, high = population.nonlinearity.range
-    root = math.sqrt(n_branches)
-    alike = symmetric_state([replace(population, branch_size=math.inf)], task)
-    guess = alike.labels.shift * math.sqrt(alike.Gamma0)
-
-    def at(Delta: float) -> SymmetricState:
-        return symmetric_state([replace(population, mean_output=theta_s + Delta / root)], task, Delta)
-
-    ends = sorted((0.0, 3.0 * guess))
-    ends = [max(ends[0], 0.999 * (low - theta_s) * root), min(ends[1], 0.999 * (high - theta_s) * root)]
-
-    def miss(Delta: float) -> float:
-        try:
-            return -at(Delta).alpha
-        except NoSolution:  # short branches may have no maximum at this output, but at others
-            return 0.0
-
-    best = minimize_scalar(miss, bounds=ends, method="bounded", options={"xatol": 1e-9})
-    return at(float(best.x))
-
-
-def _polished(
-    scans: Sequence[_Scan], sides: list[SymmetricSide], ratio: Callable[[Sequence[SymmetricSide]], float]
-) -> list[SymmetricSide]:
-    """Newton's method on all B together, from the best states of the grid."""
-
-    def misses(at: Sequence[SymmetricSide]) -> Floats:
-        a = ratio(at)
-        return np.array([_miss(side, a) / side.scale for side in at])
-
-    here = misses(sides)
-    jacobian = np.empty((len(sides), len(sides)))
-    for column, (scan, side) in enumerate(zip(scans, sides, strict=True)):
-        probe = list(sides)
-        probe[column] = scan.near(side.B + PROBE, side)
-        jacobian[:, column] = (misses(probe) - here) / PROBE
-    for _ in range(MOST_NEWTON):
-        step = np.linalg.solve(jacobian, -here)
-        step *= min(1.0, LONGEST_STEP / max(float(np.max(np.abs(step))), 1e-300))
-        sides = [scan.near(side.B + change, side) for scan, side, change in zip(scans, sides, step, strict=True)]
-        here = misses(sides)
-        if float(np.max(np.abs(step))) < CONVERGED:
-            return sides
-        # Broyden's update: the remaining residual is the error of the Jacobian along this step.
-        jacobian += np.outer(here, step) / float(step @ step)
-    raise ConvergenceError(f"the replica-symmetric capacity was not found: stationarity is missed by {here}", sides)
