@@ -9,10 +9,11 @@ import time
 import numpy as np
 
 from benchmarks.learning import GAMMA_CE, RATE, THETA_D, THETA_S, torch_side
-from dendrocap import DendriticNeuron, NeuronSpec, Patterns, Polsky, random_patterns
+from dendrocap import DendriticNeuron, NeuronSpec, Polsky, random_patterns
 from dendrocap.datasets import binary_set
 from dendrocap.errors import MissingData
 from dendrocap.learning import SGD
+from dendrocap.model import Patterns
 
 
 class Images:

@@ -90,7 +90,7 @@ def _scanned(g: Any, theta_s: float, m_range: tuple[float, float] | None) -> flo
     return float(-minimize_scalar(lost, bounds=ends, method="bounded", options={"xatol": 1e-9}).fun)
 
 
-def _gradient(neuron: dc.NeuronSpec, point: dc.SaddlePoint) -> float:
+def _gradient(neuron: dc.NeuronSpec, point: dc.theory.SaddlePoint) -> float:
     """The largest slope of a naive free entropy at a saddle point, in the logarithms and along the curve."""
     g, m = neuron.nonlinearity, 0.5 * point.M_bar
     order = {"q": point.q, "Q_hat": point.Q_hat, "q_hat": point.q_hat, "M_hat": point.M_hat}

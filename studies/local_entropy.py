@@ -38,7 +38,9 @@ SHOWN = (0.01, 0.1)  # distances of the table
 EPOCHS = 2000
 
 
-def learned(learner: str, neuron: dc.DendriticNeuron, patterns: dc.Patterns, seed: int) -> dc.TrainingResult:
+def learned(
+    learner: str, neuron: dc.DendriticNeuron, patterns: dc.model.Patterns, seed: int
+) -> dc.learning.TrainingResult:
     """What a learner makes of the patterns, solved or not."""
     if learner == "gradient descent":
         rule, schedule = dc.SGD(2.0 * neuron.spec.theta_d, gamma_ce=3.0), dc.ExponentialAnnealing(9.0 / EPOCHS)
@@ -99,7 +101,7 @@ def mean_weight(rows: Sequence[Row], name: str, alpha: str) -> float:
     return float(np.mean([float(row["mean_weight"]) for row in own]))
 
 
-def typical(rows: Sequence[Row], name: str, alpha: str, distance: Sequence[float]) -> dc.LocalEntropy:
+def typical(rows: Sequence[Row], name: str, alpha: str, distance: Sequence[float]) -> dc.theory.LocalEntropy:
     """The theory of typical solutions at the mean weight that learned ones have."""
     spec = dc.NeuronSpec(NEURONS[name].nonlinearity, 0.5 * mean_weight(rows, name, alpha), 0.5)
     return dc.local_entropy(spec, alpha=float(alpha), distance=distance)

@@ -114,7 +114,7 @@ EXAMPLES = [
     (lambda: dc.complexity_curve(NEURON, alpha=1.1, m=[0.2]), "alpha=1.1, estimate='broken symmetry k = 1'"),
     (lambda: dc.local_entropy(NEURON, alpha=0.3, distance=0.01), "alpha=0.3, typical_distance="),
     (
-        lambda: dc.MeasuredLocalEntropy(*np.array([[0.1], [-0.5], [-0.25], [3.0], [9]]), stopped="no more"),
+        lambda: dc.learning.MeasuredLocalEntropy(*np.array([[0.1], [-0.5], [-0.25], [3.0], [9]]), stopped="no more"),
         "largest_distance=0.1, stopped='no more'",
     ),
     (lambda: dc.critical_capacity(INHIBITED).populations[0].synapses[1], "kind='inhibitory', share=0.2"),

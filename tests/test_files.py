@@ -17,7 +17,6 @@ from matplotlib.figure import Figure
 
 from dendrocap import (
     SGD,
-    CorruptData,
     DendriticClassifier,
     LinearNeuron,
     Store,
@@ -30,6 +29,7 @@ from dendrocap import (
 from dendrocap.cli.options import read_patterns
 from dendrocap.datasets.images import read_batch, read_idx
 from dendrocap.datasets.lab_files import read_table as read_columns
+from dendrocap.errors import CorruptData
 from dendrocap.figures.style import save
 from dendrocap.files import new_file, reading, write_file
 from dendrocap.learning import load_run, save_run

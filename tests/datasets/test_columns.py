@@ -2,8 +2,9 @@
 
 import pytest
 
-from dendrocap import CorruptData, InvalidParameter
+from dendrocap import InvalidParameter
 from dendrocap.datasets import read_table
+from dendrocap.errors import CorruptData
 
 
 @pytest.fixture

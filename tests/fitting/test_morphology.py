@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from dendrocap import CorruptData, InvalidParameter, Polsky, ReLU, TaskSpec, capacity, cell_from_morphology, plot
+from dendrocap import InvalidParameter, Polsky, ReLU, TaskSpec, capacity, cell_from_morphology, plot
 from dendrocap.datasets import example_cell
+from dendrocap.errors import CorruptData
 from dendrocap.fitting import group_shares
 
 pytest.importorskip("morphio", reason="needs the extra morphology")

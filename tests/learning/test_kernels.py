@@ -12,7 +12,6 @@ from dendrocap import (
     DendriticNeuron,
     LinearNeuron,
     NeuronSpec,
-    Patterns,
     Polsky,
     ReLU,
     SaturatingReLU,
@@ -34,6 +33,7 @@ from dendrocap.learning import (
     three_factors,
 )
 from dendrocap.learning.engine import LANES, LaneLayout, aligned_zeros
+from dendrocap.model import Patterns
 from dendrocap.model.nonlinearities import BUILT_IN, TABLE
 from tests.naive.learning import naive_epoch
 

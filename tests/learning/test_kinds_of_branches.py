@@ -16,7 +16,6 @@ from dendrocap import (
     Linear,
     LinearNeuron,
     NeuronSpec,
-    Patterns,
     Polsky,
     ReLU,
     SaturatingReLU,
@@ -52,6 +51,7 @@ from dendrocap.learning import (
 )
 from dendrocap.learning.engine import LANES, CompiledEngine, LaneLayout
 from dendrocap.learning.rules import Homeostasis
+from dendrocap.model import Patterns
 from dendrocap.model.flat import flat_neuron, neuron_from_flat
 from dendrocap.numerics import apportioned
 from tests.naive.learning import naive_epoch_of_kinds, naive_homeostasis

@@ -12,12 +12,12 @@ from dendrocap import (
     Linear,
     NeuronSpec,
     Polsky,
-    bethe_free_entropy,
     local_entropy,
     measured_local_entropy,
     random_patterns,
     solve,
 )
+from dendrocap.learning import bethe_free_entropy
 from tests.naive.sampling import sampled_solution
 
 SMALL = DendriticNeuron(NeuronSpec(Polsky(), theta_d=0.5, theta_s=0.5), n_inputs=240, n_branches=8)

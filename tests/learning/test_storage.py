@@ -5,7 +5,6 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from dendrocap import (
-    CorruptData,
     Custom,
     DendriticNeuron,
     InvalidParameter,
@@ -16,6 +15,7 @@ from dendrocap import (
     Tabulated,
     random_patterns,
 )
+from dendrocap.errors import CorruptData
 from dendrocap.learning import SGD, HalveOnPlateau, load_run, save_run, train
 
 NEURONS = [

@@ -18,7 +18,6 @@ from dendrocap import (
     Linear,
     LinearNeuron,
     NeuronSpec,
-    Patterns,
     Polsky,
     ReLU,
     SaturatingReLU,
@@ -26,6 +25,7 @@ from dendrocap import (
     pack_patterns,
     random_patterns,
 )
+from dendrocap.model import Patterns
 from dendrocap.model import dendritic_neuron as neuron_module
 from tests.naive.neuron import naive_somatic_input
 

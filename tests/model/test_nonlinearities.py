@@ -233,8 +233,8 @@ def test_values_are_hashable_comparable_and_survive_pickling(g):
         (lambda: Custom(np.abs).knots, ["near x = 0"]),  # where a cut falls by itself
         (lambda: Custom(np.tanh, lambda x: 1.0 - np.tanh(x)).knots, ["derivative", "per unit"]),
         (lambda: Custom(lambda x: np.sin(900.0 * x)).knots, ["polynomial pieces"]),
-        (lambda: dendrocap.named_nonlinearity("sigmoid"), ["'sigmoid'", "'polsky'"]),
-        (lambda: dendrocap.named_nonlinearity("relu", gamma=1.0), ["gamma", "relu", "none"]),
+        (lambda: dendrocap.model.named_nonlinearity("sigmoid"), ["'sigmoid'", "'polsky'"]),
+        (lambda: dendrocap.model.named_nonlinearity("relu", gamma=1.0), ["gamma", "relu", "none"]),
     ],
 )
 def test_bad_values_are_named(make, words):

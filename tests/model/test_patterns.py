@@ -15,8 +15,6 @@ from dendrocap import (
     LinearNeuron,
     NeuronSpec,
     NoSolution,
-    PackedPatterns,
-    Patterns,
     Polsky,
     ReLU,
     SaturatingReLU,
@@ -26,6 +24,7 @@ from dendrocap import (
     random_patterns,
 )
 from dendrocap.learning import patterns_at_load
+from dendrocap.model import PackedPatterns, Patterns
 from dendrocap.model import patterns as patterns_module
 from dendrocap.model.patterns import binary_labels, binary_patterns
 

@@ -61,7 +61,7 @@ def test_theory_panels_are_what_the_theory_says(made, name):
     for row in table.iloc[:: max(1, len(table) // 17)].to_dict("records"):
         at = {key: row.get(key, value) for key, value in fixed.items()}
         shape = {"x_min": at["x_min"], "gamma": at["gamma"]} if row["nonlinearity"] == "polsky" else {}
-        g = dc.named_nonlinearity(row["nonlinearity"], **shape)
+        g = dc.model.named_nonlinearity(row["nonlinearity"], **shape)
         solution = dc.critical_capacity(dc.NeuronSpec(g, at["theta_d"], at["theta_s"]))
         assert row["alpha_c"] == pytest.approx(solution.alpha_c, rel=1e-12)
         assert row["silent_fraction"] == pytest.approx(solution.silent_fraction, rel=1e-12)

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from dendrocap import (
-    CapacitySolution,
     DendriticNeuron,
     Inhibition,
     Linear,
@@ -28,6 +27,7 @@ from dendrocap.model.patterns import generator_for
 from dendrocap.sweeps import Sweep
 from dendrocap.sweeps.jobs import BUILT_IN, check, job_named, metrics_of
 from dendrocap.sweeps.process import run_cell
+from dendrocap.theory import CapacitySolution
 
 HERE = "tests.sweeps.test_jobs"
 

@@ -14,7 +14,6 @@ import dendrocap as dc
 from dendrocap import (
     Bounded,
     Branches,
-    HardMargin,
     Inhibition,
     InvalidParameter,
     Linear,
@@ -31,6 +30,7 @@ from dendrocap import (
     saddle_point,
 )
 from dendrocap.numerics import legendre_rule
+from dendrocap.theory import HardMargin
 from dendrocap.theory._laws import given_up_at, tempered_averages
 from dendrocap.theory.load import OrderParameters, free_entropy, free_entropy_gradient
 from dendrocap.theory.neuron_kernel import TreeKernel

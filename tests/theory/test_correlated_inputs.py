@@ -25,6 +25,7 @@ from dendrocap import (
     branch_stability,
     capacity,
     critical_capacity,
+    finite_size,
     saddle_point,
     stability_limit,
 )
@@ -352,7 +353,7 @@ def test_no_function_is_left_out():
     for prefix, module in (
         ("", dc),
         ("theory.", dc.theory),
-        ("finite_size.", dc.finite_size),
+        ("finite_size.", finite_size),
         ("fitting.", dc.fitting),
     ):
         public = dir(dc) if module is dc else module.__all__

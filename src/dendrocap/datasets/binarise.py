@@ -77,7 +77,7 @@ class BinarySet(Displayed):
     Examples
     --------
     >>> from contextlib import suppress
-    >>> from dendrocap import MissingData
+    >>> from dendrocap.errors import MissingData
     >>> with suppress(MissingData):  # the images are not part of the package
     ...     digits = binary_set("mnist", n_train=1000, rng=0)
     ...     assert (digits.n_inputs, len(digits.labels), digits.labels.mean()) == (1568, 1000, 0.5)
@@ -179,7 +179,7 @@ def binary_set(
     Examples
     --------
     >>> from contextlib import suppress
-    >>> from dendrocap import MissingData
+    >>> from dendrocap.errors import MissingData
     >>> with suppress(MissingData):  # the images are not part of the package
     ...     digits = binary_set("cifar10", n_train=100, n_test=50, rng=0)
     ...     assert digits.inputs.shape == (100, 6144)
