@@ -142,7 +142,7 @@ def student(n: int, load: float, samples: int = 1500) -> Student:
     known -= [Q, 0.0, 1.0, 6.0 * n * n / ((n + 1.0) * (n + 2.0)), 0.0, 1.0]
     for _ in range(30):
         steepness = math.sqrt(q / (Q - q))
-        q_hat = load * float(taught_energy(steepness, steepness, FIELD_STEP)[1]) / (Q - q)
+        q_hat = load * float(taught_energy(steepness, steepness, FIELD_STEP)[2]) / (Q - q)
         first, _ = on_simplex(z + math.sqrt(q_hat) * w, q_hat, q_hat)
         overlaps = 0.5 * (first * (first + w)).mean(axis=1)  # with another student, and with the teacher
         before, q = q, _controlled(overlaps, known)

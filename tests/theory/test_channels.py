@@ -31,7 +31,7 @@ from dendrocap import (
 )
 from dendrocap.numerics import legendre_rule
 from dendrocap.theory import HardMargin
-from dendrocap.theory._laws import given_up_at, tempered_averages
+from dendrocap.theory._laws import energetic_averages, given_up_at
 from dendrocap.theory.load import OrderParameters, free_entropy, free_entropy_gradient
 from dendrocap.theory.neuron_kernel import TreeKernel
 from dendrocap.theory.patterns import Energetic, _clean_error
@@ -64,7 +64,7 @@ def test_the_energetic_term_against_the_naive_average(channel):
 @pytest.mark.parametrize("penalty", [0.5, 6.0, 7.5, 40.0, 900.0])
 def test_tempered_averages_do_not_depend_on_the_step(penalty):
     for steepness, shift in ((0.7, 0.2), (30.0, -1.0), (1e4, 3.0)):
-        found, fine = (tempered_averages(steepness, shift, penalty, step) for step in (0.12, 0.04))
+        found, fine = (energetic_averages(steepness, shift, step, penalty) for step in (0.12, 0.04))
         assert_allclose(found, fine, rtol=1e-9, atol=1e-13)
     a = given_up_at(penalty)
     kept = -math.expm1(-penalty)

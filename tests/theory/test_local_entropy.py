@@ -204,7 +204,7 @@ def test_bad_input_is_named():
     square = Custom(lambda x: x * x, lambda x: 2.0 * x)
     with pytest.raises(InvalidParameter, match="never falls"):
         local_entropy(NeuronSpec(square, 0.5, 0.5), alpha=0.1)
-    with pytest.raises(InvalidParameter, match="all weights must be non-negative"):
+    with pytest.raises(InvalidParameter, match=r"inhibition = .* it must be None"):
         local_entropy(NeuronSpec(Polsky(), 0.5, 0.5, inhibition=Inhibition(share=0.2, drive=0.1)), alpha=0.1)
 
 

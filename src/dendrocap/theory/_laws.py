@@ -52,85 +52,67 @@ def field_nodes(centre: float, width: float, step: float) -> tuple[Floats, Float
 
 
 @compiled
-def entropic_averages(eta: float, xi: float, step: float) -> tuple[float, float, float, float, float]:
-    """Averages over z of a unit Gaussian centred at x = eta + sqrt(xi) z and kept positive.
+def weight_sums(
+    a: float, h: Floats, weight: Floats, given: Floats, mirrored: bool
+) -> tuple[float, float, float, float, float, float]:
+    """Averages over fields h of the law exp(-a w^2 / 2 + h w) on 0 <= w <= 1.
 
-    Returns those of ln of its normaliser [exp(x^2/2) sqrt(2 pi) H(-x)], of its mean, squared mean, variance
-    and squared variance.
+    If a is infinite, of a unit Gaussian centred at h and kept positive. Returns those of ln of its integral, of its
+    mean, squared mean, variance and squared variance, and of ``given`` times its mean. ``mirrored`` fields are a - h.
     """
-    root = math.sqrt(xi)
-    x, weight = field_nodes(-eta / root, 1.0 / root, step)
-    log_norm = mean = mean_squared = variance = variance_squared = 0.0
+    log_norm = mean = mean_squared = variance = variance_squared = product = 0.0
     for i in range(weight.size):
-        log_one, at, var = kept_positive(x[i])
+        if weight[i] < 1e-30:
+            continue
+        log_one, at, var = kept_between(a, h[i]) if a < np.inf else kept_positive(h[i])
+        if mirrored:
+            log_one += 0.5 * a - h[i]
+            at = 1.0 - at
         log_norm += weight[i] * log_one
         mean += weight[i] * at
         mean_squared += weight[i] * at * at
         variance += weight[i] * var
         variance_squared += weight[i] * var * var
-    return log_norm, mean, mean_squared, variance, variance_squared
+        product += weight[i] * given[i] * at
+    return log_norm, mean, mean_squared, variance, variance_squared, product
 
 
 @compiled
-def towards_mean(
-    mean: float, now: float, variance: float, eta: float, low: float, high: float, last: float
-) -> tuple[float, float, float, bool]:
-    """A bracket and the step from eta towards the point with the required mean, and whether that is the last step.
+def entropic_averages(eta: float, xi: float, step: float) -> tuple[float, float, float, float, float]:
+    """`weight_sums` over z of a unit Gaussian centred at x = eta + sqrt(xi) z and kept positive."""
+    root = math.sqrt(xi)
+    x, weight = field_nodes(-eta / root, 1.0 / root, step)
+    return weight_sums(np.inf, x, weight, weight, False)[:5]
 
-    ``now`` is the mean at eta and ``variance`` its derivative; the mean grows with eta, and is convex.
+
+@compiled
+def pattern_sums(a: Floats, weight: Floats, penalty: float) -> Floats:
+    """Averages of ln K, R = -d ln K / da, R^2, R (R - a) and its square, and of the probability of an error.
+
+    K is H, or eps + (1 - eps) H with eps = exp(-penalty), so that R = G / H or (1 - eps) G / K.
     """
-    if now > mean:
-        high = min(high, eta)
-    else:
-        low = max(low, eta)
-    change = math.log(mean / now) * now / variance
-    if low == -np.inf:
-        change = max(change, -2.0 * abs(eta) - 1.0)
-    elif not low <= eta + change <= high or abs(change) > 0.5 * last:
-        change = 0.5 * (low + high) - eta
-    # The error of Newton's method is the square of the last step.
-    found = (abs(change) <= 1e-9 * (abs(eta) + 1e-3) and abs(now / mean - 1.0) < 1e-7) or low == high
-    return low, high, change, found
-
-
-@compiled
-def entropic_centre(mean: float, xi: float, step: float, guess: float = np.nan) -> float:
-    """The eta at which the average mean of `entropic_averages` has the required value; NaN if not found.
-
-    The mean is increasing and convex in eta. Newton's method on its logarithm is used inside a bracket, with bisection
-    if a step leaves the bracket or is not at most half the previous one. It starts at the guess if there is one.
-    """
-    low, high = -np.inf, mean
-    eta = mean if mean > 1.0 else -1.0 / mean
-    if not math.isnan(guess):
-        eta = min(guess, mean)
-    last = np.inf
-    for _ in range(300):
-        _, now, _, variance, _ = entropic_averages(eta, xi, step)
-        low, high, change, found = towards_mean(mean, now, variance, eta, low, high, last)
-        eta += change
-        if found:
-            return eta
-        last = abs(change)
-    return np.nan
-
-
-@compiled
-def energetic_averages(steepness: float, shift: float, step: float) -> Floats:
-    """Averages over z of ln H, R = G/H, R^2, R (R - a) and [R (R - a)]^2 at a = steepness z + shift."""
-    a, weight = field_nodes(-shift / steepness, 1.0 / steepness, step)
-    result = np.zeros(5)
+    log_kept, result = math.log1p(-math.exp(-penalty)), np.zeros(6)
     for i in range(weight.size):
-        log_tail, R, _, variance = mills(a[i])
-        bend = 1.0 - variance
+        w = weight[i]
+        if w < 1e-30:
+            continue
+        log_sum, R, _, variance = mills(a[i])
         # Far below zero 1 - variance has no digits left, and R (R - a) is exact.
-        if a[i] < 0.0:
-            bend = R * (R - a[i])
-        result[0] += weight[i] * log_tail
-        result[1] += weight[i] * R
-        result[2] += weight[i] * R * R
-        result[3] += weight[i] * bend
-        result[4] += weight[i] * bend * bend
+        bend, rest = R * (R - a[i]) if a[i] < 0.0 else 1.0 - variance, 0.0
+        if penalty < np.inf:
+            met, missed = log_kept + log_sum, -penalty
+            log_sum = max(met, missed) + math.log1p(math.exp(-abs(met - missed)))
+            # The share of the weight of a pattern that does not come from giving it up.
+            share = math.exp(met - log_sum)
+            rest = math.exp(missed - log_sum)
+            bend = share * (bend - rest * R * R)
+            R *= share
+            result[5] += w * rest * mass_beyond(-a[i])
+        result[0] += w * log_sum
+        result[1] += w * R
+        result[2] += w * R * R
+        result[3] += w * bend
+        result[4] += w * bend * bend
     return result
 
 
@@ -154,41 +136,26 @@ def given_up_at(penalty: float) -> float:
 
 
 @compiled
-def tempered_averages(steepness: float, shift: float, penalty: float, step: float) -> Floats:
-    """`energetic_averages` with eps + (1 - eps) H in place of H, eps = exp(-penalty), and the probability of an error.
+def energetic_averages(steepness: float, shift: float, step: float, penalty: float) -> Floats:
+    """`pattern_sums` over z at a = steepness z + shift; the penalty of a wrong pattern may be infinite.
 
-    R is then (1 - eps) G / [eps + (1 - eps) H]. The functions bend at a = 0 and where patterns are given up; if these
-    places are far apart, the average is parted smoothly between nodes that crowd at either.
+    With a finite one the functions bend at a = 0 and where patterns are given up; if these places are far apart, the
+    average is parted smoothly between nodes that crowd at either.
     """
-    end = given_up_at(penalty)
-    log_kept, result = math.log1p(-math.exp(-penalty)), np.zeros(6)
+    end, result = 0.0, np.zeros(6)
+    if penalty < np.inf:
+        end, step = given_up_at(penalty), FINER * step
     parted = end > FAR_APART
     for place in range(2 if parted else 1):
         centre, width = 0.5 * end, 1.0
         if parted:
             centre, width = (0.0, 1.0) if place == 0 else (end, 2.0 / end)
-        x, weight = field_nodes((centre - shift) / steepness, width / steepness, FINER * step)
-        for i in range(weight.size):
-            a, w = centre + width * x[i], weight[i]
-            if parted:
-                w *= mass_beyond(16.0 * (a if place == 0 else end - a) / end - 8.0)
-            if w < 1e-30:
-                continue
-            log_tail, R, _, variance = mills(a)
-            bend = R * (R - a) if a < 0.0 else 1.0 - variance
-            met, missed = log_kept + log_tail, -penalty
-            log_sum = max(met, missed) + math.log1p(math.exp(-abs(met - missed)))
-            # The share of the weight of a pattern that does not come from giving it up.
-            share = math.exp(met - log_sum)
-            rest = math.exp(missed - log_sum)
-            bend = share * (bend - rest * R * R)
-            R *= share
-            result[0] += w * log_sum
-            result[1] += w * R
-            result[2] += w * R * R
-            result[3] += w * bend
-            result[4] += w * bend * bend
-            result[5] += w * rest * mass_beyond(-a)
+        x, weight = field_nodes((centre - shift) / steepness, width / steepness, step)
+        a = centre + width * x
+        if parted:
+            for i in range(weight.size):
+                weight[i] *= mass_beyond(16.0 * (a[i] if place == 0 else end - a[i]) / end - 8.0)
+        result += pattern_sums(a, weight, penalty)
     return result
 
 
@@ -284,86 +251,81 @@ def kept_between(a: float, h: float) -> tuple[float, float, float]:
 
 
 @compiled
-def kept_between_each(a: float, h: Floats) -> tuple[Floats, Floats, Floats]:
-    """`kept_between` at every entry of a 1-D array."""
+def kept_between_each(a: Floats, h: Floats) -> tuple[Floats, Floats, Floats]:
+    """`kept_between` at every pair of entries of two 1-D arrays."""
     log_norm, mean, variance = np.empty(h.size), np.empty(h.size), np.empty(h.size)
     for i in range(h.size):
-        log_norm[i], mean[i], variance[i] = kept_between(a, h[i])
+        log_norm[i], mean[i], variance[i] = kept_between(a[i], h[i])
     return log_norm, mean, variance
 
 
 @compiled
-def kept_between_pairs(a: Floats, h: Floats) -> Floats:
-    """The first number of `kept_between`, ln of the integral, at every pair of entries of two 1-D arrays."""
-    log_norm = np.empty(h.size)
-    for i in range(h.size):
-        log_norm[i] = kept_between(a[i], h[i])[0]
-    return log_norm
-
-
-@compiled
 def bounded_averages(a: float, q: float, eta: float, step: float) -> tuple[float, float, float, float, float]:
-    """Averages over z of the law exp(-a w^2 / 2 + h w) on 0 <= w <= 1 in the field h = eta + sqrt(q) z.
+    """`weight_sums` over z of the law exp(-a w^2 / 2 + h w) on 0 <= w <= 1 in the field h = eta + sqrt(q) z.
 
-    Returns those of ln of its integral, of its mean, squared mean, variance and squared variance. As functions of h
-    they bend at 0 and at a. Near capacity these are far apart: the average is then parted smoothly between nodes that
-    crowd at either bend.
+    As functions of h these bend at 0 and at a. Near capacity the two are far apart: the average is then parted smoothly
+    between nodes that crowd at either bend.
     """
     root = math.sqrt(q)
-    log_norm = mean = mean_squared = variance = variance_squared = 0.0
     if a < TWO_BENDS:
         unit = 3.0 + max(a, 0.0) / 6.0
         x, weight = field_nodes((0.5 * a - eta) / root, unit / root, step)
-        for i in range(weight.size):
-            log_one, at, var = kept_between(a, 0.5 * a + unit * x[i])
-            log_norm += weight[i] * log_one
-            mean += weight[i] * at
-            mean_squared += weight[i] * at * at
-            variance += weight[i] * var
-            variance_squared += weight[i] * var * var
-        return log_norm, mean, mean_squared, variance, variance_squared
-    u = math.sqrt(a)
+        return weight_sums(a, 0.5 * a + unit * x, weight, weight, False)[:5]
+    u, total = math.sqrt(a), np.zeros(5)
     for end in range(2):
         # At the upper end the law is the mirror image of the one at the lower, in the field a - h.
         centre = -eta / root if end == 0 else (eta - a) / root
         x, weight = field_nodes(centre, u / root, FINER * step)
         for i in range(weight.size):
-            share = mass_beyond(16.0 * x[i] / u - 8.0)  # of the average that belongs to this end
-            w = weight[i] * share
-            if w < 1e-30:
-                continue
-            log_one, at, var = kept_between(a, u * x[i])
-            if end == 1:
-                log_one += 0.5 * a - u * x[i]
-                at = 1.0 - at
-            log_norm += w * log_one
-            mean += w * at
-            mean_squared += w * at * at
-            variance += w * var
-            variance_squared += w * var * var
-    return log_norm, mean, mean_squared, variance, variance_squared
+            weight[i] *= mass_beyond(16.0 * x[i] / u - 8.0)  # the share that belongs to this end
+        total += np.array(weight_sums(a, u * x, weight, weight, end == 1)[:5])
+    return total[0], total[1], total[2], total[3], total[4]
 
 
 @compiled
-def bounded_centre(mean: float, a: float, q: float, step: float) -> float:
-    """The eta at which the average mean of `bounded_averages` has the value wanted; NaN if not found."""
-    low, high = -np.inf, np.inf
-    eta = a * mean + 1.0 / (1.0 - mean) - 1.0 / mean
-    reach = 4.0 * (1.0 + abs(eta) + math.sqrt(q))
-    last = np.inf
+def centre(
+    mean: float, a: float, q: float, rate: float, guess: float, step: float, rule: tuple[Floats, Floats]
+) -> float:
+    """The eta at which the average mean has the required value; NaN if not found.
+
+    The law is that of `bounded_averages` if a is finite, else that of `taught_averages` if there is a rate, else that
+    of `entropic_averages`. The mean grows with eta, and is convex on the half line. Newton's method on its logarithm,
+    or its logit, is used in a bracket, with bisection if a step leaves it or is not at most half the previous one.
+    """
+    bounded = a < np.inf
+    low, high = -np.inf, np.inf if bounded else mean
+    if bounded:
+        eta = a * mean + 1.0 / (1.0 - mean) - 1.0 / mean
+    elif math.isnan(guess):
+        eta = mean if mean > 1.0 else -1.0 / mean
+    else:
+        eta = min(guess, mean)
+    last, root, bend = np.inf, math.sqrt(q), np.inf
+    y = weight = np.empty(0)
     for _ in range(300):
-        _, now, _, variance, _ = bounded_averages(a, q, eta, step)
+        if bounded:
+            _, now, _, slope, _ = bounded_averages(a, q, eta, step)
+        elif rate > 0.0:
+            if not abs(eta - bend) <= 0.2:  # the bend is elsewhere, by a part of its width
+                bend = eta
+                y, weight, _ = _taught_nodes(rate, -eta / root, 1.0 / root, rule)
+            _, now, _, slope, _, _ = weight_sums(np.inf, eta + root * y, weight, weight, False)
+        else:
+            _, now, _, slope, _ = entropic_averages(eta, q, step)
         if now > mean:
             high = min(high, eta)
         else:
             low = max(low, eta)
-        # On the logit of the mean, which is closer to a straight line than the mean.
-        change = math.log(mean / now * (1.0 - now) / (1.0 - mean)) * now * (1.0 - now) / variance
-        if not abs(change) < reach:
-            change = math.copysign(reach, mean - now)
-        if not low <= eta + change <= high or (abs(change) > 0.5 * last and low > -np.inf and high < np.inf):
+        # The logit of the mean is closer to a straight line than the mean.
+        change = math.log(mean / now * (1.0 - now) / (1.0 - mean)) * (1.0 - now) if bounded else math.log(mean / now)
+        change *= now / slope
+        if low == -np.inf or high == np.inf:
+            reach = 2.0 * abs(eta) + (1.0 + root if bounded else 1.0)
+            change = change if abs(change) < reach else math.copysign(reach, mean - now)
+        elif not low <= eta + change <= high or abs(change) > 0.5 * last:
             change = 0.5 * (low + high) - eta
         eta += change
+        # The error of Newton's method is the square of the last step.
         if (abs(change) <= 1e-9 * (abs(eta) + 1e-3) and abs(now / mean - 1.0) < 1e-7) or low == high:
             return eta
         last = abs(change)
@@ -380,7 +342,7 @@ STEP_EDGES = (-8.0, -4.0, -1.5, 1.5, 4.0, 8.0)  # around the step of a Gaussian 
 
 DEEP = 42.0  # exponent beyond which an exponential tail is negligible
 
-MOST_PANELS = 512
+MOST_PANELS = 256
 
 MOST_EXPONENT = 700.0
 
@@ -607,37 +569,53 @@ def response_sums(push: Floats, stiffness: Floats, weight: Floats) -> tuple[floa
 
 
 @compiled
+def _cut(low: float, high: float, longest: float, bends: Floats, widths: Floats, edges: Floats) -> int:
+    """Cut [low, high] into panels no longer than ``longest`` or, near a bend, than two widths or the distance to it."""
+    a_waiting, b_waiting = np.empty(64), np.empty(64)
+    edges[0] = low
+    done = 0
+    pieces = min(max(1, math.ceil((high - low) / longest)), edges.size // 2)
+    for piece in range(pieces):
+        a_waiting[0] = low + (high - low) * piece / pieces
+        b_waiting[0] = low + (high - low) * (piece + 1) / pieces
+        waiting = 1
+        while waiting > 0:
+            waiting -= 1
+            a, b = a_waiting[waiting], b_waiting[waiting]
+            allowed = np.inf
+            for k in range(bends.size):
+                distance = max(max(a - bends[k], bends[k] - b), 0.0)
+                allowed = min(allowed, max(2.0 * widths[k], distance))
+            if b - a <= allowed or waiting >= 62 or done + waiting + pieces - piece >= edges.size - 2:
+                done += 1
+                edges[done] = b
+            else:
+                middle = 0.5 * (a + b)
+                a_waiting[waiting], b_waiting[waiting] = middle, b
+                a_waiting[waiting + 1], b_waiting[waiting + 1] = a, middle
+                waiting += 2
+    return done
+
+
+@compiled
 def _taught_nodes(rate: float, bend: float, width: float, rule: tuple[Floats, Floats]) -> tuple[Floats, Floats, Floats]:
     """Nodes y and weights of an average over y = e / rate + z, e exponential and z normal, both of unit size.
 
     The averaged functions bend at one point, on the scale ``width``. Also returns the mean of e given y.
     """
-    low, middle = -RANGE, rate + RANGE
+    middle = rate + RANGE
     high = max(RANGE, middle + DEEP / rate) if rate < DEEP else RANGE
-    a_waiting, b_waiting = np.empty(64), np.empty(64)
-    starts, ends = np.empty(MOST_PANELS), np.empty(MOST_PANELS)
-    done, waiting = 0, 1
-    a_waiting[0], b_waiting[0] = low, high
-    while waiting > 0:
-        waiting -= 1
-        a, b = a_waiting[waiting], b_waiting[waiting]
-        distance = max(max(a - bend, bend - b), 0.0)
-        # Beyond the Gaussian part the density is an exponential of the given rate.
-        longest = 1.5 if a < middle else max(1.5, 2.0 / rate)
-        if b - a <= min(longest, max(2.0 * width, distance)) or waiting >= 62 or done + waiting > MOST_PANELS - 3:
-            starts[done], ends[done] = a, b
-            done += 1
-        else:
-            a_waiting[waiting], b_waiting[waiting] = 0.5 * (a + b), b
-            a_waiting[waiting + 1], b_waiting[waiting + 1] = a, 0.5 * (a + b)
-            waiting += 2
+    edges, bends, widths = np.empty(MOST_PANELS), np.full(1, bend), np.full(1, width)
+    done = _cut(-RANGE, min(middle, high), 1.5, bends, widths, edges)
+    if high > middle:  # beyond the Gaussian part the density is an exponential of the given rate
+        done += _cut(middle, high, max(1.5, 2.0 / rate), bends, widths, edges[done:])
     nodes, weights = rule
     n = nodes.size
     y, weight, given = np.empty(done * n), np.empty(done * n), np.empty(done * n)
     for i in range(done):
-        half = 0.5 * (ends[i] - starts[i])
+        half = 0.5 * (edges[i + 1] - edges[i])
         for j in range(n):
-            at = 0.5 * (starts[i] + ends[i]) + half * nodes[j]
+            at = edges[i] + half * (1.0 + nodes[j])
             # rate exp(rate (rate / 2 - y)) H(rate - y), in a form that cannot overflow; e / rate is a normal number
             # centred at y - rate and kept positive
             _, R, mean, _ = mills(rate - at)
@@ -650,63 +628,23 @@ def _taught_nodes(rate: float, bend: float, width: float, rule: tuple[Floats, Fl
 
 
 @compiled
-def taught_averages(eta: float, xi: float, rate: float, rule: tuple[Floats, Floats]) -> Floats:
-    """Averages over y = e / rate + z of a unit Gaussian centred at x = eta + sqrt(xi) y and kept positive.
-
-    Returns those of ln of its normaliser, of its mean, squared mean, variance, and of e times its mean.
-    """
+def taught_averages(
+    eta: float, xi: float, rate: float, rule: tuple[Floats, Floats]
+) -> tuple[float, float, float, float, float, float]:
+    """`weight_sums` over y = e / rate + z of a unit Gaussian centred at x = eta + sqrt(xi) y; ``given`` is e."""
     root = math.sqrt(xi)
     y, weight, teacher = _taught_nodes(rate, -eta / root, 1.0 / root, rule)
-    result = np.zeros(5)
-    for i in range(y.size):
-        log_norm, mean, variance = kept_positive(eta + root * y[i])
-        result[0] += weight[i] * log_norm
-        result[1] += weight[i] * mean
-        result[2] += weight[i] * mean * mean
-        result[3] += weight[i] * variance
-        result[4] += weight[i] * mean * teacher[i]
-    return result
-
-
-@compiled
-def taught_centre(mean: float, xi: float, rate: float, guess: float, rule: tuple[Floats, Floats]) -> float:
-    """The eta at which the average mean of `taught_averages` has the required value; NaN if not found."""
-    low, high = -np.inf, mean
-    eta = min(guess, mean)
-    last, root = np.inf, math.sqrt(xi)
-    centre = eta
-    y, weight, _ = _taught_nodes(rate, -eta / root, 1.0 / root, rule)
-    for _ in range(200):
-        if abs(eta - centre) > 0.2:  # the bend is elsewhere, by a part of its width
-            centre = eta
-            y, weight, _ = _taught_nodes(rate, -eta / root, 1.0 / root, rule)
-        average = variance = 0.0
-        for i in range(y.size):
-            _, _, first, second = mills(-eta - root * y[i])
-            average += weight[i] * first
-            variance += weight[i] * second
-        low, high, change, found = towards_mean(mean, average, variance, eta, low, high, last)
-        eta += change
-        if found:
-            return eta
-        last = abs(change)
-    return np.nan
+    return weight_sums(np.inf, eta + root * y, weight, teacher, False)
 
 
 @compiled
 def taught_energy(steepness: float, certainty: float, step: float) -> Floats:
-    """Averages of ln H, R^2 and R (R - a) at a = -steepness z, over normal z weighted by 2 H(-certainty z)."""
-    node, weight = field_nodes(0.0, 1.0 / max(steepness, certainty), step)
-    result = np.zeros(3)
-    for i in range(node.size):
-        z = node[i] / max(steepness, certainty)
-        w = weight[i] * 2.0 * mass_beyond(-certainty * z)
-        a = -steepness * z
-        log_tail, R, _, variance = mills(a)
-        result[0] += w * log_tail
-        result[1] += w * R * R
-        result[2] += w * (R * (R - a) if a < 0.0 else 1.0 - variance)
-    return result
+    """`pattern_sums` at a = -steepness z, over normal z weighted by 2 H(-certainty z)."""
+    z, weight = field_nodes(0.0, 1.0 / max(steepness, certainty), step)
+    z /= max(steepness, certainty)
+    for i in range(z.size):
+        weight[i] *= 2.0 * mass_beyond(-certainty * z[i])
+    return pattern_sums(-steepness * z, weight, np.inf)
 
 
 # Inner loops of the local entropy: averages over a reference, and over what counted solutions share beyond it.
@@ -716,37 +654,6 @@ COUPLED_RANGE = 8.0  # deviations of a Gaussian average: the mass beyond is 1e-1
 COUPLED_PANEL = 2.0  # longest Gauss-Legendre panel, in units of the scale on which an integrand bends
 
 COUPLED_DEEP = 37.0  # exponent beyond which an exponential tail does not count
-
-COUPLED_MOST_PANELS = 256
-
-
-@compiled
-def _cut(low: float, high: float, longest: float, bends: Floats, widths: Floats, edges: Floats) -> int:
-    """Cut [low, high] into panels no longer than ``longest`` and, near a bend, than its width or the distance to it."""
-    a_waiting, b_waiting = np.empty(64), np.empty(64)
-    edges[0] = low
-    done = 0
-    pieces = min(max(1, math.ceil((high - low) / longest)), COUPLED_MOST_PANELS // 2)
-    for piece in range(pieces):
-        a_waiting[0] = low + (high - low) * piece / pieces
-        b_waiting[0] = low + (high - low) * (piece + 1) / pieces
-        waiting = 1
-        while waiting > 0:
-            waiting -= 1
-            a, b = a_waiting[waiting], b_waiting[waiting]
-            allowed = np.inf
-            for k in range(bends.size):
-                distance = max(max(a - bends[k], bends[k] - b), 0.0)
-                allowed = min(allowed, max(COUPLED_PANEL * widths[k], distance))
-            if b - a <= allowed or waiting >= 62 or done + waiting + pieces - piece >= COUPLED_MOST_PANELS - 2:
-                done += 1
-                edges[done] = b
-            else:
-                middle = 0.5 * (a + b)
-                a_waiting[waiting], b_waiting[waiting] = middle, b
-                a_waiting[waiting + 1], b_waiting[waiting + 1] = a, middle
-                waiting += 2
-    return done
 
 
 @compiled
@@ -777,7 +684,7 @@ def coupled_averages(
     bends[1], widths[1] = (-a0 / a, 1.0 / abs(a)) if a != 0.0 else (0.0, np.inf)
     along = a + b * steepness
     bends[2], widths[2] = (-(a0 + b * centre) / along, 1.0 / abs(along)) if along != 0.0 else (0.0, np.inf)
-    outer, inner = np.empty(COUPLED_MOST_PANELS), np.empty(COUPLED_MOST_PANELS)
+    outer, inner = np.empty(MOST_PANELS), np.empty(MOST_PANELS)
     inner_bends, inner_widths = np.empty(2), np.empty(2)
     for panel in range(_cut(-COUPLED_RANGE, COUPLED_RANGE, COUPLED_PANEL, bends, widths, outer)):
         half, middle = 0.5 * (outer[panel + 1] - outer[panel]), 0.5 * (outer[panel + 1] + outer[panel])

@@ -154,14 +154,14 @@ def _error(
 ) -> float:
     if is_hard(channel):
         return 0.0
-    from dendrocap.theory._laws import field_nodes, tempered_averages
+    from dendrocap.theory._laws import energetic_averages, field_nodes
 
     sd = math.sqrt(D1 + channel.noise**2)
     steepness = math.sqrt(D0) / sd
 
     def of_label(shift: float) -> float:
         if channel.temperature > 0.0:
-            return float(tempered_averages(steepness, shift, 1.0 / channel.temperature, step)[5])
+            return float(energetic_averages(steepness, shift, step, 1.0 / channel.temperature)[5])
         a, weight = field_nodes(-shift / steepness, 1.0 / steepness, step)
         of_field = _noisy_error if again else _clean_error
         return float(weight @ of_field(a, D1 / (D1 + channel.noise**2)))
@@ -308,13 +308,10 @@ class Energetic:
 
 def _pattern_averages(channel: Channel, steepness: float, shift: float, step: float) -> Floats:
     """Averages over patterns of one label."""
-    if channel.temperature > 0.0:
-        from dendrocap.theory._laws import tempered_averages
-
-        return tempered_averages(steepness, shift, 1.0 / channel.temperature, step)[:5]
     from dendrocap.theory._laws import energetic_averages
 
-    return energetic_averages(steepness, shift, step)
+    penalty = 1.0 / channel.temperature if channel.temperature > 0.0 else math.inf
+    return energetic_averages(steepness, shift, step, penalty)[:5]
 
 
 # How a pattern responds to a loss: the average over patterns in a state that minimises one.

@@ -202,7 +202,7 @@ def _matched(neuron: NeuronSpec, task: TaskSpec, alpha: float) -> TeacherStudent
         kernel = kernels.at(Q, dq)
         steepness = math.sqrt(kernel.D0 / kernel.D1)
         # weighted by 2 H(-a z), because teacher and student are equally certain
-        force = float(taught_energy(steepness, steepness, FIELD_STEP)[1]) / kernel.D1
+        force = float(taught_energy(steepness, steepness, FIELD_STEP)[2]) / kernel.D1
         return field / W_bar**2 / (force * kernel.dD1_ddq), kernel, dq
 
     if alpha == 0.0:
@@ -313,14 +313,14 @@ class _Student:
 
     def weights(self, x: Floats) -> tuple[float, float, float, float]:
         """Q, Q - q, R and M_hat of weights with ln (A_hat, q_hat, R_hat) = x."""
-        from dendrocap.theory._laws import taught_averages, taught_centre
+        from dendrocap.theory._laws import centre, taught_averages
 
         A_hat, q_hat, R_hat = np.exp(x).tolist()
         root, xi = math.sqrt(A_hat), q_hat / A_hat
         rate = math.sqrt(q_hat) / (R_hat * self.W_teacher)
         rule = legendre_rule(NODES)
-        eta = float(taught_centre(root * self.W_bar, xi, rate, self._eta, rule))
-        _, _, squared, variance, product = taught_averages(eta, xi, rate, rule).tolist()
+        eta = float(centre(root * self.W_bar, math.inf, xi, rate, self._eta, FIELD_STEP, rule))
+        _, _, squared, variance, _, product = taught_averages(eta, xi, rate, rule)
         if not math.isfinite(squared):
             raise ConvergenceError("the weights have no finite moments", last_iterate=x)
         self._eta = eta
@@ -337,11 +337,11 @@ class _Student:
         apart = kernel.D0 - rho**2
         if not (apart > 0.0 and kernel.D1 > 0.0 and rho > 0.0):
             raise ConvergenceError("a student cannot be closer to its teacher than to itself", (Q, dq, R))
-        _, square, bend = taught_energy(math.sqrt(kernel.D0 / kernel.D1), rho / math.sqrt(apart), FIELD_STEP).tolist()
-        f1_squared, f2 = square / kernel.D1, -bend / kernel.D1
+        asked = taught_energy(math.sqrt(kernel.D0 / kernel.D1), rho / math.sqrt(apart), FIELD_STEP).tolist()
+        f1_squared, f2 = asked[2] / kernel.D1, -asked[3] / kernel.D1
         # dG_E / d rho: labels change where the input of the teacher is zero.
         along_rho = math.sqrt(2.0 / math.pi / kernel.D1) * float(
-            energetic_averages(math.sqrt(apart / kernel.D1), 0.0, FIELD_STEP)[1]
+            energetic_averages(math.sqrt(apart / kernel.D1), 0.0, FIELD_STEP, math.inf)[1]
         )
         d_mean = self._branch.response(self.v * Q).d_mean
         rho_Q = self.v * (0.5 * pair.curvature + d_mean * pair.cross) / unit

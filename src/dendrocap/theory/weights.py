@@ -160,6 +160,8 @@ SMALL = 0.1  # weights, in units of a thermal spread, below which the probabilit
 
 NODES = 16  # per Gauss-Legendre panel
 
+_RULE = legendre_rule(NODES)
+
 HALVINGS = 60  # of an interval in which a quantile lies
 
 
@@ -285,7 +287,7 @@ class Weights(WeightDistribution):
         a, bounded = self.A_hat * self._unit**2, self.w_max < math.inf
 
         def at(h: Floats, w: float) -> Floats:
-            return np.exp(w * (h - 0.5 * a * w) - _laws.kept_between_each(a, h)[0]) if bounded else _density(h, w)
+            return np.exp(w * (h - 0.5 * a * w) - self._log_norm(h)) if bounded else _density(h, w)
 
         return self._average(at, w) / self._unit if w > 0.0 or self.active is None else 0.0
 
@@ -302,13 +304,17 @@ class Weights(WeightDistribution):
             return 1.0 - self._below(w)
         return self._average(lambda x, at: np.exp(_log_survival(x, at)), w)
 
+    def _log_norm(self, h: Floats) -> Floats:
+        """ln of the integral of the density in the fields h, of bounded weights."""
+        return _laws.kept_between_each(np.full(h.size, self.A_hat * self.w_max**2), h)[0]
+
     def _part(self, h: Floats, share: float | Floats) -> Floats:
         """The probability, in the fields h, of a weight of at most a share of the largest."""
         a = self.A_hat * self.w_max**2
         share = np.broadcast_to(np.asarray(share, dtype=np.float64), h.shape)
         with np.errstate(divide="ignore"):
-            log_part = np.log(share) + _laws.kept_between_pairs(a * share**2, h * share)
-        return np.asarray(np.exp(log_part - _laws.kept_between_each(a, h)[0]))
+            log_part = np.log(share) + _laws.kept_between_each(a * share**2, h * share)[0]
+        return np.asarray(np.exp(log_part - self._log_norm(h)))
 
     def _average(self, function: Callable[[Floats, float], Floats], w: float) -> float:
         """Average over the field of a function of it and of the weight w, both in units."""
@@ -539,10 +545,8 @@ class Law:
     ) -> tuple[float, Entropic]:
         """The M_hat at which weights have the mean W_bar [sp-1], and their averages."""
         unit, a = self._unit(A_hat)
-        if self.w_max == math.inf:
-            eta = _laws.entropic_centre(W_bar / unit, q_hat * unit**2, step, guess * unit)
-        else:
-            eta = _laws.bounded_centre(W_bar / unit, a, q_hat * unit**2, step)
+        bound = a if self.w_max < math.inf else math.inf
+        eta = _laws.centre(W_bar / unit, bound, q_hat * unit**2, 0.0, guess * unit, step, _RULE)
         return eta / unit, self._averages(a, q_hat * unit**2, eta, step).scaled(unit)
 
     def without_patterns(self, W_bar: float) -> tuple[float, Entropic]:
