@@ -10,6 +10,7 @@ from studies import (
     any_dendrite,
     bethe,
     classifiers,
+    local_entropy,
     settings_of_gradient_descent,
     solvers,
     success_of_solvers,
@@ -54,6 +55,7 @@ TABLES: Mapping[str, Callable[[], list[str]]] = {
         for name in classifiers.DATA
     },
     "neurons": lambda: classifiers.neurons_table(stored(classifiers.NEURONS)),
+    "learned-entropy": lambda: local_entropy.table(stored(local_entropy.TABLE)),
     "scope": scope.table,
     "wirings": lambda: classifiers.wirings_table(stored(classifiers.WIRED)),
 }

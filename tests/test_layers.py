@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 from graphlib import TopologicalSorter
 from itertools import pairwise
 from pathlib import Path
@@ -63,8 +64,13 @@ PICTURE = (
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
 
 
+@cache
+def parsed(path):
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def imported(path):
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -72,8 +78,14 @@ def imported(path):
             yield node.module
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_imports_follow_the_layers(path):
+@pytest.mark.parametrize("package", sorted({path.relative_to(PACKAGE).parts[0] for path in MODULES}))
+def test_imports_follow_the_layers(package):
+    for path in MODULES:
+        if path.relative_to(PACKAGE).parts[0] == package:
+            check_imports(path)
+
+
+def check_imports(path):
     inside = path.relative_to(PACKAGE)
     layer = inside.parts[0].removesuffix(".py")
     assert layer in MAY_IMPORT, f"{layer} has no place in the layer diagram"
@@ -133,7 +145,7 @@ def test_every_arrow_of_the_picture_is_an_import():
 
 def from_package(path):
     """Names imported as ``from dendrocap import name``."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.ImportFrom) and node.module == "dendrocap":
             yield from (alias.name for alias in node.names)
 
@@ -156,7 +168,7 @@ def import_graph(package):
     }
     graph = {name: set() for name in names}
     for name, path in names.items():
-        for node in run_time_imports(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in run_time_imports(parsed(path)):
             if isinstance(node, ast.Import):
                 targets = {alias.name for alias in node.names}
             else:

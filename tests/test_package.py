@@ -19,23 +19,23 @@ ROOT = Path(__file__).parents[1]
 HEAVY = ("numba", "matplotlib", "dask", "sklearn", "pandas", "xarray", "scipy", "typer", "rich")
 
 
+def printed(code, *options):
+    command = [sys.executable, *options, "-c", f"import sys, dendrocap as dc; {code}"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
 def test_import_loads_nothing_heavy():
-    code = f"import sys, dendrocap; print([name for name in {HEAVY!r} if name in sys.modules])"
-    outcome = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert outcome.stdout.strip() == "[]"
+    assert printed(f"print([name for name in {HEAVY!r} if name in sys.modules])") == "[]"
 
 
 @pytest.mark.parametrize(("name", "most"), [("capacity", 50), ("train", 25), ("Sweep", 30), ("critical_capacity", 35)])
 def test_a_name_enters_few_modules(name, most):
-    code = f"import sys, dendrocap; dendrocap.{name}; print(sum(one.startswith('dendrocap') for one in sys.modules))"
-    outcome = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert int(outcome.stdout) <= most
+    assert int(printed(f"dc.{name}; print(sum(one.startswith('dendrocap') for one in sys.modules))")) <= most
 
 
 def test_a_function_keeps_its_name_when_the_module_of_that_name_is_imported():
-    code = "import dendrocap.theory.saddle_point, dendrocap as dc; print(dc.theory.saddle_point is dc.saddle_point)"
-    outcome = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert outcome.stdout.strip() == "True"
+    code = "import dendrocap.theory.saddle_point; print(dc.theory.saddle_point is dc.saddle_point)"
+    assert printed(code) == "True"
 
 
 def test_every_public_name_exists_and_is_documented():
@@ -56,9 +56,8 @@ def test_a_task_is_optional_everywhere(package):
 
 
 def test_subpackages_and_names_are_reached_as_attributes_in_a_fresh_process():
-    code = "import dendrocap as dc; print(dc.theory.critical_capacity is dc.critical_capacity, dc.plot.__name__)"
-    outcome = subprocess.run([sys.executable, "-OO", "-c", code], capture_output=True, text=True, check=True)
-    assert outcome.stdout.split() == ["True", "dendrocap.plot"]
+    code = "print(dc.theory.critical_capacity is dc.critical_capacity, dc.plot.__name__)"
+    assert printed(code, "-OO").split() == ["True", "dendrocap.plot"]
     assert set(dir(dendrocap)) == set(dendrocap.__all__)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = dendrocap.nothing
@@ -128,6 +127,7 @@ def test_unknown_names_are_refused_as_usual():
         dendrocap.Perceptron  # noqa: B018
 
 
+@pytest.mark.slow
 def test_readme_snippets_run_and_print_what_they_claim():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)

@@ -1,4 +1,4 @@
-"""Gallery scripts run on their own, wherever they are downloaded to, and their pictures come with words."""
+"""Gallery scripts run on their own, wherever they are downloaded to."""
 
 import runpy
 import shutil
@@ -9,11 +9,12 @@ import pytest
 from matplotlib.figure import Figure
 
 from dendrocap.reproduction import runs, selected, stored_results
-from tests.documentation.sources import DOCS, ROOT, script
+from tests.documentation.sources import DOCS, ROOT
 
 SCRIPTS = sorted((DOCS / "gallery").rglob("plot_*.py"))
 
 
+@pytest.mark.slow  # the build of the site runs them all, too
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
 def test_a_downloaded_script_draws_its_figure(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -43,26 +44,3 @@ def test_a_package_without_tables_says_where_it_looked(tmp_path, monkeypatch):
         stored_results("paper")
     with pytest.raises(ValueError, match=r"of = 'studies' is not allowed: it must be one of 'paper'"):
         stored_results("studies")
-
-
-@pytest.mark.site
-def test_words_of_a_figure_name_its_axes_and_lines():
-    gallery = script("_ext/gallery_figures.py")
-    figure = Figure()
-    axes = figure.subplots()
-    axes.plot([0, 1], label=r"$\theta_d = 1$")
-    axes.set(xlabel=r"onset $x_{\min}$", ylabel=r"load $\alpha = P / N$")
-    axes.legend()
-    assert (
-        gallery.described(figure)
-        == "load \N{GREEK SMALL LETTER ALPHA} = P / N against onset x_min. Lines and marks: θ_d = 1."
-    )
-
-
-@pytest.mark.site
-@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
-def test_every_script_introduces_itself(path):
-    title, first = script("_ext/gallery_figures.py").introduction(path)
-    assert len(title.split()) > 2
-    assert len(first.split()) > 4
-    assert "`" not in first

@@ -3,49 +3,18 @@
 import re
 import tomllib
 
-import pytest
-
 import dendrocap
 from dendrocap.answers import validity
 from tests.documentation.sources import DOCS, ROOT
-
-WRITTEN = [ROOT / "README.md", *sorted(DOCS.glob("*.md")), *sorted(DOCS.glob("learn/*.md"))]
-WRITTEN += sorted((ROOT / "src").rglob("*.py"))
-
-IN_NAVIGATION = ("install", "which_function", "results/index", "glossary", "faq", "limits", "cite", "stability")
-IN_NAVIGATION += ("contributing", "changelog")
 
 
 def text(name):
     return (DOCS / name).read_text(encoding="utf-8")
 
 
-def test_whatever_is_installed_comes_from_the_clone():
-    """The package is on no index: pip install takes a path."""
-    met = 0
-    for path in WRITTEN:
-        for words in re.findall(r"pip install ((?:--\w+ )*\S+)", path.read_text(encoding="utf-8")):
-            met += 1
-            assert re.match(r"(--editable )?'?\.", words), f"{path.name}: pip install {words}"
-    assert met > 10
-
-
 def test_every_extra_is_on_the_page_that_lists_them():
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
     assert set(re.findall(r"^\| `(\w+)` \|", text("install.md"), flags=re.MULTILINE)) == set(extras)
-
-
-@pytest.mark.parametrize("page", IN_NAVIGATION)
-def test_the_page_is_in_the_navigation(page):
-    contents = text("index.md").split("```{toctree}")[1]
-    assert re.search(rf"^(?:.*<)?{page}>?$", contents, flags=re.MULTILINE)
-    assert (DOCS / f"{page}.md").is_file()
-
-
-def test_results_and_solvers_are_not_under_learn():
-    listed = "\n".join(text("learn/index.md").split("```{toctree}")[1:])
-    assert not re.search("solvers|results|reproduction", listed)
-    assert all(page in text("results/index.md") for page in ("../solvers", "paper/report", "../reproduction"))
 
 
 def test_the_citation_says_what_citation_cff_says():
@@ -93,23 +62,3 @@ def test_glossary_names_exist():
     names = re.findall(r"\{(?:func|class)\}`~dendrocap\.(\w+)`", text("glossary.md") + text("limits.md"))
     assert len(names) > 15
     assert all(hasattr(dendrocap, name) for name in names)
-
-
-def measured_tables():
-    """Tables with ten decimals or more, each with the text of its section and of the page's introduction."""
-    for path in sorted(DOCS.rglob("*.md")):
-        if "_build" in path.parts or path.parent.name == "paper":  # the report names a command for each figure
-            continue
-        page = path.read_text(encoding="utf-8")
-        introduction = re.split(r"^##", page, maxsplit=1, flags=re.MULTILINE)[0]
-        for section in re.split(r"^#+ ", page, flags=re.MULTILINE):
-            for table in re.findall(r"(?:^\|.*\n)+", section, flags=re.MULTILINE):
-                if len(re.findall(r"\d\.\d", table)) >= 10:
-                    yield f"{path.relative_to(DOCS)}: {table.splitlines()[0]}", introduction + section
-
-
-def test_every_table_of_numbers_names_the_command_or_the_call_that_gives_it():
-    names = r"python -m \w|python benchmarks/|dendrocap [a-z]|make [a-z]|`[^`]*\w\([^`]*\)[^`]*`|\{func\}`"
-    found = dict(measured_tables())
-    assert len(found) > 15
-    assert [table for table, around in found.items() if not re.search(names, around)] == []

@@ -46,18 +46,3 @@ def test_command_line_reference_explains_every_command_and_option():
         assert usage.startswith(" ".join(path))
         for spelling, meaning, _ in rows:
             assert meaning, f"{' '.join(path)} {spelling} is not explained"
-
-
-def test_command_line_reference_reads_spelling_and_default_from_the_commands():
-    reference = script("_ext/command_line.py")
-    found = dict(reference.commands(reference.load("dendrocap.cli:app"), ("dendrocap",)))
-    _, rows = reference.described(("dendrocap", "capacity"), found["dendrocap", "capacity"])
-    by_spelling = {spelling: (meaning, default) for spelling, meaning, default in rows}
-    assert by_spelling["--theta-s VALUES"] == ("Somatic threshold, inside the range of g.", "0.5")
-    _, rows = reference.described(("dendrocap", "sweep", "run"), found["dendrocap", "sweep", "run"])
-    assert any(default == "required" for _, _, default in rows)
-
-
-def test_markup_is_taken_out_of_help_texts():
-    reference = script("_ext/command_line.py")
-    assert reference.plain("A [bold]word[/bold] and\na line.\n\nIn [0, 1].") == "A word and a line.\n\nIn [0, 1]."
