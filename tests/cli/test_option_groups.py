@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from dendrocap import SGD, DendriticNeuron, HalveOnPlateau, LinearNeuron, Lorentzian, NeuronSpec, Polsky, Recipe, ReLU
 from dendrocap.cli import app
-from dendrocap.cli.options import NeuronOptions, RecipeOptions, TaskOptions, spread
+from dendrocap.cli.options import NEURON, RECIPE, TASK, Flat, spread
 from dendrocap.model import TaskSpec
 from tests.documentation.sources import script
 
@@ -32,6 +32,12 @@ class Box:
     count: Annotated[int | None, typer.Option(help="Pieces.")] = None
 
 
+SIZE = ("--n-inputs", "4", "--theta-d", "1")
+
+
+SIZED = Flat(panel="Size", n_inputs=..., theta_d=0.5)
+
+
 def shop():
     made = typer.Typer()
 
@@ -41,38 +47,41 @@ def shop():
         name: Annotated[str, typer.Argument(help="For whom.")],
         fruit: Fruit,
         box: Box = Box(count=6),
+        size: Flat = SIZED,
         fast: Annotated[bool, typer.Option("--fast", help="Today.")] = False,
     ) -> None:
         """Pack a box."""
-        typer.echo(f"{name} {fruit} {box} {fast}")
+        typer.echo(f"{name} {fruit} {box} {fast} {size.given}")
 
     return made
 
 
 def test_a_command_receives_groups_and_defaults_come_from_them():
-    outcome = runner.invoke(shop(), ["Ann", "-c", "red", "--fast"])
-    assert outcome.stdout == "Ann Fruit(colour='red', weight=100.0) Box(count=6) True\n"
-    outcome = runner.invoke(shop(), ["Ann", "--colour", "red", "--weight", "2", "--count", "1"])
-    assert outcome.stdout == "Ann Fruit(colour='red', weight=2.0) Box(count=1) False\n"
-    assert runner.invoke(shop(), ["Ann"]).exit_code == 2  # the colour is required
+    outcome = runner.invoke(shop(), ["Ann", "-c", "red", "--fast", "-N", "9"])
+    assert outcome.stdout == "Ann Fruit(colour='red', weight=100.0) Box(count=6) True {'n_inputs': 9, 'theta_d': 0.5}\n"
+    outcome = runner.invoke(shop(), ["Ann", "--colour", "red", "--weight", "2", "--count", "1", *SIZE])
+    assert outcome.stdout == "Ann Fruit(colour='red', weight=2.0) Box(count=1) False {'n_inputs': 4, 'theta_d': 1.0}\n"
+    for given in (["-c", "red"], SIZE):
+        assert runner.invoke(shop(), ["Ann", *given]).exit_code == 2  # both the colour and N are required
 
 
 def test_help_shows_every_group_under_its_heading():
     text = runner.invoke(shop(), ["--help"], env={"COLUMNS": "120"}).stdout
     assert re.search(r"─ Fruit ─.*--colour.*As seen by daylight.*--weight.*default: 100", text, flags=re.DOTALL)
     assert re.search(r"─ Box ─.*--count.*Pieces.*default: 6", text, flags=re.DOTALL)
+    assert re.search(r"─ Size ─.*--n-inputs.*Number of inputs N, >= 1..*--theta-d.*default: 0.5", text, flags=re.DOTALL)
     assert "Pack a box." in text
 
 
 def test_groups_become_objects():
-    assert NeuronOptions().neuron() == DendriticNeuron(NeuronSpec(Polsky(), 0.05, 0.5), 999, 27)
-    relu = NeuronOptions(nonlinearity="relu", n_branches=3).neuron(n_inputs=9)
+    assert NEURON.neuron() == DendriticNeuron(NeuronSpec(Polsky(), 0.05, 0.5), 999, 27)
+    relu = NEURON.but(nonlinearity="relu", n_branches=3).neuron(n_inputs=9)
     assert relu == DendriticNeuron(NeuronSpec(ReLU(), 0.05, 0.5), 9, 3)
-    assert NeuronOptions(linear=True, theta_d=0.5).neuron() == LinearNeuron(0.5, 999)
-    assert RecipeOptions().recipe() == Recipe()
-    asked = RecipeOptions(learning_rate=1.0, surrogate_width=0.3, patience=5).recipe(stop_when_solved=False)
+    assert NEURON.but(linear=True, theta_d=0.5).neuron() == LinearNeuron(0.5, 999)
+    assert RECIPE.recipe() == Recipe()
+    asked = RECIPE.but(learning_rate=1.0, surrogate_width=0.3, patience=5).recipe(stop_when_solved=False)
     assert asked == Recipe(SGD(1.0, surrogate=Lorentzian(0.4, 0.3)), HalveOnPlateau(5), 1000, False)
-    assert TaskOptions(f_in=0.1).task() == TaskSpec(f_in=0.1)
+    assert TASK.but(f_in=0.1).task() == TaskSpec(f_in=0.1)
 
 
 def test_patience_and_decay_exclude_each_other():

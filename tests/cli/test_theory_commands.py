@@ -181,7 +181,7 @@ def test_steps_of_breaking_are_a_column():
     np.testing.assert_allclose(rows[-1]["alpha_c"], solution.alpha_c, rtol=1e-10)
     assert [row["estimate"] for row in rows[:2]] == ["replica symmetric", "broken symmetry k = 1"]
     assert rows[-1]["k"] == 1
-    assert rows[0]["k"] is None
+    assert rows[0]["k"] == 0
     assert rows[1]["steps_error"] is None  # one step does not tell how far the limit is
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import typer
 
 from dendrocap import __version__
-from dendrocap.cli.options import ShapeOptions, SpecOptions, TaskOptions, names_of, refuse_useless, settings
+from dendrocap.cli.options import FUNCTION, SPEC, TASK, Flat, fact, names_of, refuse_useless, settings
 from dendrocap.cli.output import JsonFlag, PlotPath, draw, emit, message, plain, progress, to_write
 from dendrocap.errors import ConvergenceError, NoSolution
 
@@ -160,14 +160,14 @@ def weights(
     bin_width: Annotated[float, typer.Option(help="Bin width of the histogram, in mV.")] = 0.1,
     numbers: AmplitudeOptions = AmplitudeOptions(),
     files: FileOptions = FileOptions(),
-    task: TaskOptions = TaskOptions(f_in=0.05, f_out=0.05),
-    shape: ShapeOptions = ShapeOptions(),
+    task: Flat = TASK.but(f_in=0.05, f_out=0.05),
+    shape: Flat = FUNCTION,
     curve: Annotated[Path | None, typer.Option(help="Measured curve from which g and the scale are fitted.")] = None,
     points: CurveOptions = CurveOptions(),
     cell: Annotated[Path | None, typer.Option(help="Reconstruction of the cell; it determines N and K.")] = None,
     synapses_per_um: Density = 1.0,
-    n_inputs: Annotated[int, typer.Option("--n-inputs", "-N", help="Number of synapses N.")] = 10_000,
-    n_branches: Annotated[int, typer.Option("--n-branches", "-K", help="Number of dendritic branches K.")] = 100,
+    n_inputs: Annotated[int, fact("n_inputs")] = 10_000,
+    n_branches: Annotated[int, fact("n_branches")] = 100,
     scale: Annotated[
         float | None, typer.Option(help="mV of a saturated dendrite; default: from --curve, or 15.")
     ] = None,
@@ -205,7 +205,7 @@ def weights(
     if curve is None:
         refuse_useless("without --curve", *names_of(CurveOptions))
     else:
-        refuse_useless("with --curve, which determines g and the scale", *names_of(ShapeOptions), "scale")
+        refuse_useless("with --curve, which determines g and the scale", *names_of(FUNCTION), "scale")
     if cell is None:
         refuse_useless("without --cell", "synapses_per_um")
     else:
@@ -296,7 +296,7 @@ def _silent_fraction(text: str | None, tested: int | None) -> float | str:
 Groups = tuple["ReconstructedNeuron", "Capacity", "list[GroupShare]"]
 
 
-def _groups(neuron: ReconstructedNeuron, task: TaskOptions, accuracy: str, seed: int) -> tuple[Any, Any]:
+def _groups(neuron: ReconstructedNeuron, task: Flat, accuracy: str, seed: int) -> tuple[Any, Any]:
     """The capacity of a cell and the shares of its groups, computed with a progress bar."""
     from dendrocap.fitting import group_shares
 
@@ -363,14 +363,14 @@ def cell(
     terminal: Annotated[
         bool, typer.Option("--terminal", help="Use only terminal branches instead of all sections.")
     ] = False,
-    spec: SpecOptions = SpecOptions(),
+    spec: Flat = SPEC,
     kind: Annotated[
         list[str] | None,
         typer.Option(
             help="Parameters of one type, as in 'apical tuft:theta_d=0.1,synapses_per_um=0.5'; can be repeated."
         ),
     ] = None,
-    task: TaskOptions = TaskOptions(),
+    task: Flat = TASK,
     accuracy: Annotated[str, typer.Option(help="fast, or best for the best estimate.")] = "fast",
     seed: Annotated[int, typer.Option(help="Seed of the Monte Carlo samples of the best estimate.")] = 0,
     plot: PlotPath = None,
@@ -390,8 +390,8 @@ def cell(
         synapses_per_um=synapses_per_um,
         branches="terminal" if terminal else "sections",
         nonlinearity=spec.spec().nonlinearity,
-        theta_d=spec.theta_d,
-        theta_s=spec.theta_s,
+        theta_d=spec.given["theta_d"],
+        theta_s=spec.given["theta_s"],
         kinds=dict(settings("--kind", text) for text in kind or ()),
     )
     whole, shares = _groups(found, task, accuracy, whole_number("--seed", seed, 0))

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import typer
 
 from dendrocap.cli.options import (
-    InputOptions,
-    NeuronOptions,
+    INPUTS,
+    NEURON,
+    RECIPE,
+    SPEC,
+    Flat,
     PatternOptions,
-    PlateauOptions,
-    RecipeOptions,
-    SpecOptions,
     Workers,
     names_in,
     names_of,
@@ -35,9 +35,9 @@ SavePath = Annotated[Path | None, to_write("--save", suffixes=(".npz",), words="
 
 
 def train(
-    neuron: NeuronOptions,
-    patterns: PatternOptions,
-    learning: RecipeOptions,
+    neuron: Flat = NEURON,
+    patterns: PatternOptions = PatternOptions(),
+    learning: Flat = RECIPE,
     resume: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Resume a saved run: neuron, patterns and rate are taken from it."),
@@ -58,7 +58,7 @@ def train(
     if resume is not None:
         from dendrocap.learning.training import load_run
 
-        refuse_useless("with --resume, which continues a run", *names_of(NeuronOptions, PatternOptions))
+        refuse_useless("with --resume, which continues a run", *names_of(NEURON, PatternOptions))
         before = load_run(resume)
         learned: tuple[Any, Any] = (before.inputs, before.labels)
         run = Training(before.neuron, *learned, recipe, resume=before.state)
@@ -118,7 +118,7 @@ def _report(
 
 
 def solve(
-    neuron: NeuronOptions = NeuronOptions(theta_d=0.5),
+    neuron: Flat = NEURON.but(theta_d=0.5),
     patterns: PatternOptions = PatternOptions(alpha=1.0),
     solver: Annotated[
         str, typer.Option(help="auto, sgd, surrogate, replicated, message-passing or polished.")
@@ -202,9 +202,9 @@ def _followed_search(
 
 
 def algorithmic_capacity(
-    neuron: NeuronOptions,
-    learning: PlateauOptions,
-    inputs: InputOptions,
+    neuron: Flat = NEURON,
+    learning: Flat = RECIPE.but("decay", patience=..., max_epochs=20_000),
+    inputs: Flat = INPUTS,
     start: Annotated[float, typer.Option("--from", help="Smallest load.")] = 0.1,
     stop: Annotated[float, typer.Option("--to", help="Largest load.")] = 2.0,
     resolution: Annotated[float, typer.Option(help="Spacing of the loads tried.")] = 0.1,
@@ -258,7 +258,7 @@ def algorithmic_capacity(
                     protocols.algorithmic_capacity(
                         measured, limits=limits, resolution=resolution, method=method, callback=keep_seed, **how
                     ),
-                    learning.patience,
+                    learning.given["patience"],
                 )
         except KeyboardInterrupt:
             if not kept:
@@ -384,13 +384,8 @@ PRESETS: dict[str, tuple[int | None, int, int]] = {"quick": (2000, 20, 3), "pape
 BRANCHES = {"mnist": 7, "fashion-mnist": 7, "cifar10": 8, "cifar10-odd-even": 8, "digits": 4}
 
 
-@dataclass(frozen=True, kw_only=True)
-class ImageRecipe(RecipeOptions):
-    """How the dendritic neuron is trained; the linear one has its own rule and the same schedule."""
-
-    learning_rate: Annotated[float, typer.Option(help="Learning rate of the dendritic neuron, first epoch.")] = 0.03
-    gamma_ce: Annotated[float, typer.Option(help="Steepness of the loss of the dendritic neuron.")] = 10.0
-    max_epochs: Annotated[int | None, typer.Option(help="Epochs; overrides the preset.")] = None  # type: ignore[assignment]
+# The recipe of the dendritic neuron; the linear one has its own rate and steepness, and the same schedule.
+IMAGES = {"learning_rate": 0.03, "gamma_ce": 10.0, "max_epochs": None}
 
 
 def generalise(
@@ -402,12 +397,12 @@ def generalise(
         ),
     ],
     preset: Annotated[str, typer.Option(help="quick: 2,000 images, 20 epochs, 3 seeds; paper: all, 100, 10")] = "quick",
-    neuron: SpecOptions = SpecOptions(theta_d=0.1),
+    neuron: Flat = SPEC.but(theta_d=0.1),
     n_branches: Annotated[
         int | None,
         typer.Option("--n-branches", "-K", help="Branches K; by default 7 or 8, as in the paper's appendix."),
     ] = None,
-    learning: ImageRecipe = ImageRecipe(),
+    learning: Flat = RECIPE.but("surrogate_width", "surrogate_center", "decay", **IMAGES),
     images: Annotated[int | None, typer.Option(help="Training images, balanced; overrides the preset.")] = None,
     seeds: Annotated[int | None, typer.Option(help="Number of seeds; overrides the preset.")] = None,
     linear_rate: Annotated[float, typer.Option(help="Learning rate of the linear neuron.")] = 0.1,
@@ -428,10 +423,10 @@ def generalise(
     choice("dataset", dataset, tuple(BINARY_SETS))
     n_train, max_epochs, n_seeds = PRESETS[choice("--preset", preset, tuple(PRESETS))]
     n_train = images if images is not None else None if dataset == "digits" else n_train  # digits has 1200 in all
-    max_epochs = whole_number("--max-epochs", max_epochs if learning.max_epochs is None else learning.max_epochs, 1)
+    max_epochs = whole_number("--max-epochs", learning.known.get("max_epochs", max_epochs), 1)
     n_seeds = whole_number("--seeds", n_seeds if seeds is None else seeds, 1)
-    if neuron.theta_d <= 0.0:
-        raise InvalidParameter(f"--theta-d {neuron.theta_d} is not allowed: it must be > 0")
+    if neuron.given["theta_d"] <= 0.0:
+        raise InvalidParameter(f"--theta-d {neuron.given['theta_d']} is not allowed: it must be > 0")
     kept: list[GeneralisationCurve] = []
     interrupted = False
     with progress(2 * n_seeds, f"training on {dataset}") as step:

@@ -1,12 +1,12 @@
 """Groups of options that several commands share.
 
-A group is a frozen dataclass whose fields are options. A command declares a group as a parameter, and `spread` replaces
-it by one option per field, under its own heading in the help::
+A command declares a group as a parameter, and `spread` replaces it by one option for each of its parts, under its own
+heading in the help. A group is a `Flat`, the flat parameters of a neuron, a task or a recipe, told by the facts that
+stand at their fields, or a frozen dataclass whose fields are options::
 
-    def solve(neuron: NeuronOptions = NeuronOptions(theta_d=0.5), ...): ...
+    def solve(neuron: Flat = NEURON.but(theta_d=0.5), patterns: PatternOptions = PatternOptions(alpha=1.0), ...): ...
 
-The default of the parameter holds the defaults of the options. Fields have the names of flat parameters
-(`dendrocap.model.flat`, `Recipe.from_flat`), so a group becomes an object without repeating them.
+The default of the parameter holds the defaults of the options.
 """
 
 from __future__ import annotations
@@ -19,14 +19,16 @@ from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import wraps
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, get_args, get_type_hints
 
 import typer
 
 from dendrocap.errors import InvalidParameter
+from dendrocap.learning.recipe import RECIPE_FACTS, Recipe
+from dendrocap.model import flat
+from dendrocap.model.flat import INHIBITION, KINDS, MEASURED
 
 if TYPE_CHECKING:
-    from dendrocap.learning import Recipe
     from dendrocap.model import DendriticNeuron, NeuronSpec, Nonlinearity, Patterns, TaskSpec
     from dendrocap.sweeps import Executor, Progress
 
@@ -66,9 +68,9 @@ def refuse_useless(because: str, *names: str) -> None:
         raise InvalidParameter(f"{' and '.join(found)} {does} nothing {because}: leave {it} out")
 
 
-def names_of(*groups: type) -> list[str]:
+def names_of(*groups: Any) -> list[str]:
     """Names of all options of some groups."""
-    return [field.name for group in groups for field in fields(group)]
+    return [name for group in groups for name in (group.given if isinstance(group, Flat) else group.__match_args__)]
 
 
 def _options(parameter: inspect.Parameter) -> list[inspect.Parameter] | None:
@@ -93,111 +95,91 @@ def _options(parameter: inspect.Parameter) -> list[inspect.Parameter] | None:
     return options
 
 
-def _given(group: Any) -> dict[str, Any]:
-    """The fields that are set, by the user or by a default; None counts as not set."""
-    return {name: value for name, value in vars(group).items() if value is not None}
+# What is known of flat parameters, and the defaults of those that a non-linearity has.
+FACTS = {**flat.FACTS, **RECIPE_FACTS}
+SHAPES = {field.name: field.default for kind in KINDS for field in fields(kind) if field.name in FACTS}  # type: ignore[arg-type]
+FUNCTIONS = ", ".join(kind.name for kind in KINDS if kind.name not in MEASURED)
+SHORT = {"nonlinearity": "-g", "n_inputs": "-N", "n_branches": "-K"}
+UNKNOWN = {"nonlinearity": f"One of {FUNCTIONS}.", "linear": "Use the linear neuron, without dendrites."}
 
 
-@dataclass(frozen=True, kw_only=True)
-class ShapeOptions:
-    """The dendritic non-linearity."""
+def flags_of(name: str) -> list[str]:
+    """How the option of a parameter is spelled."""
+    return ["--" + name.replace("_", "-"), *([SHORT[name]] if name in SHORT else [])]
 
-    panel: ClassVar[str] = "Neuron"
 
-    nonlinearity: Annotated[
-        str, typer.Option("--nonlinearity", "-g", help="polsky, relu, saturating-relu, step or linear.")
-    ] = "polsky"
-    x_min: Annotated[float | None, typer.Option(help="Polsky: where the sigmoid starts, in [0, 1]; default 0.33.")] = (
-        None
-    )
-    gamma: Annotated[float | None, typer.Option(help="Polsky: steepness of the sigmoid, > 0; default 15.")] = None
+def fact(name: str, default: Any = None) -> Any:
+    """The option of a flat parameter."""
+    words = FACTS[name].told(default) if name in FACTS else UNKNOWN[name]
+    return typer.Option(*flags_of(name)[: 1 if name == "linear" else 2], help=words)
+
+
+class Flat:
+    """Flat parameters: those that a command offers with their defaults, and then those that the user gave."""
+
+    def __init__(self, *, panel: str = "", **given: Any) -> None:
+        self.panel, self.given = panel, given
+
+    def but(self, *without: str, **other: Any) -> Self:
+        """The same with other defaults, and without some parameters."""
+        kept = {name: value for name, value in (self.given | other).items() if name not in without}
+        return type(self)(panel=self.panel, **kept)
+
+    @staticmethod
+    def options(usual: Flat) -> list[inspect.Parameter]:
+        """The options as parameters that Typer understands; a default of ... makes one required."""
+        made = []
+        for name, default in usual.given.items():
+            option = fact(name, SHAPES.get(name))
+            option.rich_help_panel = usual.panel
+            kind: Any = type(default)
+            if default is None or default is ...:
+                kind = int if FACTS[name].whole else float
+            annotation: Any = Annotated[kind | None if default is None else kind, option]
+            default = inspect.Parameter.empty if default is ... else default
+            made.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation))
+        return made
+
+    @property
+    def known(self) -> dict[str, Any]:
+        """Those that are set, by the user or by a default."""
+        return {name: value for name, value in self.given.items() if value is not None}
 
     def g(self) -> Nonlinearity:
-        """The non-linearity that the options describe."""
-        from dendrocap.model.flat import nonlinearity_from_flat
-
-        return nonlinearity_from_flat(_given(self))
-
-
-@dataclass(frozen=True, kw_only=True)
-class SpecOptions(ShapeOptions):
-    """A neuron of unspecified size."""
-
-    theta_d: Annotated[float, typer.Option(help="Dendritic threshold.")] = 0.05
-    theta_s: Annotated[float, typer.Option(help="Somatic threshold.")] = 0.5
+        """The non-linearity that they describe."""
+        return flat.nonlinearity_from_flat(self.known)
 
     def spec(self) -> NeuronSpec:
-        """The neuron that the options describe."""
-        from dendrocap.model.flat import neuron_from_flat
-
-        return neuron_from_flat(_given(self))  # type: ignore[return-value]
-
-
-@dataclass(frozen=True, kw_only=True)
-class NeuronOptions(SpecOptions):
-    """A neuron that can be trained."""
-
-    theta_d: Annotated[float, typer.Option(help="Dendritic threshold, or the only one with --linear.")] = 0.05
-    n_inputs: Annotated[int, typer.Option("--n-inputs", "-N", help="Number of inputs N.")] = 999
-    n_branches: Annotated[int, typer.Option("--n-branches", "-K", help="Number of branches K.")] = 27
-    linear: Annotated[bool, typer.Option("--linear", help="Use the linear neuron, without dendrites.")] = False
-    inhibitory_share: Annotated[
-        float | None, typer.Option(help="Share of a branch's synapses that are inhibitory and plastic, in [0, 1).")
-    ] = None
-    inhibitory_drive: Annotated[float | None, typer.Option(help="Mean inhibitory input, from 0 to theta_d.")] = None
-    inhibitory_f_in: Annotated[
-        float | None,
-        typer.Option("--inhibitory-f-in", help="Coding level of inhibitory inputs; by default that of the others."),
-    ] = None
+        """The neuron of unspecified size that they describe."""
+        return flat.neuron_from_flat(self.known)  # type: ignore[return-value]
 
     def neuron(self, **changes: Any) -> DendriticNeuron:
-        """The neuron that the options describe, with some flat parameters replaced."""
-        from dendrocap.model.flat import INHIBITION, finite_neuron, neuron_from_flat
-
-        flat = {**_given(self), **changes}
-        if flat.pop("linear"):
-            useless = ("nonlinearity", "x_min", "gamma", "theta_s", "n_branches")
+        """The neuron that they describe, with some replaced."""
+        known = {**self.known, **changes}
+        if known.pop("linear", False):
+            useless = ("nonlinearity", *SHAPES, "theta_s", "n_branches")
             refuse_useless("with --linear, a neuron without dendrites", *useless)
-            kept = {name: flat[name] for name in ("theta_d", "n_inputs", *INHIBITION) if name in flat}
-            flat = {"nonlinearity": "linear", **kept}
-        return finite_neuron(neuron_from_flat(flat))
-
-
-@dataclass(frozen=True, kw_only=True)
-class TaskOptions:
-    """The statistics of patterns and labels."""
-
-    panel: ClassVar[str] = "Task"
-
-    f_in: Annotated[float, typer.Option("--f-in", help="Input coding level, in (0, 1).")] = 0.5
-    f_out: Annotated[float, typer.Option("--f-out", help="Output coding level, in (0, 1).")] = 0.5
-    kappa: Annotated[float, typer.Option(help="Margin; a negative margin tolerates missing the threshold.")] = 0.0
+            kept = {name: known[name] for name in ("theta_d", "n_inputs", *INHIBITION) if name in known}
+            known = {"nonlinearity": "linear", **kept}
+        return flat.finite_neuron(flat.neuron_from_flat(known))
 
     def task(self) -> TaskSpec:
-        """The task that the options describe."""
-        from dendrocap.model.flat import task_from_flat
+        """The task that they describe."""
+        return flat.task_from_flat(self.known)
 
-        return task_from_flat(_given(self))
-
-
-BranchCorrelation = Annotated[
-    float, typer.Option(help="c0 >= 0: two inputs of one branch have correlation c0 K / N, which must be below 1.")
-]
+    def recipe(self, **more: Any) -> Recipe:
+        """The training recipe that they describe, with further flat parameters."""
+        return Recipe.from_flat({**self.known, **more})
 
 
-@dataclass(frozen=True, kw_only=True)
-class InputOptions:
-    """Random inputs, at loads chosen by the command."""
-
-    panel: ClassVar[str] = "Patterns"
-
-    branch_correlation: BranchCorrelation = 0.0
-
-    def task(self) -> TaskSpec:
-        """The task that the options describe."""
-        from dendrocap.model.flat import task_from_flat
-
-        return task_from_flat(_given(self))
+FUNCTION = Flat(panel="Neuron", nonlinearity="polsky", **dict.fromkeys(SHAPES))
+SPEC = FUNCTION.but(theta_d=0.05, theta_s=0.5)
+NEURON = SPEC.but(n_inputs=999, n_branches=27, linear=False, **dict.fromkeys(INHIBITION))
+TASK = Flat(panel="Task", f_in=0.5, f_out=0.5, kappa=0.0)
+INPUTS = Flat(panel="Patterns", branch_correlation=0.0)
+RECIPE = Flat(panel="Learning", **{name: Recipe().flat().get(name) for name in RECIPE_FACTS}).but(
+    "stop_when_solved", decay=None
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -206,21 +188,21 @@ class PatternOptions:
 
     panel: ClassVar[str] = "Patterns"
 
-    alpha: Annotated[float, typer.Option(help="Load P / N of random patterns.")] = 0.5
+    alpha: Annotated[float, fact("alpha")] = 0.5
     data: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="A .npz file with binary arrays inputs and labels, instead of --alpha."),
     ] = None
-    branch_correlation: BranchCorrelation = 0.0
+    branch_correlation: Annotated[float, fact("branch_correlation")] = 0.0
     seed: Annotated[int, typer.Option(help="Seed of patterns, initial weights, shuffles and noise.")] = 0
 
-    def for_neuron(self, options: NeuronOptions) -> tuple[DendriticNeuron, Patterns]:
+    def for_neuron(self, options: Flat) -> tuple[DendriticNeuron, Patterns]:
         """The patterns that the options describe, and a neuron with the same number of inputs."""
         from dendrocap.learning import patterns_at_load
 
         if self.data is None:
             neuron = options.neuron()
-            task = InputOptions(branch_correlation=self.branch_correlation).task()
+            task = INPUTS.but(branch_correlation=self.branch_correlation).task()
             return neuron, patterns_at_load(neuron, self.alpha, self.seed, task)
         refuse_useless("with --data, whose patterns are given", "alpha", "branch_correlation", "n_inputs")
         patterns = read_patterns(self.data)
@@ -240,54 +222,6 @@ def read_patterns(path: Path) -> Patterns:
     if len(patterns.inputs.shape) != 2:
         raise InvalidParameter(f"--data {path} has inputs of shape {patterns.inputs.shape}, not (n_patterns, n_inputs)")
     return patterns
-
-
-@dataclass(frozen=True, kw_only=True)
-class _RuleOptions:
-    """The learning rule and its limit on epochs."""
-
-    panel: ClassVar[str] = "Learning"
-
-    learning_rate: Annotated[float, typer.Option(help="Learning rate in the first epoch.")] = 0.01
-    gamma_ce: Annotated[float, typer.Option(help="Steepness of the cross-entropy.")] = 100.0
-    surrogate_width: Annotated[
-        float | None,
-        typer.Option(help="Learn with 1/(1+((x-center)/width)^2) in place of g'(x); by default with g' itself."),
-    ] = None
-    surrogate_center: Annotated[
-        float | None, typer.Option(help="With --surrogate-width: the centre; 0.4 if not given.")
-    ] = None
-    precision: Annotated[str, typer.Option(help="float32 or float64.")] = "float32"
-    max_epochs: Annotated[int, typer.Option(help="Maximum number of epochs of a run.")] = 1000
-
-    def recipe(self, **more: Any) -> Recipe:
-        """The training recipe that the options describe, with further flat parameters."""
-        from dendrocap.learning import Recipe
-
-        return Recipe.from_flat({**_given(self), **more})
-
-
-@dataclass(frozen=True, kw_only=True)
-class RecipeOptions(_RuleOptions):
-    """How to train."""
-
-    patience: Annotated[
-        int | None, typer.Option(help="Halve the rate after this many epochs without a new minimum; end at 1/(4096 N).")
-    ] = None
-    decay: Annotated[
-        float | None,
-        typer.Option(help="Without --patience: the rate shrinks by this fraction per epoch; default 0.0001."),
-    ] = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class PlateauOptions(_RuleOptions):
-    """How to train with a rate that is halved on plateaus."""
-
-    patience: Annotated[
-        int, typer.Option(help="Epochs without a new minimum before the rate is halved; affects the result strongly.")
-    ]
-    max_epochs: Annotated[int, typer.Option(help="Maximum number of epochs of a run.")] = 20_000
 
 
 # Parameters on the command line: a number, a list ``0.1,0.2``, or a range ``0.01:1:50``.

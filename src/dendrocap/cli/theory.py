@@ -11,56 +11,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dendrocap.cli.options import TaskOptions, refuse_useless, settings, values
+from dendrocap.cli.options import SHAPES, TASK, Flat, fact, flags_of, refuse_useless, settings, values
 from dendrocap.cli.output import CsvFlag, JsonFlag, PlotPath, check_format, draw, emit, message, progress
 from dendrocap.errors import InvalidParameter, NoSolution
+from dendrocap.model.flat import INHIBITION
 
 if TYPE_CHECKING:
     from dendrocap.answers import Capacity
     from dendrocap.model import NeuronSpec
     from dendrocap.theory import BestDendrite, CapacitySolution
 
-# Parameters of grids by the names that `dendrocap.answers.grids` gives them, with what the help says of them.
-PARAMETERS = {
-    "alpha": "Load P / N.",
-    "theta_d": "Dendritic threshold.",
-    "theta_s": "Somatic threshold, inside the range of g.",
-    "x_min": "Polsky: where the sigmoid takes over, in [0, 1].",
-    "gamma": "Polsky: steepness, > 0.",
-    "f_in": "Input coding level, in (0, 1).",
-    "f_out": "Output coding level, in (0, 1).",
-    "kappa": "Margin, >= 0.",
-    "branch_correlation": "c0 >= 0: two inputs of one branch have the correlation c0 K / N.",
-    "n_inputs": "Number of synapses N, with -K; default: infinite.",
-    "n_branches": "Number of branches K, with -N; default: infinite.",
-    "branch_size": "Instead of the best estimate: equal branches of this many synapses, see --rsb.",
-    "rsb": "Instead of the best estimate: steps of replica symmetry breaking, 0,1,2,full; 0 as in the paper.",
-    "inhibitory_share": "Share of a branch's synapses that are inhibitory and plastic, in [0, 1).",
-    "inhibitory_drive": "Mean inhibitory input, from 0 to theta_d.",
-    "inhibitory_f_in": "Coding level of inhibitory inputs; f_in if not given.",
-    "w_max": "Largest weight, above theta_d / f_in; none if not given. Replica symmetric.",
-    "ridge": "Strength >= 0 with which small weights are preferred, exp(-ridge W^2 / 2). Replica symmetric.",
-    "temperature": "T >= 0: a wrong pattern counts with exp(-1/T), rather than not at all.",
-    "output_noise": "Standard deviation >= 0 of Gaussian noise at the soma.",
-    "gamma_ce": "Steepness of the cross-entropy that learning minimises, > 0.",
-    "flips": "Probability that an input flips, in [0, 1].",
-    "synaptic": "Amplitude of synaptic noise, >= 0: each weight times 1 + amplitude z.",
-    "distance": "Squared distance from the reference, relative to its squared norm, >= 1e-5.",
-    "reference_kappa": "Margin of the reference, >= 0; --kappa if not given.",
-}
-SHORT = {"nonlinearity": "-g", "n_inputs": "-N", "n_branches": "-K"}
 ONE_OF = (("w_max", "ridge"), ("temperature", "output_noise"))
 SIZES = ("n_inputs", "n_branches")
-INHIBITION = dict.fromkeys(("inhibitory_share", "inhibitory_drive", "inhibitory_f_in"))
-
-
-def _option(name: str, words: str) -> Any:
-    """An option of a grid that takes several values."""
-    flags = ["--" + name.replace("_", "-"), *([SHORT[name]] if name in SHORT else [])]
-    metavar = "STEPS" if name == "rsb" else "VALUES"
-    return Annotated[str | None, typer.Option(*flags, help=words, metavar=metavar, rich_help_panel="Grid")]
-
-
 # Options of every grid besides its parameters.
 COMMON: dict[str, tuple[Any, Any]] = {
     "log": (Annotated[bool, typer.Option("--log", help="Space ranges evenly.", rich_help_panel="Grid")], False),
@@ -70,49 +32,45 @@ COMMON: dict[str, tuple[Any, Any]] = {
 }
 
 
-class Grid:
-    """What the user asks of a grid: non-linearities and values of parameters as texts, and the form of the output.
+def _several(name: str) -> Any:
+    """The option of a parameter that takes several values."""
+    option = fact(name)
+    option.metavar, option.rich_help_panel = "VALUES", "Grid"
+    return option
 
-    The default of a command names the parameters that it offers; those without a value are left out unless given.
+
+class Grid(Flat):
+    """What the user asks of a grid: the parameters as texts with one or more values, and the form of the output.
+
+    Parameters without a value are left out unless given.
     """
 
-    def __init__(self, **asked: Any) -> None:
-        self.texts = {name: text for name, text in asked.items() if name not in COMMON}
-        self.log, self.plot, self.as_json, self.as_csv = (asked.get(name, usual) for name, (_, usual) in COMMON.items())
-
-    @classmethod
-    def offering(cls, *without: str, **own: str | None) -> Grid:
-        """The grid of a command: parameters of neuron and task, and its own."""
-        usual = {"theta_d": "0.5", "theta_s": "0.5", "x_min": "0.33", "gamma": "15"}
-        usual |= {"f_in": "0.5", "f_out": "0.5", "kappa": "0", "branch_correlation": "0"}
-        kept = {name: text for name, text in (usual | own).items() if name not in without}
-        return cls(nonlinearity="polsky", **kept)
+    def __init__(self, *, panel: str = "Grid", **given: Any) -> None:
+        super().__init__(panel=panel, **{name: text for name, text in given.items() if name not in COMMON})
+        self.log, self.plot, self.as_json, self.as_csv = (given.get(name, usual) for name, (_, usual) in COMMON.items())
 
     @staticmethod
-    def options(usual: Grid) -> list[inspect.Parameter]:
+    def options(usual: Flat) -> list[inspect.Parameter]:
         """The options as parameters that Typer understands."""
-        kinds = {name: _option(name, PARAMETERS[name]) for name in usual.texts if name != "nonlinearity"}
-        several = "One or more of polsky, relu, saturating-relu, linear: a,b,c."
-        kinds = {"nonlinearity": _option("nonlinearity", several)} | kinds
-        defaults = [(name, kind, usual.texts[name]) for name, kind in kinds.items()]
-        defaults += [(name, kind, default) for name, (kind, default) in COMMON.items()]
-        made = inspect.Parameter
-        return [made(name, made.KEYWORD_ONLY, default=text, annotation=kind) for name, kind, text in defaults]
+        texts = [(name, Annotated[str | None, _several(name)], text) for name, text in usual.given.items()]
+        more = [(name, kind, default) for name, (kind, default) in COMMON.items()]
+        keyword = inspect.Parameter.KEYWORD_ONLY
+        return [inspect.Parameter(name, keyword, default=text, annotation=kind) for name, kind, text in texts + more]
 
     def has(self, *names: str) -> bool:
         """Whether one of the parameters has values."""
-        return any(self.texts.get(name) is not None for name in names)
+        return any(name in self.known for name in names)
 
     def numbers(self) -> dict[str, list[Any]]:
         """The values of the parameters that have some."""
         for pair in ONE_OF:
             if all(self.has(name) for name in pair):
-                options = " and ".join("--" + name.replace("_", "-") for name in pair)
+                options = " and ".join(flags_of(name)[0] for name in pair)
                 raise InvalidParameter(f"{options} are not allowed together: give one of them")
         found: dict[str, list[Any]] = {}
-        for name, text in self.texts.items():
-            if name != "nonlinearity" and text is not None:
-                option = "--" + name.replace("_", "-")
+        for name, text in self.known.items():
+            if name != "nonlinearity":
+                option = flags_of(name)[0]
                 found[name] = steps_of_breaking(text) if name == "rsb" else values(option, text, log=self.log)
                 if name in SIZES:  # a range of sizes need not hold whole numbers
                     found[name] = [float(round(number)) for number in found[name]]
@@ -121,18 +79,23 @@ class Grid:
     def cases(self) -> list[tuple[Any, dict[str, list[Any]]]]:
         """Each non-linearity with the values of its parameters."""
         from dendrocap.model import named_nonlinearity
-        from dendrocap.model.flat import SHAPE
 
         numbers = self.numbers()
-        functions = [named_nonlinearity(name.strip()) for name in self.texts["nonlinearity"].split(",")]
-        useless = [name for name in SHAPE if not any(hasattr(g, name) for g in functions)]
-        refuse_useless(f"for {self.texts['nonlinearity']}", *useless)
-        strangers = [{name for name in SHAPE if not hasattr(g, name)} for g in functions]
+        functions = [named_nonlinearity(name.strip()) for name in self.given["nonlinearity"].split(",")]
+        useless = [name for name in SHAPES if not any(hasattr(g, name) for g in functions)]
+        refuse_useless(f"for {self.given['nonlinearity']}", *useless)
+        strangers = [{name for name in SHAPES if not hasattr(g, name)} for g in functions]
         return [
             (g, {name: listed for name, listed in numbers.items() if name not in strange})
             for g, strange in zip(functions, strangers, strict=True)
         ]
 
+
+MODEL = Grid(
+    nonlinearity="polsky", theta_d="0.5", theta_s="0.5", **{name: f"{usual:g}" for name, usual in SHAPES.items()},
+    f_in="0.5", f_out="0.5", kappa="0", branch_correlation="0",
+)  # fmt: skip
+PRIORS, INHIBITED = dict.fromkeys(("w_max", "ridge")), dict.fromkeys(INHIBITION)
 
 Columns = Callable[[Any], Mapping[str, Any]] | Sequence[str]
 
@@ -165,7 +128,7 @@ def run(
         raise InvalidParameter("--plot needs a parameter with several values, such as --theta-d 0.1:1:10")
     if not grid.plot:
         refuse_useless("without --plot", "quantity")
-        if not any(":" in text for text in grid.texts.values() if text):
+        if not any(":" in text for text in grid.known.values()):
             refuse_useless("without a range start:stop:count", "log")
     for g, numbers in cases:  # a value that is never allowed is bad input, not a point without an answer
         # The allowed range of inhibition depends on its other parameters: test each with those that leave most room.
@@ -174,7 +137,7 @@ def run(
         for name, listed in numbers.items():
             for number in listed:
                 check_values(NeuronSpec(g, 0.5, 0.5), {**beside, name: number})
-    inputs = [name for name, text in grid.texts.items() if text is not None and name != "nonlinearity"]
+    inputs = [name for name in grid.known if name != "nonlinearity"]
     rows: list[dict[str, Any]] = []
     shown: list[dict[str, Any]] = []
     solved: list[Any] = []
@@ -225,7 +188,6 @@ def steps_of_breaking(text: str) -> list[int | str]:
 
 # ``dendrocap capacity``: what a neuron can store.
 
-NO_PRIOR_OR_SIZE = dict.fromkeys(("n_inputs", "n_branches", "branch_size", "w_max", "ridge"))
 CAPACITY_COLUMNS = (
     "alpha_c", "error", "paper_alpha_c", "n_patterns", "bits", "bits_per_synapse", "silent_fraction", "silent_error",
     "paper_silent_fraction", "W_bar", "mean_outputs", "n_on", "accuracy", "remark", "estimates", "validity",
@@ -241,7 +203,7 @@ PAPERS = "paper: the paper's replica-symmetric estimate, for infinitely many lon
 
 
 def capacity(
-    grid: Grid = Grid.offering(**NO_PRIOR_OR_SIZE, **INHIBITION, rsb=None),
+    grid: Grid = MODEL.but(**dict.fromkeys((*SIZES, "branch_size", "rsb")), **PRIORS, **INHIBITED),
     estimates: Annotated[
         bool,
         typer.Option("--estimates", help="Show all estimates from the paper's to the best, and what each assumes."),
@@ -290,7 +252,7 @@ def _certain(grid: Grid) -> None:
     from dendrocap.answers.grids import BROKEN_FIELDS, CAPACITY_FIELDS, capacity_points
     from dendrocap.theory.results import ASSUMES, estimate_name
 
-    names = dict.fromkeys(map(estimate_name, steps_of_breaking(grid.texts["rsb"] or "0")))
+    names = dict.fromkeys(map(estimate_name, steps_of_breaking(grid.given["rsb"] or "0")))
     saturated = ["saturated_fraction"] if grid.has("w_max") else []
     signs = _silent_by_sign if grid.has("inhibitory_share") else lambda solution: {}
     known = ["estimate", *(BROKEN_FIELDS if grid.has("rsb") else CAPACITY_FIELDS), *saturated]
@@ -358,9 +320,7 @@ SADDLE_POINT = {
 
 
 def saddle_point(
-    grid: Grid = Grid.offering(
-        alpha="0.5", **INHIBITION, **dict.fromkeys(("w_max", "ridge", "temperature", "output_noise"))
-    ),
+    grid: Grid = MODEL.but(alpha="0.5", **INHIBITED, **PRIORS, **dict.fromkeys(("temperature", "output_noise"))),
     quantity: Annotated[
         str, typer.Option(help="What --plot shows: free_entropy, Q, q, stability or training_error.")
     ] = "free_entropy",
@@ -411,7 +371,7 @@ LEARNED = {
 
 
 def learned_state(
-    grid: Grid = Grid.offering(alpha="0.5", gamma_ce="10"),
+    grid: Grid = MODEL.but(alpha="0.5", gamma_ce="10"),
     quantity: Annotated[
         str, typer.Option(help="What --plot shows: training_error, loss, silent_fraction or Q.")
     ] = "training_error",
@@ -448,7 +408,7 @@ WHOLE = ("typical_distance", "typical_entropy", "residual")
 
 
 def local_entropy(
-    grid: Grid = Grid.offering(alpha="0.3", reference_kappa=None, distance="0.01,0.03,0.1,0.3"),
+    grid: Grid = MODEL.but(alpha="0.3", reference_kappa=None, distance="0.01,0.03,0.1,0.3"),
 ) -> None:
     """How wide minima are: solutions at a distance from a typical solution, or from one with a margin.
 
@@ -504,7 +464,7 @@ FOLLOW = "Thresholds follow the noise; -N and -K keep them fixed. For trained ne
 
 
 def noise(
-    grid: Grid = Grid.offering(
+    grid: Grid = MODEL.but(
         theta_d="0.1", alpha="0.5", flips="0.01,0.05,0.1", synaptic="0", gamma_ce="10", n_inputs=None, n_branches=None
     ),
 ) -> None:
@@ -543,7 +503,7 @@ ERRORS = {"gibbs_error": "one student (Gibbs)", "bayes_error": "all students vot
 
 
 def teacher_student(
-    grid: Grid = Grid.offering("branch_correlation", alpha="1"),
+    grid: Grid = MODEL.but("branch_correlation", alpha="1"),
     teacher: Annotated[
         str | None,
         typer.Option(
@@ -607,7 +567,7 @@ def best_dendrite(
     ] = None,
     rises: Annotated[int, typer.Option(help="Most rises of g.")] = 1,
     rsb: Annotated[int, typer.Option(help="Steps of replica symmetry breaking; 0 is the paper's estimate.")] = 1,
-    task: TaskOptions = TaskOptions(kappa=0.2),
+    task: Flat = TASK.but(kappa=0.2),
     plot: PlotPath = None,
     as_json: JsonFlag = False,
 ) -> None:

@@ -67,18 +67,35 @@ FACTS: dict[str, Fact] = {
 } | {
     "ridge": facts_of(Ridge)["strength"],
     "alpha": Fact("load", r"\alpha = P / N", "patterns per synapse", "[0, inf)", "Load P / N", usual=(0.05, 5.0)),
-    "rsb": Fact("steps of breaking", "k", "steps"),
-    "branch_size": Fact("synapses per branch", "n", "synapses", log=True),
-    "flips": Fact("flip probability", r"\rho", within="[0, 0.5]", usual=(0.0, 0.5)),
-    "synaptic": Fact("amplitude of synaptic noise", r"\sigma", within="[0, inf)"),
+    "rsb": Fact(
+        "steps of breaking", "k", "steps", help="Steps of replica symmetry breaking, 0,1,2,full; 0 as in the paper"
+    ),
+    "branch_size": Fact("synapses per branch", "n", "synapses", help="Synapses of each of equal branches", log=True),
+    "flips": Fact(
+        "flip probability", r"\rho", within="[0, 1]", help="Probability that an input flips", usual=(0.0, 0.5)
+    ),
+    "synaptic": Fact(
+        "amplitude of synaptic noise", r"\sigma", within="[0, inf)",
+        help="Amplitude of synaptic noise, which multiplies each weight by 1 + amplitude z",
+    ),
     "gamma_ce": Fact(
         "steepness of the loss", r"\gamma_{\mathrm{ce}}", "1 / somatic input", "(0, inf)",
         "Steepness of the cross-entropy", log=True,
     ),
-    "temperature": Fact("temperature", "T", within="[0, inf)"),
-    "output_noise": Fact("noise at the soma", r"\sigma", "somatic input", "[0, inf)"),
-    "reference_kappa": Fact("margin of the reference", unit="somatic input", within="[0, inf)"),
-    "distance": Fact("squared distance", r"|W - \tilde W|^2 / |\tilde W|^2", "squared norm of the reference", log=True),
+    "temperature": Fact(
+        "temperature", "T", within="[0, inf)", help="T: a wrong pattern counts with exp(-1/T), rather than not at all"
+    ),
+    "output_noise": Fact(
+        "noise at the soma", r"\sigma", "somatic input", "[0, inf)", "Standard deviation of Gaussian noise at the soma"
+    ),
+    "reference_kappa": Fact(
+        "margin of the reference", unit="somatic input", within="[0, inf)",
+        help="Margin of the reference; that of the task if not given",
+    ),
+    "distance": Fact(
+        "squared distance", r"|W - \tilde W|^2 / |\tilde W|^2", "squared norm of the reference",
+        help="Squared distance from the reference, relative to its squared norm, >= 1e-5", log=True,
+    ),
 }  # fmt: skip
 
 
