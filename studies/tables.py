@@ -125,11 +125,11 @@ def in_brackets(value: str | float, error: str | float, digits: int = 2) -> str:
 
 def swept(sweeps: Sequence[Sweep], name: str, workers: int = 1) -> Iterator[Record]:
     """The finished cells of some sweeps; those that the study's store lacks are run first, and may be stopped."""
-    from dendrocap.sweeps import Store, run_sweeps
+    from dendrocap.sweeps import Store, run_sweep
 
     store = _store(name)
     store.parent.mkdir(parents=True, exist_ok=True)
-    run_sweeps(sweeps, store, workers=workers, callback=_show)
+    run_sweep(sweeps, store, workers=workers, callback=_show)
     with Store(store) as results:
         for sweep in sweeps:
             for record in results.records(sweep):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import operator
+import os
 from collections.abc import Collection
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cached_property
@@ -15,7 +16,18 @@ from typing import Any, TypeVar
 
 from dendrocap.errors import InvalidParameter
 
-__all__ = ["Fact", "check_fields", "choice", "fact", "facts_of", "real_number", "refuse", "whole_number"]
+__all__ = [
+    "Fact",
+    "available_cores",
+    "check_fields",
+    "choice",
+    "fact",
+    "facts_of",
+    "number_of_workers",
+    "real_number",
+    "refuse",
+    "whole_number",
+]
 
 T = TypeVar("T")
 
@@ -146,3 +158,13 @@ def _interval(kind: str, low: float, high: float, low_open: bool, high_open: boo
     if math.isinf(low):
         return f"{kind} {'<' if high_open else '<='} {high:g}"
     return f"{kind} in {'(' if low_open else '['}{low:g}, {high:g}{')' if high_open else ']'}"
+
+
+def available_cores() -> int:
+    """Number of cores that this process may use, which the scheduler of a cluster may have limited."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def number_of_workers(workers: int | None) -> int:
+    """The number asked for, or one per core."""
+    return available_cores() if workers is None else whole_number("workers", workers, 1)

@@ -224,7 +224,7 @@ def test_versions_that_changed_are_told_and_have_their_options(here):
     with Store("results.db", write=True) as store:
         for _, row in list(store.rows()):
             values = decoded(row[:-1])
-            store.save_row((*values[:10], older, values[11]), replace=True)
+            store.save_row("cells", (*values[:10], older, values[11]), replace=True)
     outcome = run("run", "theory.toml", "--workers", 1)
     assert (outcome.exit_code, "2 cells of this sweep that were run with numpy" in outcome.stderr) == (1, True)
     assert run("run", "theory.toml", "--workers", 1, "--mixed").exit_code == 0

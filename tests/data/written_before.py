@@ -165,7 +165,7 @@ def impersonal(path):
             texts = [column.decode() if isinstance(column, bytes) else column for column in row[:-1]]
             texts[7] = texts[7].replace(str(HERE.parents[1]) + "/", "")
             texts[9] = "laboratory"
-            store.save_row(tuple(texts), replace=True)
+            store.save_row("cells", tuple(texts), replace=True)
     database = sqlite3.connect(path)
     for command in ("journal_mode = DELETE", "page_size = 512"):
         database.execute(f"PRAGMA {command}")

@@ -11,7 +11,8 @@ from numpy.testing import assert_array_equal
 
 from dendrocap import DendriticNeuron, InvalidParameter, LinearNeuron, NeuronSpec, Polsky, random_patterns
 from dendrocap.learning import SGD, HalveOnPlateau, Lorentzian, Recipe, train, train_many
-from dendrocap.learning.protocols import available_cores, in_parallel
+from dendrocap.learning.protocols import in_parallel
+from dendrocap.validation import available_cores
 
 ROOT = Path(__file__).parents[2]
 NEURONS = [LinearNeuron(0.5, 100), DendriticNeuron(NeuronSpec(Polsky(), 0.1, 0.5), 100, 7)]

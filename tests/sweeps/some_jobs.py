@@ -85,6 +85,24 @@ def prints(number):
     return number
 
 
+def copies_itself(number):
+    """The copy returns from the job too."""
+    os.fork()
+    return number
+
+
+def reads_stdin(number):
+    sys.stdin.read()
+    return number
+
+
+def leaves_a_child_and_dies(number):
+    """What it starts inherits no pipe by itself, but a copy of the process does."""
+    if os.fork() == 0:
+        time.sleep(600)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
 def leaves(number):
     raise SystemExit(3)
 

@@ -144,7 +144,7 @@ def test_a_local_cluster_listens_on_the_loopback_interface_only(tmp_path):
 
 def test_workers_that_cannot_run_cells_are_an_error_and_not_failed_cells(tmp_path, cluster, monkeypatch):
     """As where dendrocap is missing: what fails is not the cell, which would be part of an outcome."""
-    monkeypatch.setattr("dendrocap.sweeps.dask.run_batch", some_jobs.cannot_run)
+    monkeypatch.setattr("dendrocap.sweeps.dask.run_on_worker", some_jobs.cannot_run)
     with pytest.raises(WorkersLost, match=r"ModuleNotFoundError.*is this version of dendrocap installed there"):
         run_sweep(draws(8), tmp_path / "results.db", executor=DaskExecutor(cluster.address))
     assert stored(tmp_path / "results.db") == 0

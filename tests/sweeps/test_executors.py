@@ -5,15 +5,17 @@ import signal
 import subprocess
 import sys
 import threading
+from concurrent.futures import Executor as FuturesPool
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
 from dendrocap.errors import InvalidParameter, MissingExtra, WorkersLost
-from dendrocap.sweeps import DaskExecutor, ProcessExecutor, SerialExecutor, Store, Sweep, run_sweep
+from dendrocap.sweeps import DaskExecutor, FuturesExecutor, ProcessExecutor, SerialExecutor, Store, Sweep, run_sweep
 from dendrocap.sweeps import process as child_module
 from dendrocap.sweeps.process import run_cell
-from tests.sweeps.clients import wait_until
 from tests.sweeps.comparing import JOBS, contents, draws
+from tests.sweeps.some_jobs import PAUSE
 
 
 def numbered(job, count=5, **parameters):
@@ -126,29 +128,59 @@ def test_workers_load_compiled_code_from_the_cache(tmp_path):
     assert record.metrics["hits"] > 0
 
 
-def test_asked_to_stop_an_executor_hands_over_what_is_finished_and_ends():
+def test_asked_to_stop_an_executor_hands_over_what_is_finished_and_ends(monkeypatch):
     """The event is what Ctrl-C sets."""
-    sweep = draws(40)
+    monkeypatch.setenv(PAUSE, "0.01")
     for executor in (SerialExecutor(), ProcessExecutor(2)):
         stop = threading.Event()
-        outcomes = executor.run(sweep, stop)
+        outcomes = executor.run(draws(200), stop)
         some = [next(outcomes) for _ in range(3)]
         stop.set()
         some += outcomes
-        assert 3 <= len(some) <= 6  # those in flight may have arrived in the meantime
+        assert 3 <= len(some) <= 20  # the batches in flight end early
         assert len({outcome.cell.key for outcome in some}) == len(some)
         assert executor.running == 0
 
 
-def test_what_arrived_before_the_stop_is_not_thrown_away():
+class Immediate(FuturesPool):
+    """A pool that has finished a batch as soon as it is given one."""
+
+    def submit(self, function, *arguments):
+        future = Future()
+        future.set_result(function(*arguments))
+        return future
+
+
+def test_what_arrived_before_the_stop_is_not_thrown_away(monkeypatch):
+    monkeypatch.setattr(child_module, "_children", threading.local())  # whose process ends with the test
     stop = threading.Event()
-    outcomes = ProcessExecutor(2).run(draws(40), stop)
+    outcomes = FuturesExecutor(Immediate(), 2).run(draws(40), stop)
     first = next(outcomes)
-    waiting = outcomes.gi_frame.f_locals["results"]  # not emptied while the generator is suspended
-    wait_until(lambda: waiting.qsize() == 2)
     stop.set()
-    rest = list(outcomes)
-    assert len({outcome.cell.key for outcome in [first, *rest]}) == 3
+    assert len({outcome.cell.key for outcome in [first, *outcomes]}) == 8  # two at first, then three batches of two
+
+
+def test_any_pool_runs_the_cells_and_a_broken_one_is_an_error(tmp_path):
+    with ThreadPoolExecutor(2) as pool:
+        run_sweep(numbered("kills_at_two"), tmp_path / "pool.db", executor=FuturesExecutor(pool, 2))
+    run_sweep(numbered("kills_at_two"), tmp_path / "two.db", executor=ProcessExecutor(2))
+    sweep = numbered("kills_at_two")
+    assert contents(tmp_path / "pool.db", sweep) == contents(tmp_path / "two.db", sweep)
+    with pytest.raises(WorkersLost, match="the workers take no cells: cannot schedule"):
+        run_sweep(numbered("prints"), tmp_path / "closed.db", executor=FuturesExecutor(pool, 2))
+
+
+@pytest.mark.parametrize("job", ["copies_itself", "reads_stdin"])
+def test_a_cell_cannot_disturb_the_conversation(tmp_path, job):
+    """Neither a copy of its process that returns too, nor reading what was meant for the process."""
+    run_sweep(numbered(job, 6), tmp_path / "results.db", executor=ProcessExecutor(1))
+    assert [record.metrics for record in records(tmp_path / "results.db")] == [{"value": n} for n in range(6)]
+
+
+@pytest.mark.slow
+def test_a_process_whose_children_hold_its_pipe_is_missed_all_the_same(tmp_path):
+    sweep = numbered("leaves_a_child_and_dies", 1)
+    assert run_sweep(sweep, tmp_path / "results.db", executor=ProcessExecutor(1)).counts.failed == 1
 
 
 def test_workers_that_cannot_start_are_an_error_and_not_failed_cells(tmp_path, monkeypatch):

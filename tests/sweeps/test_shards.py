@@ -87,7 +87,7 @@ def test_contradictions_are_refused_and_nothing_is_written(tmp_path):
         number, row = next(store.rows())
         values = [value.decode() if isinstance(value, bytes) else value for value in row[:-1]]
         values[5] = values[5].replace("4", "5")
-        store.save_row(tuple(values), replace=True)
+        store.save_row("cells", tuple(values), replace=True)
     assert number
     assert verify_store(tmp_path / "other.db").sound
     with pytest.raises(StoreError, match=r"one.db and .*other.db contradict each other: .* different results for"):

@@ -25,10 +25,9 @@ from dendrocap.learning import (
     Surrogate,
     suitable_solver,
 )
-from dendrocap.learning.protocols import available_cores
 from dendrocap.model import DendriticNeuron, Inhibition, LinearNeuron, NeuronSpec, Nonlinearity, named_nonlinearity
 from dendrocap.numerics.types import Floats
-from dendrocap.validation import choice, real_number, refuse, whole_number
+from dendrocap.validation import available_cores, choice, real_number, refuse, whole_number
 
 Wiring = NDArray[np.int64]
 

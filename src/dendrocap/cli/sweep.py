@@ -160,7 +160,7 @@ def status(
         for one in results.sweeps() if digest is None else [results.sweep(digest)]:
             plan = Plan([one], results, shard=results.shard(one))
             mix = {str(environment): cells for environment, cells in plan.environments().items()}
-            rows.append({**_row(one, plan.counts(one), results.shard(one)), "versions": mix})
+            rows.append({**_row(one, plan.counts(), results.shard(one)), "versions": mix})
             mixes += [f"{one.digest}: {cells} cells with {environment}" for environment, cells in mix.items()]
     shown = [key for key in rows[0] if key != "versions"] if rows else None
     emit(rows, as_json=as_json, title=str(store), columns=shown)
@@ -177,7 +177,7 @@ def _verify(store: Path, as_json: bool) -> None:
     emit([{"store": str(store), **asdict(verdict), "sound": verdict.sound}], as_json=as_json)
     if not verdict.sound:
         message(
-            f"damaged rows: {verdict.damaged}; the next dendrocap sweep run sets them aside and reruns their cells, "
+            f"damaged rows: {verdict.damaged}; the next dendrocap sweep run removes them and reruns their cells, "
             f"{_command('salvage', store)} -o NEW.db writes the others to a new store"
         )
         raise typer.Exit(1)

@@ -6,7 +6,6 @@ the neuron alone; see `HalveOnPlateau`. Every result contains both.
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -33,7 +32,7 @@ from dendrocap.model.dendritic_neuron import DendriticNeuron, LinearNeuron
 from dendrocap.model.neuron import TaskSpec
 from dendrocap.model.patterns import PackedPatterns, Seed, binary_patterns
 from dendrocap.numerics import standard_error
-from dendrocap.validation import choice, real_number, refuse, whole_number
+from dendrocap.validation import choice, number_of_workers, real_number, refuse
 
 # Many independent runs in parallel, on all cores.
 #
@@ -113,7 +112,7 @@ def in_parallel(
 
     The function takes an argument and a callback for `train`, which stops runs after the user has interrupted.
     """
-    n_workers = whole_number("workers", available_cores() if workers is None else workers, 1)
+    n_workers = number_of_workers(workers)
     interrupted = threading.Event()
 
     def stop(record: EpochRecord) -> bool:
@@ -132,11 +131,6 @@ def in_parallel(
             pool.shutdown(wait=False, cancel_futures=True)
             raise
     return results
-
-
-def available_cores() -> int:
-    """Number of cores that this process may use, which the scheduler of a cluster may have limited."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from dendrocap.errors import DendrocapError, InvalidParameter
 from dendrocap.figures.style import footnote, save
 from dendrocap.files import reading, write_file
 from dendrocap.reproduction.claims import ORIGINS, PAPER, Judged, Measured, all_claims, judge
-from dendrocap.sweeps import Executor, Progress, Record, Store, Sweep, run_sweeps
+from dendrocap.sweeps import Executor, Progress, Record, Store, Sweep, run_sweep
 from dendrocap.sweeps.process import package_version
 from dendrocap.validation import choice, refuse, whole_number
 
@@ -438,7 +438,7 @@ class _Workshop:
             return [], ""
         tell = None if self.callback is None else lambda now: self.callback(figure.name, now)  # type: ignore[misc]
         with Store(self.folder / STORE, write=True) as store:
-            reports = run_sweeps(
+            report = run_sweep(
                 sweeps,
                 store,
                 executor=self.executor,
@@ -447,11 +447,12 @@ class _Workshop:
                 mixed=True,
                 callback=tell,
             )
-            records = [record for sweep in sweeps for record in store.records(sweep)]
-        if any(report.interrupted for report in reports):
+            found = [store.records(sweep) for sweep in sweeps]
+        records = [record for own in found for record in own]
+        if report.interrupted:
             raise KeyboardInterrupt
         first = next((record.reason for record in records if record.status != DONE), "")
-        if any(report.counts.failed == report.counts.cells for report in reports):
+        if any(own and all(record.status != DONE for record in own) for own in found):
             raise DendrocapError(f"all runs of a simulation failed: {first}")
         return [record for record in records if record.status == DONE], remarks(records)
 

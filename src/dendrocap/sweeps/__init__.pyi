@@ -15,6 +15,7 @@ from dendrocap.sweeps.plan import (
 from dendrocap.sweeps.process import (
     Environment as Environment,
     Executor as Executor,
+    FuturesExecutor as FuturesExecutor,
     ProcessExecutor as ProcessExecutor,
     SerialExecutor as SerialExecutor,
 )
@@ -22,14 +23,11 @@ from dendrocap.sweeps.runner import (
     Progress as Progress,
     SweepReport as SweepReport,
     run_sweep as run_sweep,
-    run_sweeps as run_sweeps,
 )
 from dendrocap.sweeps.store import (
     Counts as Counts,
     Record as Record,
     Store as Store,
-)
-from dendrocap.sweeps.store_care import (
     merge_stores as merge_stores,
     salvage_store as salvage_store,
     verify_store as verify_store,

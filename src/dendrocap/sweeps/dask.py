@@ -1,259 +1,116 @@
-"""Running cells on a Dask cluster: how it is reached, and errors if it is not."""
+"""Running cells on the workers of a Dask cluster."""
 
 from __future__ import annotations
 
 import json
 import logging
 import math
-import threading
+import multiprocessing
 import time
 import uuid
-from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dendrocap.errors import InvalidParameter, MissingExtra, WorkersLost
 from dendrocap.files import reading
-from dendrocap.learning.protocols import available_cores
 from dendrocap.sweeps.process import (
-    MOST_DEATHS,
+    FAILED,
     ONE_THREAD,
-    Child,
+    Batches,
     Environment,
+    FuturesExecutor,
     Outcome,
-    cell_line,
-    killed,
-    outcome_from,
+    child_of_this_thread,
+    run_lines,
 )
 from dendrocap.sweeps.sweep import Cell
-from dendrocap.validation import choice, real_number, whole_number
+from dendrocap.validation import choice, number_of_workers, real_number
 
 if TYPE_CHECKING:
-    from distributed import Client, Future
+    from distributed import Client
 
-# Runs a batch of cells on a Dask worker, one after the other, in a child process.
-#
-# A thread of a Dask worker cannot be stopped, so cells do not run in it. They run in a child process, which is
-# terminated when a cell takes too long, or when the batch is cancelled because the client was interrupted or killed. A
-# cell that kills its process does not harm the Dask worker, and cells of different threads do not affect one another.
+# Seconds between counts of the workers, and to wait for the reply of a scheduler.
+CENSUS, PATIENCE = 1.0, 10.0
 
-# Seconds between checks of the clock and of the client; seconds without a batch after which a child exits.
-WORKER_GLANCE, IDLE = 0.1, 60.0
+PROTOCOLS = ("tcp", "tls", "ucx", "ws", "wss", "inproc")
 
-_children = threading.local()  # one child per thread of the worker
+CHATTY = ("distributed", "tornado", "asyncio")
+
+GUARD = "if __name__ == '__main__':"
 
 
-def run_batch(
-    lines: Sequence[str],
-    jobs: Sequence[str],
-    expected: Mapping[str, Any],
-    run: str,
-    budget: float,
-    timeout: float | None,
-) -> dict[str, Any]:
-    """Outcomes of the first cells of a batch, as many as fit into ``budget`` seconds, at least one.
+def run_on_worker(run: str, timeout: float | None, *batch: Any) -> dict[str, Any]:
+    """As `run_lines`, with the address of the worker; the process beside it ends when the task is cancelled.
 
-    Before its first cell a worker must show that it can import the jobs and has the versions of the client.
-
-    Returns
-    -------
-    dict
-        ``answers``, one line for each cell that was run, ``environment``, and the total ``seconds``; or ``refused``,
-        the reason why this worker cannot run the cells, and its address as ``worker``.
+    A task is cancelled when its client asks for it, on Ctrl-C, and when its client dies.
     """
-    from distributed import get_worker
-
-    child = _child_of_this_thread(run, timeout)
-    answers: list[str] = []
-    with _watched(child):
-        child.start()
-        client = Environment(**expected)
-        if not client.matches(child.environment):
-            return {"refused": f"it has {client.differing(child.environment)}", "worker": get_worker().address}
-        for job in jobs:
-            if objection := child.objection(job):
-                return {"refused": objection, "worker": get_worker().address}
-        began = time.monotonic()
-        for line, following in zip(lines, [*lines[1:], None], strict=True):
-            ahead = following if time.monotonic() - began < budget else None
-            answer = child.outcome(line, ahead)
-            if answer is None:
-                break  # the batch was cancelled
-            answers.append(answer)
-            if ahead is None:
-                break
-    return {"answers": answers, "environment": child.environment.plain, "seconds": time.monotonic() - began}
-
-
-def _child_of_this_thread(run: str, timeout: float | None) -> Child:
-    """The child process for the cells of a run; the child of another run may hold other code and is closed."""
-    if getattr(_children, "run", None) != run:
-        if hasattr(_children, "child"):
-            _children.child.kill()
-            _children.child.close()
-        _children.child, _children.run = Child(timeout, IDLE), run
-    child: Child = _children.child
-    return child
-
-
-@contextmanager
-def _watched(child: Child) -> Iterator[None]:
-    """While the batch runs, a thread checks the time limit and whether the batch was cancelled."""
-    finished, abandoned = threading.Event(), _abandoned()
-
-    def watch() -> None:
-        while not finished.wait(WORKER_GLANCE):
-            child.look()
-            if abandoned():
-                child.kill()
-
-    watcher = threading.Thread(target=watch, daemon=True)
-    watcher.start()
-    try:
-        yield
-    finally:
-        finished.set()
-        watcher.join()
-        if abandoned():
-            child.kill()
-            child.close()
-            _children.run = None
-
-
-def _abandoned() -> Callable[[], bool]:
-    """A function that returns whether the task of this thread was cancelled, by Ctrl-C or the death of its client."""
     from distributed import get_worker
     from distributed.worker import thread_state
 
     worker, key = get_worker(), thread_state.key
 
-    def ask() -> bool:
+    def cancelled() -> bool:
         task = worker.state.tasks.get(key)
         return task is None or task.state == "cancelled"
 
-    return ask
+    child = child_of_this_thread(run, timeout)
+    child.over = cancelled
+    return {**run_lines(child, *batch), "worker": worker.address}
 
 
-# Distribution of cells to the workers of a Dask cluster, in batches.
-#
-# The client assigns batches to named workers: a worker that cannot run the job is excluded, and the cells of a worker
-# that disappears are reassigned. A batch holds as many cells as fit into a quarter of a second, according to the times
-# measured so far, so that short cells do not cause too many messages. A batch that takes longer returns the cells that
-# it has not started. If it is stuck in a single long cell, its cells are reassigned one by one, so that no cell waits
-# behind another.
-
-# Seconds between checks of the cluster, and between checks for results.
-CENSUS, GLANCE = 1.0, 0.02
-
-# Target duration of a batch in seconds; longer on large clusters, where the client assigns at most this many a second.
-BATCH, MOST_BATCHES = 0.25, 100.0
-
-MOST_IN_BATCH = 500
-
-# Seconds after which a batch counts as stuck.
-STUCK = 5.0
+def objection(client: Mapping[str, Any]) -> str:
+    """Why a worker cannot run cells of a client with this environment; empty if it can."""
+    theirs, own = Environment(**client), Environment.here()
+    return "" if theirs.matches(own) else f"it has {theirs.differing(own)}"
 
 
-@dataclass(frozen=True)
-class _Batch:
-    """Cells assigned to a worker or, if there is no worker yet, to the scheduler."""
-
-    cells: list[Cell]
-    worker: str | None
-    since: float = field(default_factory=time.monotonic)
-
-
-class Dealing:
-    """One run on a cluster: which worker has which cells, and which workers are able to run them.
-
-    Parameters
-    ----------
-    client : distributed.Client
-        Connection to the cluster.
-    stop : threading.Event
-        Set when no more cells should start.
-    timeout : float or None
-        Time limit of a cell in seconds.
-    notify : callable
-        Called with messages about workers for the user.
-    wait_workers : float or None
-        Seconds to wait while there is no worker; None waits without limit.
-    """
+class DaskBatches(Batches):
+    """The batches of a run on a cluster, whose scheduler distributes them and runs those of dead workers again."""
 
     def __init__(
-        self,
-        client: Client,
-        stop: threading.Event,
-        timeout: float | None,
-        notify: Callable[[str], Any],
-        wait_workers: float | None,
+        self, client: Client, timeout: float | None, notify: Callable[[str], Any], wait_workers: float | None
     ) -> None:
-        self._client, self._stop, self._timeout, self._notify = client, stop, timeout, notify
-        self._wait_workers = wait_workers
-        self._name = uuid.uuid4().hex  # distinguishes our keys from those of other runs
-        self._batches = 0
-        self._threads: dict[str, int] = {}  # number of threads of each worker that is present and not excluded
+        pool = client.get_executor(pure=False, retries=2)
+        super().__init__(partial(self._on_some_worker, pool, uuid.uuid4().hex, timeout), workers=0)
+        self._client, self._notify, self._wait_workers = client, notify, wait_workers
+        self._threads: dict[str, int] = {}  # of each worker that is present and not excluded
         self._unfit: dict[str, str] = {}
-        self._asked = -math.inf
-        self._deserted: float | None = None
-        self._told = False
-        self._pace: float | None = None  # recent number of seconds per cell
-        self._flying: dict[Future[Any], _Batch] = {}  # per worker in the order of submission
-        self._again: deque[Cell] = deque()
-        self._alone: set[str] = set()  # keys of cells that must not share a batch
-        self._deaths: Counter[str] = Counter()
-        self.running = 0
+        self._only: dict[Future[dict[str, Any]], set[str]] = {}  # the workers that a batch may go to, if it matters
+        self._asked, self._deserted, self._told = -math.inf, math.inf, False
 
-    def stream(
-        self, cells: Iterable[Cell | None], suspect: Callable[[Cell], Any], *, singly: bool = False
-    ) -> Iterator[Outcome]:
-        """Yield outcomes of the cells, except of those during which workers died too often.
+    def _on_some_worker(self, pool: Any, *batch: Any) -> Future[dict[str, Any]]:
+        only = list(self._threads) if self._unfit and self._threads else None
+        future: Future[dict[str, Any]] = pool.submit(run_on_worker, *batch, workers=only)
+        if only:
+            self._only[future] = set(only)
+            future.add_done_callback(self._only.pop)
+        return future
 
-        With ``singly`` a worker has one cell at a time, so that its death can be attributed to this cell.
-        """
-        from distributed import as_completed
-
-        todo = iter(cells)
-        completed = as_completed(loop=self._client.loop, with_results=True, raise_errors=False)
-        self._deaths.clear()
-        self._asked = -math.inf
-        try:
-            while not self._stop.is_set():
-                if not self._again and (cell := next(todo, None)) is not None:
-                    self._again.append(cell)
-                if not (self._again or self._flying):
-                    return
-                self._look_around(suspect)
-                self._deal_out(todo, completed, singly)
-                if not completed.has_ready() and (self._stop.wait(GLANCE) or not completed.has_ready()):
-                    continue
-                yield from self._collected(completed.next_batch(block=False), suspect)
-            yield from self._collected(completed.next_batch(block=False), suspect)
-        finally:
-            self._forget(list(self._flying))
-
-    def _look_around(self, suspect: Callable[[Cell], Any]) -> None:
-        """Look for workers; reassign the cells of workers that have disappeared, and cells that are stuck."""
+    def places(self) -> int:
+        """The threads of all workers, or one, so that an adaptive cluster without workers starts some."""
         if self._client.status != "running":
             raise WorkersLost(f"the connection to the Dask scheduler was lost: the client is {self._client.status}")
-        now = time.monotonic()
-        if now - self._asked < CENSUS:
-            return
-        self._asked = now
-        present = self._client.nthreads()
-        self._threads = {worker: threads for worker, threads in present.items() if worker not in self._unfit}
-        gone = [future for future, batch in self._flying.items() if batch.worker not in (None, *present)]
-        for future in gone:
-            self._worker_died(self._flying.pop(future), suspect)
-        self._forget(gone)
-        if present and not self._threads:
-            reasons = "; ".join(dict.fromkeys(self._unfit[worker] for worker in present))
-            raise WorkersLost(f"no Dask worker can run the cells: {reasons}")
-        self._watch_for_workers(now)
-        self._free_the_stuck(now)
+        if (now := time.monotonic()) - self._asked >= CENSUS:
+            self._asked = now
+            present = self._client.nthreads()
+            if new := [worker for worker in present if worker not in self._threads and worker not in self._unfit]:
+                here = Environment.here().plain
+                for worker, why in self._client.run(objection, here, workers=new, on_error="return").items():
+                    if why:
+                        self._exclude(worker, why if isinstance(why, str) else repr(why))
+            self._threads = {worker: threads for worker, threads in present.items() if worker not in self._unfit}
+            if present and not self._threads:
+                reasons = "; ".join(dict.fromkeys(self._unfit[worker] for worker in present))
+                raise WorkersLost(f"no Dask worker can run the cells: {reasons}")
+            for future, only in list(self._only.items()):
+                if not only & self._threads.keys():  # all of them are gone: it is dealt out again
+                    future.cancel()
+            self._watch_for_workers(now)
+        return max(1, sum(self._threads.values()))
 
     def _watch_for_workers(self, now: float) -> None:
         """Notify the user when there is no worker, and when there is one again; give up after ``wait_workers``."""
@@ -261,9 +118,9 @@ class Dealing:
             if self._told:
                 there = "1 Dask worker is" if len(self._threads) == 1 else f"{len(self._threads)} Dask workers are"
                 self._notify(f"{there} available: the sweep continues")
-            self._deserted, self._told = None, False
+            self._deserted, self._told = math.inf, False
             return
-        self._deserted = now if self._deserted is None else self._deserted
+        self._deserted = min(self._deserted, now)
         allowed, waited = self._wait_workers, now - self._deserted
         if allowed is not None and waited >= allowed:
             raise WorkersLost(f"no Dask worker for {waited:.0f} s: start some and run the sweep again")
@@ -272,147 +129,32 @@ class Dealing:
             patience = "" if allowed is None else f" at most {allowed:g} s"
             self._notify(f"no Dask worker: waiting{patience} for one to start")
 
-    def _free_the_stuck(self, now: float) -> None:
-        """Take back the cells that wait behind a long cell, in its batch or after it, and reassign them one by one."""
-        limit = max(STUCK, 4.0 * self._budget)
-        before: Counter[str | None] = Counter()
-        stuck: list[Future[Any]] = []
-        for future, batch in self._flying.items():
-            waiting = before[batch.worker] >= self._threads.get(batch.worker or "", 1)
-            before[batch.worker] += 1
-            if now - batch.since > limit and (waiting or len(batch.cells) > 1):
-                stuck.append(future)
-                self._again.extend(batch.cells)
-                self._alone.update(cell.key for cell in batch.cells)
-        self._forget(stuck)
-
-    def _deal_out(self, todo: Iterator[Cell | None], completed: Any, singly: bool) -> None:
-        """Give every thread one batch, and one more batch of short cells in reserve; long cells are not queued.
-
-        While there is no worker, one cell is submitted to the scheduler, so that an adaptive cluster starts a worker.
-        """
-        at_worker = Counter(batch.worker for batch in self._flying.values())
-        rounds = 2 if not singly and self._pace is not None and self._pace < BATCH else 1
-        places = {worker: 1 if singly else threads for worker, threads in self._threads.items()}
-        if not self._threads and not self._flying:
-            self._submit(self._take(todo, 1), None, completed)
-        for turn in range(1, rounds + 1):
-            for worker, threads in places.items():
-                while at_worker[worker] < turn * threads:
-                    cells = self._take(todo, 1 if singly else self._size)
-                    if not cells:
-                        break
-                    self._submit(cells, worker, completed)
-                    at_worker[worker] += 1
-        self.running = sum(min(at_worker[worker], threads) for worker, threads in places.items())
-
-    @property
-    def _budget(self) -> float:
-        """Target duration of a batch in seconds."""
-        return max(BATCH, sum(self._threads.values()) / MOST_BATCHES)
-
-    @property
-    def _size(self) -> int:
-        """Number of cells in a batch: one until their duration is known."""
-        if self._pace is None:
-            return 1
-        return max(1, min(MOST_IN_BATCH, int(self._budget / max(self._pace, 1e-9))))
-
-    def _take(self, todo: Iterator[Cell | None], most: int) -> list[Cell]:
-        cells: list[Cell] = []
-        while len(cells) < most:
-            if self._again and cells and self._again[0].key in self._alone:
-                break
-            cell = self._again.popleft() if self._again else next(todo, None)
-            if cell is None:
-                break
-            cells.append(cell)
-            if cell.key in self._alone:
-                break
-        return cells
-
-    def _submit(self, cells: list[Cell], worker: str | None, completed: Any) -> None:
-        if not cells:
-            return
-        self._batches += 1
-        future = self._client.submit(
-            run_batch,
-            [cell_line(cell) for cell in cells],
-            sorted({cell.job for cell in cells}),
-            Environment.here().plain,
-            self._name,
-            self._budget,
-            self._timeout,
-            key=f"cells-{self._name}-{self._batches}",
-            workers=None if worker is None else [worker],
-            allow_other_workers=False,
-            pure=False,
-        )
-        self._flying[future] = _Batch(cells, worker)
-        completed.add(future)
-
-    def _collected(
-        self, finished: Iterable[tuple[Future[Any], Any]], suspect: Callable[[Cell], Any]
-    ) -> Iterator[Outcome]:
-        """Outcomes of finished batches; cells that a batch did not reach are reassigned."""
-        from distributed import KilledWorker
-
-        for future, result in finished:
-            batch = self._flying.pop(future, None)
-            if batch is None:
-                continue  # taken back earlier
-            if future.status == "finished" and "answers" in result:
-                answers = result["answers"]
-                self._again.extend(batch.cells[len(answers) :])
-                if answers:
-                    each = result["seconds"] / len(answers)
-                    self._pace = each if self._pace is None else 0.7 * self._pace + 0.3 * each
-                environment = Environment(**result["environment"])
-                for cell, line in zip(batch.cells, answers, strict=False):
-                    yield outcome_from(cell, line, environment)
-            elif future.status == "finished":
-                self._leave_out(batch, result["worker"], result["refused"])
-            elif future.status == "error" and not isinstance(result[1], KilledWorker):
-                reason = " ".join(f"{type(result[1]).__name__}: {result[1]}".split())
-                self._leave_out(batch, batch.worker, f"{reason}; is this version of dendrocap installed there?")
-            else:
-                self._worker_died(batch, suspect)
-
-    def _leave_out(self, batch: _Batch, worker: str | None, reason: str) -> None:
-        """Exclude a worker that cannot run cells, and reassign the cells it has."""
-        self._again.extend(batch.cells)
+    def refused(self, batch: list[Cell], answer: Mapping[str, Any]) -> None:
+        """Exclude a worker that cannot run cells, and deal out its batch again."""
+        self._again.append(batch)
+        self._exclude(answer["worker"], answer["refused"])
         self._asked = -math.inf  # check at once whether any worker is left
-        if worker is not None and worker not in self._unfit:
+
+    def _exclude(self, worker: str, reason: str) -> None:
+        if worker not in self._unfit:
             self._unfit[worker] = reason
             self._threads.pop(worker, None)
             self._notify(f"the Dask worker {worker} is excluded: {reason}")
 
-    def _worker_died(self, batch: _Batch, suspect: Callable[[Cell], Any]) -> None:
-        for cell in batch.cells:
-            self._deaths[cell.key] += 1
-            if self._deaths[cell.key] < MOST_DEATHS:
-                self._again.append(cell)
-            else:
-                suspect(cell)
+    def failed(self, batch: list[Cell], error: BaseException) -> list[Outcome]:
+        """Run the cells of a batch one by one if too many workers died; only a cell that is alone is to blame."""
+        from distributed import KilledWorker
 
-    def _forget(self, futures: list[Future[Any]]) -> None:
-        """Cancel these futures at the scheduler; their workers then stop the cells in progress."""
-        if futures and self._client.status == "running":
-            with suppress(OSError):
-                self._client.cancel(futures)
-        for future in futures:
-            self._flying.pop(future, None)
+        if isinstance(error, KilledWorker) and len(batch) == 1:
+            reason = f"WorkerKilled: {error.allowed_failures + 1} Dask workers died while running it"
+            return [Outcome(batch[0], FAILED, reason=reason)]
+        if isinstance(error, KilledWorker):
+            self._again.extend([cell] for cell in batch)
+            return []
+        return super().failed(batch, error)
 
 
-# Seconds to wait for the reply of a scheduler.
-PATIENCE = 10.0
-
-PROTOCOLS = ("tcp", "tls", "ucx", "ws", "wss", "inproc")
-
-CHATTY = ("distributed", "tornado", "asyncio")
-
-
-class DaskExecutor:
+class DaskExecutor(FuturesExecutor):
     """Runs cells on the workers of a Dask cluster.
 
     Workers need dendrocap, and the module of a user's job, in the client's versions; other workers are excluded. They
@@ -437,11 +179,7 @@ class DaskExecutor:
     """
 
     def __init__(
-        self,
-        cluster: str | Path | Client = "local",
-        workers: int | None = None,
-        *,
-        wait_workers: float | None = None,
+        self, cluster: str | Path | Client = "local", workers: int | None = None, *, wait_workers: float | None = None
     ) -> None:
         if workers is not None and cluster != "local":
             raise InvalidParameter("workers is only allowed with a local Dask cluster; others have a given size")
@@ -450,36 +188,19 @@ class DaskExecutor:
             if not separator:
                 raise InvalidParameter(f"{cluster} is not allowed: it must be local, or an address: tcp://host:8786")
             choice("protocol of the Dask scheduler", protocol, PROTOCOLS)
-        self.workers = available_cores() if workers is None else whole_number("workers", workers, 1)
+        if cluster == "local" and getattr(multiprocessing.current_process(), "_inheriting", False):
+            raise WorkersLost(f"a worker of a local Dask cluster runs this script again: put its calls below {GUARD}")
+        self.workers, self.running = number_of_workers(workers), 0
         self.wait_workers = None if wait_workers is None else real_number("wait_workers", wait_workers, 0.0)
         self.cluster = cluster
-        self.running = 0
 
-    def run(
-        self,
-        cells: Iterable[Cell | None],
-        stop: threading.Event,
-        *,
-        timeout: float | None = None,
-        notify: Callable[[str], Any] | None = None,
-    ) -> Iterator[Outcome]:
-        """Yield outcomes in the order in which they arrive."""
-        suspects: list[Cell] = []
-        guilty: list[Cell] = []
+    @contextmanager
+    def _batches(self, timeout: float | None, notify: Callable[[str], Any]) -> Iterator[Batches]:
         try:
             with self._connected() as client:
-                deal = Dealing(client, stop, timeout, notify or (lambda _: None), self.wait_workers)
-                for outcome in deal.stream(cells, suspects.append):
-                    self.running = deal.running
-                    yield outcome
-                # Every cell of a worker that died is suspected, not only the one that killed it. Each of them is now
-                # run alone on a worker, so that only cells that really kill their worker fail.
-                yield from deal.stream(suspects, guilty.append, singly=True)
-                yield from (killed(cell, f"{MOST_DEATHS} Dask workers died while running it") for cell in guilty)
+                yield DaskBatches(client, timeout, notify, self.wait_workers)
         except OSError as error:  # the connection broke during a request
             raise WorkersLost(f"the connection to the Dask scheduler was lost: {error}") from error
-        finally:
-            self.running = 0
 
     @contextmanager
     def _connected(self) -> Iterator[Client]:
@@ -493,7 +214,8 @@ class DaskExecutor:
             try:
                 cluster = self._local_cluster()
             except (OSError, RuntimeError) as error:
-                raise WorkersLost(f"a local Dask cluster could not start: {error}") from error
+                guard = f"; a script must make the call below {GUARD}, because its workers import it"
+                raise WorkersLost(f"a local Dask cluster could not start: {str(error).rstrip('.')}{guard}") from error
             with cluster, distributed.Client(cluster, set_as_default=False) as client:
                 yield client
             return

@@ -16,17 +16,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache, cached_property
 from importlib import import_module
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
 from dendrocap.errors import InvalidParameter
-from dendrocap.learning.recipe import RECIPE, ExponentialAnnealing, HalveOnPlateau, Recipe
-from dendrocap.learning.rules import SGD, Lorentzian
-from dendrocap.model.dendritic_neuron import DendriticNeuron
-from dendrocap.model.flat import KINDS, NEURON, TASK, neuron_from_flat, task_from_flat
-from dendrocap.model.neuron import Inhibition, TaskSpec
-from dendrocap.model.patterns import generator_for
 from dendrocap.sweeps.sweep import Cell, Sweep
 from dendrocap.validation import refuse
 
@@ -39,17 +33,6 @@ from dendrocap.validation import refuse
 SCALARS = (bool, int, float, str, type(None))
 
 WORDS = {bool: "True or False", int: "a whole number", float: "a finite number", str: "a text", type(None): "nothing"}
-
-
-@cache
-def flat_types() -> dict[str, Any]:
-    """Types of the known flat parameters of neurons, tasks and recipes."""
-    found: dict[str, Any] = {"nonlinearity": str, "theta_d": float, "theta_s": float}
-    for kind in (*KINDS, DendriticNeuron, TaskSpec, SGD, HalveOnPlateau, ExponentialAnnealing, Recipe):
-        for name, hint in types_of(kind).items():
-            found.setdefault(name, hint)
-    bump = {f"surrogate_{name}": hint for name, hint in types_of(Lorentzian).items()}
-    return {**found, **bump, **{f"inhibitory_{name}": hint for name, hint in types_of(Inhibition).items()}}
 
 
 def types_of(function: Callable[..., Any]) -> dict[str, Any]:
@@ -117,14 +100,43 @@ BUILT_IN = {
     "image_logistic": "dendrocap.sweeps.library:image_logistic",
 }
 
-# Objects that are built from flat parameters: the names of these parameters, and the constructor.
-BUILT: dict[str, tuple[tuple[str, ...], Callable[..., Any]]] = {
-    "neuron": (NEURON, neuron_from_flat),
-    "task": (TASK, task_from_flat),
-    "recipe": (RECIPE, Recipe.from_flat),
-}
+# Objects that are built from flat parameters.
+BUILT = ("neuron", "task", "recipe")
 
 FILLED_IN = (*BUILT, "seed", "rng")
+
+
+class Flat(NamedTuple):
+    """How an object is built: the flat parameters that it takes, their types as far as they are known, and by what."""
+
+    names: Sequence[str]
+    types: dict[str, Any]
+    build: Callable[..., Any]
+
+
+@cache
+def flat(name: str) -> Flat:
+    """How a neuron, task or recipe is built; its modules are loaded only for jobs that need it."""
+    if name == "recipe":
+        from dendrocap.learning.recipe import RECIPE, ExponentialAnnealing, HalveOnPlateau, Recipe
+        from dendrocap.learning.rules import SGD, Lorentzian
+
+        kinds: Sequence[type] = (SGD, HalveOnPlateau, ExponentialAnnealing, Recipe)
+        return Flat(RECIPE, _flat_types(kinds, surrogate_=Lorentzian), Recipe.from_flat)
+    from dendrocap.model.dendritic_neuron import DendriticNeuron
+    from dendrocap.model.flat import KINDS, NEURON, TASK, neuron_from_flat, task_from_flat
+    from dendrocap.model.neuron import Inhibition, TaskSpec
+
+    if name == "task":
+        return Flat(TASK, _flat_types([TaskSpec]), task_from_flat)
+    own = {"nonlinearity": str, "theta_d": float, "theta_s": float}
+    return Flat(NEURON, {**_flat_types([*KINDS, DendriticNeuron], inhibitory_=Inhibition), **own}, neuron_from_flat)
+
+
+def _flat_types(kinds: Sequence[type], **prefixed: type) -> dict[str, Any]:
+    """Types of the fields of classes, the first that has a field first; the fields of some have a prefix."""
+    plain = {name: hint for kind in reversed(kinds) for name, hint in types_of(kind).items()}
+    return plain | {f"{first}{name}": hint for first, kind in prefixed.items() for name, hint in types_of(kind).items()}
 
 
 @dataclass(frozen=True)
@@ -138,22 +150,32 @@ class Job:
     def __call__(self, cell: Cell) -> dict[str, Any]:
         """The metrics of a cell."""
         given = self.fitted(cell.parameters)
-        for name, (flat, build) in BUILT.items():
-            if self.wants(name, given):
-                own = {key: given.pop(key) for key in flat if key in given and key not in self.arguments}
+        for name in self.built:
+            if name not in given:
+                names, _, build = flat(name)
+                own = {key: given.pop(key) for key in names if key in given and key not in self.arguments}
                 default = self.arguments[name].default
                 given[name] = build(own, None if default is inspect.Parameter.empty else default)
-        if self.wants("seed", given):
+        if "seed" in self.arguments:
             given["seed"] = cell.seed
-        if self.wants("rng", given):
+        if "rng" in self.arguments and "rng" not in given:
+            from dendrocap.model.patterns import generator_for
+
             given["rng"] = generator_for("job", cell.seed)
         return metrics_of(self.function(**given))
+
+    @property
+    def built(self) -> list[str]:
+        """Which of its arguments are built from flat parameters."""
+        return [name for name in BUILT if name in self.arguments]
 
     @cached_property
     def types(self) -> dict[str, Any]:
         """Types of its parameters, from annotations, including those from which neuron, task and recipe are built."""
-        built = {key for name, (flat, _) in BUILT.items() if name in self.arguments for key in flat}
-        return {**{key: kind for key, kind in flat_types().items() if key in built}, **types_of(self.function)}
+        return {
+            **{key: hint for name in self.built for key, hint in flat(name).types.items() if key in flat(name).names},
+            **types_of(self.function),
+        }
 
     def fitted(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
         """Parameters converted to the types that the function asks for; raises for a value of the wrong type."""
@@ -164,7 +186,7 @@ class Job:
 
     def described(self) -> list[dict[str, str]]:
         """The parameters that a sweep can give, with type and default; those that are filled in are left out."""
-        built = {key: "" for name, (flat, _) in BUILT.items() if name in self.arguments for key in flat}
+        built = {key: "" for name in self.built for key in flat(name).names}
         own = {name: p for name, p in self.arguments.items() if name not in FILLED_IN and p.kind is not p.VAR_KEYWORD}
         rows = {name: "needed" if p.default is p.empty else repr(p.default) for name, p in own.items()}
         return [
@@ -172,16 +194,12 @@ class Job:
             for name, default in {**rows, **{key: word for key, word in built.items() if key not in rows}}.items()
         ]
 
-    def wants(self, name: str, given: Mapping[str, Any]) -> bool:
-        """Whether the function has this parameter and the sweep does not give it."""
-        return name in self.arguments and name not in given
-
     def accepts(self, names: frozenset[str]) -> None:
         """Raise for parameters that the function does not have, and for required ones that are missing."""
         known = set(self.arguments)
-        for name, (flat, _) in BUILT.items():
-            if name in known and name not in names:
-                known |= set(flat)
+        for name in self.built:
+            if name not in names:
+                known |= set(flat(name).names)
         open_ended = any(p.kind is p.VAR_KEYWORD for p in self.arguments.values())
         unknown = sorted(names - known)
         if unknown and not open_ended:

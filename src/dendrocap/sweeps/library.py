@@ -35,7 +35,7 @@ from dendrocap.sweeps import generalise as images
 from dendrocap.sweeps.generalise import positive_logistic
 from dendrocap.theory import CapacityWeights, TeacherStudent
 from dendrocap.theory import teacher_student as student_of
-from dendrocap.validation import real_number, refuse
+from dendrocap.validation import real_number
 
 # A learning curve is kept at this many epochs, evenly spaced in the logarithm.
 SAMPLED_EPOCHS = 60
@@ -71,8 +71,6 @@ def solve(
     ``cpu_seconds`` limits the CPU time of the search, so that a busy machine changes how long it takes and not what
     it finds; the time used is a metric of the same name.
     """
-    if task.kappa:
-        raise refuse("kappa", task.kappa, "0: solvers ask for no margin")
     patterns, start = patterns_at_load(finite_neuron(neuron), alpha, seed, task), time.process_time()
     end = start + real_number("cpu_seconds", cpu_seconds, 0.0, low_open=True)
     chosen = solver_by_theory(neuron, len(patterns.labels), task).name if solver == "auto" else solver
@@ -83,6 +81,7 @@ def solve(
         seed=seed,
         time_limit=None,
         max_epochs=MOST_EPOCHS,
+        kappa=task.kappa,
         callback=lambda _: time.process_time() > end,
     )
     return {**_summary(result), "solver": chosen, "cpu_seconds": time.process_time() - start}

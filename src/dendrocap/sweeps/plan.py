@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dendrocap.display import Displayed
 from dendrocap.errors import InvalidParameter
 from dendrocap.numerics import standard_error
 from dendrocap.sweeps.process import DONE, FAILED, Environment, Outcome
-from dendrocap.sweeps.store import Record
+from dendrocap.sweeps.store import Counts, Record, Store
 from dendrocap.sweeps.sweep import Cell, Sweep
-
-if TYPE_CHECKING:
-    from dendrocap.sweeps.store import Counts, Store
 
 
 class Plan:
@@ -45,26 +42,22 @@ class Plan:
         rerun_older: bool = False,
     ) -> None:
         self._part = parse_shard(shard)
-        self._survey = store.survey()
-        store.refuse_damaged(len(self._survey.damaged))
+        self._stored = store.statuses()
         self._retry_failed, self._rerun_older = retry_failed, rerun_older
         self._lines: dict[str, list[SearchLine]] = {}  # by the keys of their cells
         self._queue: deque[Cell] = deque()
         self._entries: dict[tuple[str, Environment], tuple[str, Environment]] = {}  # few values, shared by all cells
         self.wanted: dict[str, Cell] = {}
-        self._own: dict[str, dict[str, None]] = {}  # ordered, unique keys of each sweep, by its digest
-        for sweep in sweeps:
-            if sweep.search is None and sweep.digest not in self._own:
-                cells = {cell.key: cell for cell in sweep if self._is_ours(sweep, cell)}
-                self._own[sweep.digest] = dict.fromkeys(cells)
-                self.wanted.update(cells)
+        different = {sweep.digest: sweep for sweep in sweeps}.values()
+        for sweep in different:
+            if sweep.search is None:
+                self.wanted.update((cell.key, cell) for cell in sweep if self._is_ours(sweep, cell))
         self._plain = list(self.wanted)
-        for sweep in sweeps:
-            if sweep.search is not None and sweep.digest not in self._own:
+        for sweep in different:
+            if sweep.search is not None:
                 self._begin_search(sweep, store)
 
     def _begin_search(self, sweep: Sweep, store: Store) -> None:
-        self._own[sweep.digest] = {}
         known = {
             record.key: record.metrics.get(sweep.search.metric)  # type: ignore[union-attr]
             for record in store.records(sweep)
@@ -79,10 +72,9 @@ class Plan:
     def _want(self, line: SearchLine) -> None:
         """Add the cells that a search needs now."""
         for cell in line.needed():
-            if cell.key in self._own[line.sweep.digest]:
+            if line in (lines := self._lines.setdefault(cell.key, [])):
                 continue
-            self._own[line.sweep.digest][cell.key] = None
-            self._lines.setdefault(cell.key, []).append(line)
+            lines.append(line)
             if cell.key not in self.wanted:  # another sweep may also want it
                 self.wanted[cell.key] = cell
                 if not self.settled(cell.key):
@@ -94,9 +86,9 @@ class Plan:
 
     def settled(self, key: str) -> bool:
         """Whether a cell has an outcome that can be kept."""
-        status, environment = self._survey.statuses.get(key, (None, None))
+        status, environment = self._stored.get(key, ("", Environment.here()))
         if status == DONE:
-            return not self._rerun_older or Environment.here().matches(environment)  # type: ignore[arg-type]
+            return not self._rerun_older or Environment.here().matches(environment)
         return status == FAILED and not self._retry_failed
 
     def todo(self) -> Iterator[Cell | None]:
@@ -111,40 +103,25 @@ class Plan:
         """Record an outcome."""
         key = outcome.cell.key
         entry = (outcome.status, outcome.environment)
-        self._survey.statuses[key] = self._entries.setdefault(entry, entry)
+        self._stored[key] = self._entries.setdefault(entry, entry)
         for line in self._lines.get(key, ()):
             line.learn(key, outcome.metrics.get(line.search.metric))
             self._want(line)
-
-    def older(self) -> dict[Environment, int]:
-        """Environments of other versions under which wanted cells were run, with the number of these cells."""
-        here = Environment.here()
-        found = self._survey.environments(self.wanted)
-        return {environment: count for environment, count in found.items() if not here.matches(environment)}
 
     def has_work(self) -> bool:
         """Whether any cell remains to be run."""
         return bool(self._queue) or any(not self.settled(key) for key in self._plain)
 
-    def standing(self) -> tuple[int, int]:
-        """How many of the wanted cells are done and how many have failed, without those to be run again."""
-        done = failed = 0
-        for key in self.wanted:
-            if self.settled(key):
-                done, failed = (done + 1, failed) if self._survey.status(key) == DONE else (done, failed + 1)
-        return done, failed
+    def counts(self, *, settled: bool = False) -> Counts:
+        """How many of the wanted cells are done and have failed; if ``settled``, without those to be run again."""
+        keys = (key for key in self.wanted if key in self._stored and (not settled or self.settled(key)))
+        found = Counter(self._stored[key][0] for key in keys)
+        return Counts(len(self.wanted), found[DONE], found[FAILED])
 
-    def keys(self, sweep: Sweep) -> Iterable[str]:
-        """Keys of the cells of one of the sweeps in our shard; for a search, of those needed so far."""
-        return self._own[sweep.digest]
-
-    def counts(self, sweep: Sweep) -> Counts:
-        """State of one of the sweeps."""
-        return self._survey.counts(self.keys(sweep))
-
-    def environments(self) -> Mapping[Environment, int]:
-        """Number of finished cells for each environment."""
-        return self._survey.environments(self.wanted)
+    def environments(self) -> Counter[Environment]:
+        """Number of finished wanted cells for each environment."""
+        found = (self._stored[key] for key in self.wanted if key in self._stored)
+        return Counter(environment for status, environment in found if status == DONE)
 
 
 class SearchLine:

@@ -1,4 +1,4 @@
-"""Running cells on the cores of this machine: one process per core, one cell per process at a time."""
+"""Who runs the cells: this process, processes on this machine, or the workers of a pool."""
 
 from __future__ import annotations
 
@@ -13,23 +13,26 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+import uuid
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor as FuturesPool
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, fields
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import IO, Any, Protocol, TypeAlias
+from typing import IO, Any, Protocol
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from dendrocap.display import Displayed
 from dendrocap.errors import InvalidParameter, WorkersLost
-from dendrocap.learning.protocols import available_cores
 from dendrocap.sweeps.jobs import job_named
 from dendrocap.sweeps.sweep import Cell
-from dendrocap.validation import whole_number
+from dendrocap.validation import number_of_workers, whole_number
 
 # The environment of a cell: versions that its numbers may depend on, and the width of the processor's vectors.
 
@@ -43,14 +46,7 @@ REGISTERS = (
 
 @dataclass(frozen=True)
 class Environment(Displayed):
-    """Versions and processor under which a cell was run.
-
-    Parameters
-    ----------
-    dendrocap, numpy, numba, python : str
-        Versions.
-    vector_bits : int
-        Width of the widest vector registers that NumPy reports; 0 if unknown.
+    """Versions and processor under which a cell was run; ``vector_bits`` is the width of the vectors, 0 if unknown.
 
     Examples
     --------
@@ -132,25 +128,7 @@ MOST_DEATHS = 3
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of a cell.
-
-    Parameters
-    ----------
-    cell : Cell
-        The cell.
-    status : {"done", "failed"}
-        Whether the cell returned a result.
-    metrics : mapping
-        Its result as plain data.
-    reason, traceback : str
-        Reason of the failure, in one line and in full.
-    seconds : float
-        Running time.
-    host : str
-        Name of the machine.
-    environment : Environment
-        Versions under which it ran.
-    """
+    """The outcome of a cell: its metrics if it is done, or why it failed, in a line and in full."""
 
     cell: Cell
     status: str
@@ -187,16 +165,13 @@ def _thread_pools(modules: int) -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def killed(cell: Cell, how: str) -> Outcome:
-    """The outcome of a cell that repeatedly kills its worker process."""
-    return Outcome(cell, FAILED, reason=f"WorkerKilled: {how}")
-
-
-# A worker process: it reads cells as lines of JSON and writes outcomes as lines of JSON.
+# A worker process: it reads cells and writes outcomes, one line of text each.
 #
-# `dendrocap.sweeps.process` starts it, and it runs until its input ends. Nothing is pickled, the user's main script
-# is not imported again, and the output of a job goes to stderr. Its first line reports its versions. It answers a
-# question about a job (`job_question`) with the reason why it cannot run the job, if there is one.
+# Nothing is pickled and the user's main script is not imported again. A line is an id, a space and JSON; an answer has
+# the id of its request, so that an answer to another request is noticed. Its first line reports its versions. The id
+# ``?`` asks about a job: the answer is the reason why the process cannot run it, if there is one.
+
+ABOUT_A_JOB = "?"
 
 # Fields that both sides already have.
 NOT_SENT = ("cell", "environment")
@@ -204,52 +179,49 @@ NOT_SENT = ("cell", "environment")
 
 def cell_line(cell: Cell) -> str:
     """A cell as a message to a worker."""
-    return json.dumps([cell.job, cell.parameters, cell.seed]) + "\n"
+    return f"{cell.key} {json.dumps([cell.job, cell.parameters, cell.seed])}\n"
 
 
-def job_question(job: str) -> str:
-    """The question whether a worker can run a job."""
-    return json.dumps({"job": job}) + "\n"
+def outcome_text(outcome: Outcome) -> str:
+    """An outcome as JSON."""
+    return json.dumps({name: value for name, value in vars(outcome).items() if name not in NOT_SENT})
 
 
-def outcome_line(outcome: Outcome) -> str:
-    """An outcome as a message to the client."""
-    return json.dumps({name: value for name, value in vars(outcome).items() if name not in NOT_SENT}) + "\n"
-
-
-def failure_line(reason: str, seconds: float = 0.0) -> str:
-    """The outcome of a cell whose worker can no longer report it."""
-    no_cell = Cell("", {}, 0)
-    return outcome_line(Outcome(no_cell, FAILED, reason=reason, seconds=seconds))
-
-
-def outcome_from(cell: Cell, line: str, environment: Environment) -> Outcome:
+def outcome_from(cell: Cell, text: str, environment: Environment) -> Outcome:
     """The outcome that a worker reported."""
-    return Outcome(cell, **json.loads(line), environment=environment)
+    return Outcome(cell, **json.loads(text), environment=environment)
 
 
 def main(idle: float | None = None) -> None:
     """Serve until the client closes the pipe, dies, or sends nothing for ``idle`` seconds."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the client handles Ctrl-C
-    # Results use a separate file descriptor, so that a job that prints cannot corrupt them.
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    # The conversation gets descriptors of its own: a job may read from stdin, which is empty, and print, to stderr.
+    requests, answers = os.fdopen(os.dup(0), encoding="utf-8"), os.fdopen(os.dup(1), "w", encoding="utf-8")
+    with Path(os.devnull).open() as nothing:
+        os.dup2(nothing.fileno(), 0)
     os.dup2(2, 1)
     answers.write(json.dumps(Environment.here().plain) + "\n")
     answers.flush()
-    for line in _lines_until_the_client_is_gone(sys.stdin, idle):
-        request = json.loads(line)
-        answers.write(outcome_line(run_cell(Cell(*request))) if isinstance(request, list) else _about(request))
+    own = os.getpid()
+    for line in _lines_until_the_client_is_gone(requests, idle):
+        name, _, request = line.partition(" ")
+        answer = (
+            _about(json.loads(request)) if name == ABOUT_A_JOB else outcome_text(run_cell(Cell(*json.loads(request))))
+        )
+        if os.getpid() != own:  # a copy of this process that the job has made
+            os._exit(0)
+        answers.write(f"{name} {answer}\n")
         answers.flush()
 
 
-def _about(request: dict[str, Any]) -> str:
+def _about(job: str) -> str:
     try:
-        job_named(request["job"])
+        job_named(job)
     except InvalidParameter as error:
         # Only the cause: the Python path of every worker would fill the screen.
-        why = f"the job {request['job']} cannot be imported: {error.__cause__!r}" if error.__cause__ else str(error)
-        return json.dumps(why) + "\n"
-    return json.dumps("") + "\n"
+        why = f"the job {job} cannot be imported: {error.__cause__!r}" if error.__cause__ else str(error)
+        return json.dumps(why)
+    return json.dumps("")
 
 
 def _lines_until_the_client_is_gone(source: IO[str], idle: float | None) -> Iterator[str]:
@@ -257,7 +229,7 @@ def _lines_until_the_client_is_gone(source: IO[str], idle: float | None) -> Iter
 
     A client that was killed cannot stop its workers. They notice the end of their input, which a thread reads.
     """
-    lines: queue.Queue[str] = queue.Queue()
+    lines: queue.SimpleQueue[str] = queue.SimpleQueue()
 
     def read() -> None:
         for line in source:
@@ -272,10 +244,7 @@ def _lines_until_the_client_is_gone(source: IO[str], idle: float | None) -> Iter
             return
 
 
-if __name__ == "__main__":
-    main()
-
-# A process that runs cells one at a time, and the communication with it.
+# The side of the client: a process that runs cells one at a time.
 #
 # The caller knows which cell the process holds, so the death of a process affects only one cell. This cell is run
 # again in a new process, and fails after three deaths. A cell that exceeds the time limit is stopped by terminating
@@ -286,142 +255,147 @@ LIBRARIES = ("BLIS", "MKL", "NUMBA", "NUMEXPR", "OMP", "OPENBLAS")
 
 ONE_THREAD = {**{f"{library}_NUM_THREADS": "1" for library in LIBRARIES}, "VECLIB_MAXIMUM_THREADS": "1"}
 
+# Seconds between looks at the clock, at the process and at the request to stop.
+GLANCE = 0.1
+
+# Seconds to wait before each attempt to start a process; after the last one it counts as impossible.
+PAUSES = (0.0, 0.2, 1.0)
+
 
 class Child:
-    """A process that answers lines with lines, replaced when it dies.
+    """A process that answers lines with lines, replaced when it dies, ended for good when ``over`` becomes true.
 
-    One thread asks. Other threads may enforce the time limit (`look`) or terminate the process for good (`kill`).
-
-    Parameters
-    ----------
-    timeout : float, optional
-        Time limit of a cell in seconds.
-    idle : float, optional
-        Seconds without a question after which the process exits; the next question starts another.
+    ``timeout`` is the time limit of a cell. A process that is asked nothing for ``idle`` seconds exits, and the next
+    question starts another.
     """
 
-    def __init__(self, timeout: float | None = None, idle: float | None = None) -> None:
-        self._timeout = timeout
-        self._idle = idle
+    def __init__(
+        self, timeout: float | None = None, idle: float | None = None, over: Callable[[], bool] = lambda: False
+    ) -> None:
+        self._timeout, self._idle, self.over = math.inf if timeout is None else timeout, idle, over
         self._process: subprocess.Popen[str] | None = None
-        self._changing = threading.Lock()
-        self._over = False
-        self._deadline = math.inf
+        self._answers: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._expired = False
+        self._ahead = ""  # the line that was already sent
         self._jobs: dict[str, str] = {}
-        self._ahead: str | None = None  # the line that was already sent
         self.environment = Environment.here()
-
-    def objection(self, job: str) -> str:
-        """Why the process cannot run a job, such as a module that it cannot import; empty if it can run it."""
-        if job not in self._jobs:
-            answer = self._ask(job_question(job), math.inf)
-            if not answer.endswith("\n"):
-                code = self._end()
-                return "" if self._over else f"its process ended with exit code {code} while importing the job {job}"
-            self._jobs[job] = json.loads(answer)
-        return self._jobs[job]
-
-    def outcome(self, line: str, ahead: str | None = None) -> str | None:
-        """The outcome of a cell, both as lines, after restarting the process if necessary; None after `kill`.
-
-        ``ahead`` is the cell that will be asked for next; it is sent early, so that the process need not wait for it.
-        """
-        codes: list[int] = []
-        allowed = math.inf if self._timeout is None else self._timeout
-        while len(codes) < MOST_DEATHS:
-            answer = self._ask(line, allowed, ahead)
-            if answer.endswith("\n"):
-                return answer
-            code = self._end()
-            if self._over:
-                return None
-            if self._expired:
-                reason = f"CellTimeout: it took longer than {self._timeout:g} s, and its process was terminated"
-                return failure_line(reason, allowed)
-            codes.append(code)
-        died = f"its process died {MOST_DEATHS} times, with exit codes {', '.join(map(str, codes))}"
-        return failure_line(f"WorkerKilled: {died}")
-
-    def look(self) -> None:
-        """Terminate the process if its cell has exceeded the time limit."""
-        with self._changing:
-            if time.monotonic() > self._deadline and self._process is not None:
-                self._expired = True
-                self._deadline = math.inf
-                _kill(self._process)
-
-    def kill(self) -> None:
-        """Terminate the process at once, even during a cell, and start no other."""
-        with self._changing:
-            self._over = True
-            if self._process is not None:
-                _kill(self._process)
-
-    def close(self) -> None:
-        """Close the process; only for the thread that asks."""
-        self._end()
 
     def start(self) -> None:
         """Start the process if it is not running; ``environment`` then holds its versions."""
-        if self._process is not None and self._process.poll() is not None:
-            self._end()  # it has exited after idling
-        if self._process is not None:
+        if self.over() or (self._process is not None and self._process.poll() is None):
             return
-        with self._changing:
-            if self._over:
-                raise WorkersLost("the sweep is over")
-            code = f"from dendrocap.sweeps.process import main; main({self._idle})"
-            self._process = process = subprocess.Popen(
-                [sys.executable, "-P", "-c", code],
+        code = 0
+        for pause in PAUSES:
+            self.end()
+            time.sleep(pause)
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-c", f"from dendrocap.sweeps.process import main; main({self._idle})"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 encoding="utf-8",
                 env=worker_environment(),
                 start_new_session=True,  # Ctrl-C in the terminal reaches only the client
             )
-        assert process.stdout is not None
-        hello = process.stdout.readline()
-        if not hello.endswith("\n"):
-            code_of_exit = self._end()
-            if not self._over:
-                raise WorkersLost(f"a worker process could not start: it ended with exit code {code_of_exit}")
-            return
-        self.environment = Environment(**json.loads(hello))
+            self._answers = queue.SimpleQueue()
+            threading.Thread(target=_read, args=(self._process.stdout, self._answers), daemon=True).start()
+            if hello := self._next(math.inf):
+                self.environment = Environment(**json.loads(hello))
+                return
+            code = self.end()
+            if self.over():
+                return
+        raise WorkersLost(f"a worker process could not start: it ended with exit code {code}")
 
-    def _ask(self, line: str, allowed: float, ahead: str | None = None) -> str:
-        """The reply of the process to a line; it lacks the newline if the process died."""
-        self.start()
-        process = self._process
-        if process is None:
-            return ""
-        assert process.stdin is not None
-        assert process.stdout is not None
-        with self._changing:
-            self._expired, self._deadline = False, time.monotonic() + allowed
-        try:
-            process.stdin.write(("" if line == self._ahead else line) + (ahead or ""))
-            process.stdin.flush()
-            self._ahead = ahead
-            answer = process.stdout.readline()
-        except (OSError, ValueError):
-            answer = ""
-        with self._changing:
-            self._deadline = math.inf
-        return answer
+    def objection(self, job: str) -> str:
+        """Why the process cannot run a job, such as a module that it cannot import; empty if it can run it."""
+        if job not in self._jobs:
+            answer = self._ask(f"{ABOUT_A_JOB} {json.dumps(job)}\n", math.inf)
+            if not answer:
+                code = self.end()
+                return "" if self.over() else f"its process ended with exit code {code} while importing the job {job}"
+            self._jobs[job] = json.loads(answer)
+        return self._jobs[job]
 
-    def _end(self) -> int:
-        """Close the process, terminating it if it still runs, and return its exit code."""
-        process, self._process = self._process, None
+    def outcome(self, line: str, ahead: str = "", patience: float = math.inf) -> str | None:
+        """The outcome of a cell as JSON, from a new process if necessary; None if it is over, or takes too long.
+
+        ``ahead`` is the cell that will be asked for next; it is sent early, so that the process need not wait for it.
+        """
+        codes: list[int] = []
+        while len(codes) < MOST_DEATHS:
+            answer = self._ask(line, min(self._timeout, patience), ahead)
+            if answer:
+                return answer
+            code = self.end()
+            if self.over() or (self._expired and patience < self._timeout):
+                return None
+            if self._expired:
+                reason = f"CellTimeout: it took longer than {self._timeout:g} s, and its process was terminated"
+                return _failure(reason, self._timeout)
+            codes.append(code)
+        died = f"its process died {MOST_DEATHS} times, with exit codes {', '.join(map(str, codes))}"
+        return _failure(f"WorkerKilled: {died}")
+
+    def end(self) -> int:
+        """End the process and all that its cells have started, and return its exit code."""
+        process, self._process, self._ahead = self._process, None, ""
         self._jobs.clear()
-        self._ahead = None
         if process is None:
             return 0
-        for pipe in (process.stdin, process.stdout):
-            if pipe is not None:
-                with suppress(OSError):  # unsent data for a dead process
-                    pipe.close()
+        if not (self._expired or self.over()):
+            with suppress(subprocess.TimeoutExpired):  # it is ending by itself, with an exit code of its own
+                process.wait(GLANCE)
+        if hasattr(os, "killpg"):  # the processes that a cell started form a group with it
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+        process.kill()
+        with suppress(OSError):  # unsent data for a dead process
+            process.stdin.close()  # type: ignore[union-attr]
         return process.wait()
+
+    def __del__(self) -> None:
+        with suppress(Exception):  # the thread that it served has ended, or everything does
+            self.end()
+
+    def _ask(self, line: str, allowed: float, ahead: str = "") -> str:
+        """The answer to a line; empty if the process died or answered another one, if time is up, or all is over."""
+        self.start()
+        if self._process is None or self._process.stdin is None:
+            return ""
+        with suppress(OSError, ValueError):  # a dead process answers nothing either
+            self._process.stdin.write(("" if line == self._ahead else line) + ahead)
+            self._process.stdin.flush()
+        self._ahead = ahead
+        name, _, answer = self._next(time.monotonic() + allowed).partition(" ")
+        return answer if name == line.partition(" ")[0] else ""
+
+    def _next(self, deadline: float) -> str:
+        """The next line; empty if there is none, because the process has died, time is up, or all is over.
+
+        The process is watched and not only the pipe, which processes that a cell started may hold open.
+        """
+        assert self._process is not None
+        while True:
+            self._expired = time.monotonic() > deadline
+            gone = self._expired or self._process.poll() is not None or self.over()
+            try:
+                return self._answers.get(timeout=GLANCE)
+            except queue.Empty:
+                if gone:
+                    return ""
+
+
+def _read(pipe: IO[str], lines: queue.SimpleQueue[str]) -> None:
+    """Put whole lines of a pipe into a queue, and an empty one at its end."""
+    with pipe:
+        for line in pipe:
+            lines.put(line if line.endswith("\n") else "")
+    lines.put("")
+
+
+def _failure(reason: str, seconds: float = 0.0) -> str:
+    """The outcome of a cell whose worker can no longer report it."""
+    return outcome_text(Outcome(Cell("", {}, 0), FAILED, reason=reason, seconds=seconds))
 
 
 def worker_environment() -> dict[str, str]:
@@ -430,129 +404,167 @@ def worker_environment() -> dict[str, str]:
     return {**os.environ, **ONE_THREAD, "PYTHONPATH": path}
 
 
-def _kill(process: subprocess.Popen[str]) -> None:
-    """Terminate a process and the processes that its cell started; they form one process group."""
-    if hasattr(os, "killpg"):
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-    process.kill()
+# Batches of cells: a worker runs the first cells of a batch, as many as fit into a quarter of a second, and the others
+# are dealt out again. Batches grow while they are faster than that. Outcomes do not depend on what runs where.
+
+# Target duration of a batch in seconds; longer with many workers, to which at most so many batches are dealt a second.
+BATCH, MOST_BATCHES = 0.25, 100.0
+
+MOST_IN_BATCH = 500
+
+# Seconds after which a cell that shares its batch is stopped, to be run alone: no cell waits behind a long one.
+STUCK = 5.0
+
+# Seconds without a batch after which the process beside a worker exits.
+IDLE = 60.0
 
 
-Results: TypeAlias = "queue.Queue[tuple[_Worker, Outcome | Exception | None]]"
+def run_lines(child: Child, lines: Sequence[str], jobs: Sequence[str], budget: float) -> dict[str, Any]:
+    """Outcomes of the first cells of a batch, as many as fit into ``budget`` seconds, in a process.
 
-# Longest wait for results, in seconds, before the clock and the request to stop are checked.
-GLANCE = 0.1
+    Before its first cell the process must show that it can import the jobs.
+
+    Returns
+    -------
+    dict
+        ``answers``, one text for each cell that was run, ``environment``, whether the batch was ``fast``, and whether
+        its next cell is ``stuck``; or ``refused``, the reason why this worker cannot run the cells.
+    """
+    for job in jobs:
+        if objection := child.objection(job):
+            return {"refused": objection}
+    began, answers, stuck = time.monotonic(), [], False
+    for line, following in zip(lines, [*lines[1:], ""], strict=True):
+        ahead = following if time.monotonic() - began < budget and not child.over() else ""
+        answer = child.outcome(line, ahead, math.inf if len(lines) == 1 else STUCK)
+        if answer is None:
+            stuck = not child.over()
+            break
+        answers.append(answer)
+        if not ahead:
+            break
+    fast = len(answers) == len(lines) and time.monotonic() - began < budget / 2
+    return {"answers": answers, "environment": child.environment.plain, "stuck": stuck, "fast": fast}
 
 
-class ProcessExecutor:
-    """Runs cells in processes on this machine.
+_children = threading.local()  # one child per thread of a worker
 
-    Parameters
-    ----------
-    workers : int, optional
-        Number of processes; by default one per core.
 
-    Examples
-    --------
-    >>> ProcessExecutor(workers=2).workers
-    2
+def child_of_this_thread(run: str, timeout: float | None) -> Child:
+    """The process for the cells of a run; that of another run may hold other code and is ended."""
+    if getattr(_children, "run", None) != run:
+        if hasattr(_children, "child"):
+            _children.child.end()
+        _children.child, _children.run = Child(timeout, IDLE), run
+    child: Child = _children.child
+    return child
+
+
+def run_batch(run: str, timeout: float | None, *batch: Any) -> dict[str, Any]:
+    """As `run_lines`, in a process beside the worker of a pool."""
+    return run_lines(child_of_this_thread(run, timeout), *batch)
+
+
+class Batches:
+    """The batches of a run: which are being run, and which cells are to be dealt out again.
+
+    ``submit`` takes the lines of a batch, its jobs and the seconds it may take, and returns a
+    `concurrent.futures.Future` of what `run_lines` returns; ``workers`` is how many batches run at a time.
     """
 
-    def __init__(self, workers: int | None = None) -> None:
-        self.workers = available_cores() if workers is None else whole_number("workers", workers, 1)
+    def __init__(self, submit: Callable[..., Future[dict[str, Any]]], workers: int) -> None:
+        self._submit, self._workers = submit, workers
+        self._flying: dict[Future[dict[str, Any]], list[Cell]] = {}
+        self._finished: queue.SimpleQueue[Future[dict[str, Any]]] = queue.SimpleQueue()
+        self._again: deque[list[Cell]] = deque()
+        self._size = 1
         self.running = 0
+        self.over = threading.Event()  # set when no outcome is wanted any more
 
-    def run(
-        self,
-        cells: Iterable[Cell | None],
-        stop: threading.Event,
-        *,
-        timeout: float | None = None,
-        notify: Callable[[str], Any] | None = None,
-    ) -> Iterator[Outcome]:
-        """Yield outcomes in the order in which they arrive; after a request to stop, those that are ready."""
+    def outcomes(self, cells: Iterable[Cell | None], stop: threading.Event) -> Iterator[Outcome]:
+        """Yield outcomes as they arrive; after a request to stop, those of the batches that can be ended."""
         todo = iter(cells)
-        results: Results = queue.Queue()
-        workers: list[_Worker] = []
-        idle: list[_Worker] = []
-        looked = time.monotonic()
-
-        def hand_out() -> None:
-            while (idle or len(workers) < self.workers) and (cell := next(todo, None)) is not None:
-                if not idle:
-                    workers.append(_Worker(results, timeout))
-                    idle.append(workers[-1])
-                idle.pop().take(cell)
-            self.running = len(workers) - len(idle)
-
         try:
             while not stop.is_set():
-                hand_out()
-                if not self.running:
+                self._deal_out(todo)
+                if not self._flying:
                     return
-                if time.monotonic() - looked > GLANCE:
-                    looked = time.monotonic()
-                    for worker in workers:
-                        worker.child.look()
                 try:
-                    worker, result = results.get(timeout=GLANCE)
+                    ready = self._collected(self._finished.get(timeout=GLANCE))
                 except queue.Empty:
                     continue
-                if isinstance(result, Exception):
-                    raise result
-                idle.append(worker)
-                hand_out()  # before the result is processed, so that no process waits for the store
-                if result is not None:
-                    yield result
-            while not results.empty():  # after a request to stop, finished outcomes are kept
-                _, result = results.get()
-                if isinstance(result, Outcome):
-                    yield result
+                self._deal_out(todo)  # before they are stored, so that no worker waits for the disk
+                yield from ready
+            self.over.set()
+            ended, _ = wait([future for future in self._flying if not future.cancel()], timeout=10 * GLANCE)
+            for future in ended:
+                yield from self._collected(future)
         finally:
+            self.over.set()
             self.running = 0
-            for worker in workers:
-                worker.child.kill()
-                worker.take(None)
-            for worker in workers:
-                worker.join()
+            for future in self._flying:
+                future.cancel()
+
+    def places(self) -> int:
+        """How many batches can run now."""
+        return self._workers
+
+    def _deal_out(self, todo: Iterator[Cell | None]) -> None:
+        """Give every worker a batch, and one more of short cells in reserve."""
+        places = self.places()
+        budget = max(BATCH, places / MOST_BATCHES)
+        while len(self._flying) < places * (1 if self._size == 1 else 2):
+            batch = self._again.popleft() if self._again else []
+            while len(batch) < self._size and not self._again and (cell := next(todo, None)) is not None:
+                batch.append(cell)
+            if not batch:
+                break
+            lines, jobs = [cell_line(cell) for cell in batch], sorted({cell.job for cell in batch})
+            try:
+                future = self._submit(lines, jobs, budget)
+            except RuntimeError as error:  # the pool is closed or broken
+                raise WorkersLost(f"the workers take no cells: {error}") from error
+            self._flying[future] = batch
+            future.add_done_callback(self._finished.put)
+        self.running = min(len(self._flying), places)
+
+    def _collected(self, future: Future[dict[str, Any]]) -> list[Outcome]:
+        """The outcomes of a finished batch; cells that it did not reach will be dealt out again."""
+        batch = self._flying.pop(future)
+        if future.cancelled():
+            self._again.append(batch)
+            return []
+        if (error := future.exception()) is not None:
+            return self.failed(batch, error)
+        found = future.result()
+        if "refused" in found:
+            self.refused(batch, found)
+            return []
+        answers = found["answers"]
+        rest = batch[len(answers) :]
+        if rest:
+            self._size = max(1, len(answers) // 2)
+        elif found["fast"] and len(batch) == self._size:
+            self._size = min(2 * self._size, MOST_IN_BATCH)
+        if found["stuck"]:
+            self._again.append([rest.pop(0)])
+        self._again.extend(rest[at : at + self._size] for at in range(0, len(rest), self._size))
+        environment = Environment(**found["environment"])
+        return [outcome_from(cell, text, environment) for cell, text in zip(batch, answers, strict=False)]
+
+    def failed(self, batch: list[Cell], error: BaseException) -> list[Outcome]:
+        """What follows when a batch raises: the pool is unusable."""
+        if isinstance(error, WorkersLost):
+            raise error
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        raise WorkersLost(f"the workers cannot run the cells: {reason}; is this version of dendrocap installed there?")
+
+    def refused(self, batch: list[Cell], answer: Mapping[str, Any]) -> None:
+        """What follows when a worker cannot run a batch."""
+        raise WorkersLost(f"a worker process cannot run the job: {answer['refused']}")
 
 
-class _Worker:
-    """A process, and the thread that communicates with it while there are cells."""
-
-    def __init__(self, results: Results, timeout: float | None) -> None:
-        self._cells: queue.SimpleQueue[Cell | None] = queue.SimpleQueue()
-        self._results = results
-        self.child = Child(timeout)
-        self._thread = threading.Thread(target=self._serve, daemon=True)
-        self._thread.start()
-
-    def take(self, cell: Cell | None) -> None:
-        """Give it the next cell, or None to end it."""
-        self._cells.put(cell)
-
-    def join(self) -> None:
-        """Wait until it has ended."""
-        self._thread.join()
-
-    def _serve(self) -> None:
-        try:
-            while (cell := self._cells.get()) is not None:
-                self._results.put((self, self._outcome(cell)))
-        except Exception as error:  # raised again in the loop of the client
-            self._results.put((self, error))
-        finally:
-            self.child.close()
-
-    def _outcome(self, cell: Cell) -> Outcome | None:
-        objection = self.child.objection(cell.job)
-        if objection:
-            raise WorkersLost(f"a worker process cannot run the job: {objection}")
-        line = self.child.outcome(cell_line(cell))
-        return None if line is None else outcome_from(cell, line, self.child.environment)
-
-
-# Executors that run cells: in this process, in processes on this machine, or on a Dask cluster.
+# Executors that run cells: in this process, in processes on this machine, or on the workers of a pool or cluster.
 #
 # An executor only turns cells into outcomes: it opens no store, and may return outcomes in any order. All executors
 # call `run_cell`, and a cell determines its own randomness, so all executors give the same numbers.
@@ -590,33 +602,16 @@ class Executor(Protocol):
 
 
 class SerialExecutor:
-    """Runs cells one after the other in this process; when asked to stop, it finishes the current cell.
-
-    Examples
-    --------
-    >>> import threading
-    >>> from dendrocap import Sweep
-    >>> sweep = Sweep("capacity", grid={"theta_d": [0.5]}, parameters={"nonlinearity": "linear", "theta_s": 0.5})
-    >>> outcomes = list(SerialExecutor().run(sweep, threading.Event()))
-    >>> len(outcomes)
-    1
-    """
+    """Runs cells one after the other in this process; when asked to stop, it finishes the current cell."""
 
     running = 0
 
-    def run(
-        self,
-        cells: Iterable[Cell | None],
-        stop: threading.Event,
-        *,
-        timeout: float | None = None,
-        notify: Callable[[str], Any] | None = None,
-    ) -> Iterator[Outcome]:
-        """Yield outcomes in the order of the cells."""
-        if timeout is not None:
+    def run(self, cells: Iterable[Cell | None], stop: threading.Event, **options: Any) -> Iterator[Outcome]:
+        """As `Executor.run`, in the order of the cells and without a time limit."""
+        if options.get("timeout") is not None:
             raise InvalidParameter(
-                f"timeout = {timeout:g} is not allowed for cells that run in this process, which cannot be stopped: "
-                "use ProcessExecutor(1)"
+                f"timeout = {options['timeout']:g} is not allowed for cells that run in this process, which cannot be "
+                "stopped: use ProcessExecutor(1)"
             )
         self.running = 1
         try:
@@ -626,3 +621,89 @@ class SerialExecutor:
                 yield run_cell(cell)
         finally:
             self.running = 0
+
+
+class FuturesExecutor:
+    """Runs cells on the workers of a `concurrent.futures.Executor`, such as those of loky, mpi4py or submitit.
+
+    Workers need dendrocap, and the module of a user's job, in the client's versions. Each runs its cells in a process
+    beside it, which is ended when a cell takes too long.
+
+    Parameters
+    ----------
+    pool : concurrent.futures.Executor
+        The pool; it stays open.
+    workers : int
+        Number of its workers.
+
+    Examples
+    --------
+    >>> from concurrent.futures import ThreadPoolExecutor
+    >>> with ThreadPoolExecutor(2) as pool:
+    ...     executor = FuturesExecutor(pool, workers=2)  # for run_sweep(..., executor=executor)
+    """
+
+    def __init__(self, pool: FuturesPool, workers: int) -> None:
+        self.pool, self.workers, self.running = pool, whole_number("workers", workers, 1), 0
+
+    def run(
+        self,
+        cells: Iterable[Cell | None],
+        stop: threading.Event,
+        *,
+        timeout: float | None = None,
+        notify: Callable[[str], Any] | None = None,
+    ) -> Iterator[Outcome]:
+        """As `Executor.run`."""
+        try:
+            with self._batches(timeout, notify or (lambda _: None)) as batches:
+                for outcome in batches.outcomes(cells, stop):
+                    self.running = batches.running
+                    yield outcome
+        finally:
+            self.running = 0
+
+    @contextmanager
+    def _batches(self, timeout: float | None, notify: Callable[[str], Any]) -> Iterator[Batches]:
+        """How this run deals out its cells."""
+        yield Batches(partial(self.pool.submit, run_batch, uuid.uuid4().hex, timeout), self.workers)
+
+
+class ProcessExecutor(FuturesExecutor):
+    """Runs cells in processes on this machine.
+
+    Parameters
+    ----------
+    workers : int, optional
+        Number of processes; by default one per core.
+
+    Examples
+    --------
+    >>> ProcessExecutor(workers=2).workers
+    2
+    """
+
+    def __init__(self, workers: int | None = None) -> None:
+        self.workers, self.running = number_of_workers(workers), 0
+
+    @contextmanager
+    def _batches(self, timeout: float | None, notify: Callable[[str], Any]) -> Iterator[Batches]:
+        children: queue.LifoQueue[Child] = queue.LifoQueue()
+
+        def run(*batch: Any) -> dict[str, Any]:
+            child = children.get()
+            try:
+                return run_lines(child, *batch)
+            finally:
+                children.put(child)
+
+        with ThreadPoolExecutor(self.workers) as pool:
+            batches = Batches(partial(pool.submit, run), self.workers)
+            for _ in range(self.workers):
+                children.put(Child(timeout, over=batches.over.is_set))
+            try:
+                yield batches
+            finally:
+                batches.over.set()
+        while not children.empty():
+            children.get().end()

@@ -26,18 +26,9 @@ from dendrocap.validation import real_number
 
 @dataclass(frozen=True)
 class Progress(Displayed):
-    """Progress of a sweep.
+    """Progress of a run: ``ran`` counts its outcomes; the other cells include those of earlier runs.
 
-    Parameters
-    ----------
-    cells, done, failed : int
-        Number of all cells, of finished and of failed ones, including earlier runs. A search adds cells as it proceeds.
-    running : int
-        Number of cells in progress.
-    ran : int
-        Number of outcomes of this run.
-    seconds : float
-        Seconds since the start of this run.
+    A search adds cells as it proceeds.
     """
 
     cells: int
@@ -54,10 +45,8 @@ class SweepReport(Displayed):
 
     Parameters
     ----------
-    sweep : Sweep
-        The sweep.
     counts : Counts
-        State of the store afterwards.
+        State of the sweeps in the store afterwards; a cell that several of them share counts once.
     ran : int
         Number of cells run by this call; the others were already in the store.
     seconds : float
@@ -66,22 +55,8 @@ class SweepReport(Displayed):
         Whether the user stopped it with Ctrl-C.
     stopped : str
         Reason why the run ended early, such as too many failures; empty if it did not.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from dendrocap import Sweep
-    >>> sweep = Sweep("capacity", grid={"theta_d": [0.1, 0.5]}, parameters={"nonlinearity": "linear", "theta_s": 0.5})
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     report = run_sweep(sweep, Path(folder, "linear.db"), workers=1)
-    >>> report.counts, report.ran, report.interrupted
-    (Counts(cells=2, done=2, failed=0), 2, False)
     """
 
-    _displayed = ("counts", "ran", "seconds", "interrupted", "stopped")
-
-    sweep: Sweep
     counts: Counts
     ran: int
     seconds: float
@@ -90,8 +65,8 @@ class SweepReport(Displayed):
 
 
 def run_sweep(
-    sweep: Sweep,
-    store: str | Path,
+    sweep: Sweep | Sequence[Sweep],
+    store: str | Path | Store,
     *,
     executor: Executor | None = None,
     workers: int | None = None,
@@ -104,16 +79,17 @@ def run_sweep(
     callback: Callable[[Progress], Any] | None = None,
     notify: Callable[[str], Any] | None = None,
 ) -> SweepReport:
-    """Run the cells of a sweep that a store does not hold yet.
+    """Run the cells of a sweep, or of several, that a store does not hold yet.
 
-    Every outcome is written as soon as it arrives, so the run can be killed at any moment and repeated.
+    Every outcome is written as soon as it arrives, so the run can be killed at any moment and repeated. Several sweeps
+    run as if they were one.
 
     Parameters
     ----------
-    sweep : Sweep
-        The sweep to run.
-    store : str or Path
-        File of the results, created if it does not exist.
+    sweep : Sweep or sequence of Sweep
+        What to run.
+    store : str, Path or Store
+        File of the results, created if it does not exist; or a store that is open for writing, which stays open.
     executor : Executor, optional
         Where the cells run; by default in processes on this machine.
     workers : int, optional
@@ -147,125 +123,60 @@ def run_sweep(
     Examples
     --------
     >>> import tempfile
-    >>> from pathlib import Path
     >>> from dendrocap import Store, Sweep
     >>> sweep = Sweep("capacity", grid={"theta_d": [0.1, 0.5]}, parameters={"nonlinearity": "relu", "theta_s": 0.5})
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     first = run_sweep(sweep, Path(folder, "relu.db"), workers=1)
-    ...     again = run_sweep(sweep, Path(folder, "relu.db"), workers=1)
-    ...     with Store(Path(folder, "relu.db")) as store:
+    ...     first = run_sweep(sweep, f"{folder}/relu.db", workers=1)
+    ...     again = run_sweep(sweep, f"{folder}/relu.db", workers=1)
+    ...     with Store(f"{folder}/relu.db") as store:
     ...         capacities = store.to_dataframe()["alpha_c"].round(5).tolist()
     >>> first.ran, again.ran, capacities
     (2, 0, [1.00206, 1.34306])
     """
-    (report,) = run_sweeps(
-        [sweep],
-        store,
-        executor=executor,
-        workers=workers,
-        retry_failed=retry_failed,
-        timeout=timeout,
-        max_failures=max_failures,
-        shard=shard,
-        mixed=mixed,
-        rerun_older=rerun_older,
-        callback=callback,
-        notify=notify,
-    )
-    return report
-
-
-def run_sweeps(
-    sweeps: Sequence[Sweep],
-    store: str | Path | Store,
-    *,
-    executor: Executor | None = None,
-    workers: int | None = None,
-    retry_failed: bool = False,
-    timeout: float | None = None,
-    max_failures: int | str | None = None,
-    shard: str = "",
-    mixed: bool = False,
-    rerun_older: bool = False,
-    callback: Callable[[Progress], Any] | None = None,
-    notify: Callable[[str], Any] | None = None,
-) -> list[SweepReport]:
-    """Run the cells of several sweeps that a store does not hold yet, as if they were one sweep.
-
-    Workers start once and continue from one sweep to the next without waiting. The parameters are those of `run_sweep`;
-    ``store`` can also be a store that is open for writing, which stays open. The reports are in the order of the
-    sweeps, and their ``seconds`` are those of the whole call.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> linear, relu = (
-    ...     Sweep("capacity", grid={"theta_d": [0.1, 0.5]}, parameters={"nonlinearity": name, "theta_s": 0.5})
-    ...     for name in ("linear", "relu")
-    ... )
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     [report.ran for report in run_sweeps([linear, relu, linear], f"{folder}/results.db", workers=1)]
-    [2, 2, 2]
-    """
-    for sweep in sweeps:
-        check(sweep)
+    sweeps = [sweep] if isinstance(sweep, Sweep) else list(sweep)
+    for one in sweeps:
+        check(one)
     parse_shard(shard)
     if timeout is None:
-        timeout = min((sweep.timeout for sweep in sweeps if sweep.timeout is not None), default=None)
+        timeout = min((one.timeout for one in sweeps if one.timeout is not None), default=None)
     else:
         timeout = real_number("timeout", timeout, 0.0, low_open=True)
     if executor is None:
         executor = SerialExecutor() if workers == 1 and timeout is None else ProcessExecutor(workers)
     allowed = _allowed_failures(max_failures)
     tell, warn = callback or (lambda _: None), notify or logging.getLogger("dendrocap").warning
-    began, ran, fresh_failures, stopped = time.monotonic(), set(), 0, ""
+    began, ran, fresh_failures, stopped = time.monotonic(), 0, 0, ""
     opened = nullcontext(store) if isinstance(store, Store) else Store(store, write=True, exclusive=bool(shard))
     with opened as results, _ctrl_c() as stop:
-        _mend(results, warn)
-        for sweep in sweeps:
-            results.add(sweep, shard)
+        if damaged := results.discard_damaged():
+            rows = "1 damaged row was" if damaged == 1 else f"{damaged} damaged rows were"
+            warn(f"{results.path}: {rows} removed and will be run again; check the disk")
+        for one in sweeps:
+            results.add(one, shard)
         plan = Plan(sweeps, results, shard=shard, retry_failed=retry_failed, rerun_older=rerun_older)
         if not (mixed or rerun_older) and plan.has_work():
             _refuse_to_mix(results, plan)
-        done, failed = plan.standing()
+        standing = plan.counts(settled=True)
+        done, failed = standing.done, standing.failed
         tell(Progress(len(plan.wanted), done, failed, 0, 0, 0.0))
         with closing(executor.run(plan.todo(), stop, timeout=timeout, notify=warn)) as outcomes:  # type: ignore[type-var]
             for outcome in outcomes:
                 results.save(outcome, replace=rerun_older)
-                ran.add(outcome.cell.key)
+                ran += 1
                 plan.learn(outcome)
                 done, failed = (done, failed + 1) if outcome.status == FAILED else (done + 1, failed)
                 fresh_failures += outcome.status == FAILED
                 running = min(executor.running, len(plan.wanted) - done - failed)
-                tell(Progress(len(plan.wanted), done, failed, running, len(ran), time.monotonic() - began))
+                tell(Progress(len(plan.wanted), done, failed, running, ran, time.monotonic() - began))
                 if allowed is not None and not stop.is_set() and fresh_failures > allowed(len(plan.wanted)):
                     stopped = f"{fresh_failures} cells failed, more than max_failures = {max_failures} allows"
                     stop.set()
-        seconds, interrupted = time.monotonic() - began, stop.is_set() and not stopped
-        return [
-            SweepReport(
-                sweep,
-                plan.counts(sweep),
-                sum(key in ran for key in plan.keys(sweep)),
-                seconds,
-                interrupted,
-                stopped,
-            )
-            for sweep in sweeps
-        ]
-
-
-def _mend(store: Store, warn: Callable[[str], Any]) -> None:
-    """Set damaged rows aside, so that their cells are run again."""
-    damaged = store.put_aside()
-    if damaged:
-        rows = "1 damaged row was" if damaged == 1 else f"{damaged} damaged rows were"
-        warn(f"{store.path}: {rows} set aside and will be run again; check the disk")
+        return SweepReport(plan.counts(), ran, time.monotonic() - began, stop.is_set() and not stopped, stopped)
 
 
 def _refuse_to_mix(store: Store, plan: Plan) -> None:
     here = Environment.here()
-    older = plan.older()
+    older = {environment: cells for environment, cells in plan.environments().items() if not here.matches(environment)}
     if older:
         which = "; ".join(here.differing(environment) for environment in older)
         raise StoreError(
