@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.integrate import quad
-from scipy.special import ndtri
+from scipy.special import erfcx, log_ndtr, ndtri
 
 import dendrocap as dc
 from dendrocap import (
@@ -30,9 +30,10 @@ from dendrocap import (
     saddle_point,
     stability_limit,
 )
+from dendrocap.numerics import legendre_rule, truncated_normal
 from dendrocap.theory._laws import bounded_averages, clipped_tail, kept_between
 from dendrocap.theory.load import OrderParameters, free_entropy, free_entropy_gradient, solve_on_curve
-from dendrocap.theory.weights import Entropic, Law, Weights
+from dendrocap.theory.weights import Entropic, Law, OwnPrior, Weights
 from tests.naive.priors import clipped, naive_bounded_capacity, naive_entropic
 from tests.theory.test_inhibition import REFUSED
 from tests.theory.test_inhibition import TAKEN as WITH_INHIBITION
@@ -439,3 +440,49 @@ def test_entropic_averages_of_both_kinds_meet():
     free, far = (Law(w_max).averages(2.0, 3.0, -0.5) for w_max in (math.inf, 60.0))
     for name in Entropic.__dataclass_fields__:
         assert_allclose(getattr(far, name), getattr(free, name), rtol=1e-11)
+
+
+# A user's own prior ---------------------------------------------------------------------------------------------------
+
+
+class OwnNonNegative(OwnPrior):
+    def alone(self, A_hat, h):
+        if A_hat == 0.0:
+            return -np.log(-h), -1.0 / h, h**-2.0
+        root, found = math.sqrt(A_hat), truncated_normal(A_hat, h)
+        log_norm = np.log(np.sqrt(0.5 * np.pi) * erfcx(np.maximum(-h / root, -5.0) / np.sqrt(2.0)))
+        far = 0.5 * (h / root) ** 2 + 0.5 * np.log(2.0 * np.pi) + log_ndtr(h / root)
+        return np.where(h > 5.0 * root, far, log_norm) - math.log(root), found.mean, found.variance
+
+
+class OwnBounded(OwnPrior):
+    def __init__(self, w_max):
+        self.w_max, self.offset = w_max, 10.0 / w_max**2
+
+    def alone(self, A_hat, h):
+        nodes, parts = legendre_rule(120)
+        w = 0.5 * self.w_max * (1.0 + nodes)
+        log_density = np.log(0.5 * self.w_max * parts) + np.outer(h, w) - 0.5 * A_hat * w**2
+        top = log_density.max(axis=1)
+        density = np.exp(log_density - top[:, None])
+        norm = density.sum(axis=1)
+        mean = density @ w / norm
+        return top + np.log(norm), mean, density @ w**2 / norm - mean**2
+
+
+@pytest.mark.parametrize(
+    ("own", "built_in"), [(OwnNonNegative(), NonNegative()), (OwnBounded(3.0), Bounded(3.0))], ids=["plain", "bounded"]
+)
+def test_a_users_own_prior_is_as_good_as_a_built_in_one(own, built_in):
+    for call, names in (
+        (critical_capacity, ("alpha_c", "silent_fraction", "saturated_fraction", "Q", "W_bar")),
+        (lambda one: saddle_point(one, alpha=0.5), ("Q", "q", "M_hat", "free_entropy", "stability", "mean_shift")),
+    ):
+        mine, usual = call(neuron(own, Polsky())), call(neuron(built_in, Polsky()))
+        for name in names:
+            assert_allclose(getattr(mine, name), getattr(usual, name), rtol=1e-8, err_msg=name)
+    with pytest.raises(InvalidParameter, match="prior = "):
+        critical_capacity(neuron(own, Polsky()), rsb=1)
+    assert_allclose(
+        own.scaled(2.0).averages(3.0, 1.0, -0.5).mean, own.averages(0.75, 0.25, -0.25).mean / 2.0, rtol=1e-12
+    )

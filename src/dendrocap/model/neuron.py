@@ -17,9 +17,9 @@ from dendrocap.validation import check_fields, choice, fact, facts_of, real_numb
 
 # What a weight may be before it has seen a pattern: its prior.
 #
-# The theory asks two numbers of a prior: up to which ``w_max`` weights go, from zero on, and with which ``strength``
-# small ones are preferred. A weight then has the density exp(-strength W^2 / 2) on 0 <= W <= w_max [prior]. Any object
-# with these two attributes will do.
+# The built-in ones are two numbers: up to which ``w_max`` weights go, from zero on, and with which ``strength`` small
+# ones are preferred. A weight then has the density exp(-strength W^2 / 2) on 0 <= W <= w_max [prior]. Any object with
+# these two attributes will do; `dendrocap.theory.OwnPrior` is the base of those with another density.
 
 
 @runtime_checkable
@@ -114,7 +114,7 @@ class Ridge:
 
 def is_usual(prior: Prior) -> bool:
     """Whether weights are bounded by zero alone, as in the paper."""
-    return prior.w_max == math.inf and prior.strength == 0.0
+    return prior in (USUAL_PRIOR, Ridge(0.0))
 
 
 USUAL_PRIOR = NonNegative()

@@ -89,6 +89,7 @@ from dendrocap.theory.typical_solution import (
 )
 from dendrocap.theory.weights import (
     CapacityWeights as CapacityWeights,
+    OwnPrior as OwnPrior,
     Preactivation as Preactivation,
     Weights as Weights,
 )

@@ -37,7 +37,7 @@ from dendrocap.theory.dendrite import (
     response_along,
 )
 from dendrocap.theory.solver import monotone_root
-from dendrocap.theory.weights import Entropic, Law, Weights
+from dendrocap.theory.weights import Entropic, Law, OwnPrior, Weights
 from dendrocap.validation import real_number, refuse
 
 if TYPE_CHECKING:
@@ -181,7 +181,7 @@ class Shape(NamedTuple):
 
 
 def shape_at(
-    t: float, types: Sequence[SynapseType] = ONLY_EXCITATORY, law: Law | None = None, W_bar: float = 1.0
+    t: float, types: Sequence[SynapseType] = ONLY_EXCITATORY, law: OwnPrior | None = None, W_bar: float = 1.0
 ) -> Shape:
     """The state in which the first type has this B; the others follow from their means.
 

@@ -44,7 +44,7 @@ from dendrocap.theory.neuron_kernel import Population, PopulationKernel, Shape, 
 from dendrocap.theory.patterns import LabelAverages, label_averages
 from dendrocap.theory.solution import CapacitySolution, OtherSolution, PopulationWeights, SynapseWeights
 from dendrocap.theory.solver import bracketed_root, newton
-from dendrocap.theory.weights import CapacityWeights, Law, law_of
+from dendrocap.theory.weights import CapacityWeights, Law, OwnPrior, law_of
 
 # Initial grid of B. From one value to the next the width of the branch input changes by a factor below two.
 # alpha(Q) vanishes for Q -> W_bar^2 (B -> -inf) and for Q -> inf (B -> inf): the grid is extended at either end until
@@ -205,7 +205,7 @@ class SymmetricState(NamedTuple):
 Slope = Callable[[SymmetricSide], float]  # of the load, or its part that a population decides
 
 
-def symmetric_state(populations: Sequence[Population], task: TaskSpec, law: Law = FREE) -> SymmetricState:
+def symmetric_state(populations: Sequence[Population], task: TaskSpec, law: OwnPrior = FREE) -> SymmetricState:
     """The largest load over the norms of all populations, at their prescribed mean outputs."""
     try:
         soma = _Soma(populations, task)
@@ -366,7 +366,7 @@ def _together(soma: _Soma, lines: Sequence[_Line]) -> SymmetricState:
 class _Line:
     """The states of one population by their place on the line of weights at capacity, on a grid that grows."""
 
-    def __init__(self, population: Population, law: Law) -> None:
+    def __init__(self, population: Population, law: OwnPrior) -> None:
         self.population, self.law, self.evaluations = population, law, 0
         self._W_bar = population.W_bar(0.0)
         self._chi, self._kernel = population.common_variance(0.0), PopulationKernel(population)
