@@ -5,9 +5,23 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pytest
 from numpy.testing import assert_allclose
+from scipy.optimize import brentq
 
-from dendrocap.theory.solver import followed
+from dendrocap.theory.solver import bracketed_root, followed
+
+
+@pytest.mark.parametrize("xtol", [1e-13, 1e-3])
+@pytest.mark.parametrize(
+    "function",
+    [math.atan, lambda x: x**3 - 2.0, lambda x: math.exp(x) - 5.0, lambda x: math.copysign(1.0, x - 0.3)],
+)
+def test_a_bracketed_root_is_that_of_scipy_after_the_same_steps(function, xtol):
+    wanted, outcome = brentq(function, -4.0, 3.5, xtol=xtol, rtol=1e-14, full_output=True)
+    assert bracketed_root(function, -4.0, 3.5, xtol) == (wanted, outcome.function_calls)
+    with pytest.raises(ValueError, match="no bracketed root"):
+        bracketed_root(function, 3.0, 3.5)
 
 
 def test_a_path_arrives_and_ends_where_solutions_end():

@@ -224,13 +224,48 @@ def monotone_root(
 
 
 def bracketed_root(function: Callable[[float], float], low: float, high: float, xtol: float = 1e-13) -> Root:
-    """Root of a function that changes its sign between ``low`` and ``high``, to about 13 digits (Brent's method)."""
-    from scipy.optimize import brentq
+    """Root of a function that changes its sign between ``low`` and ``high``, to about 13 digits (Brent's method).
 
-    at, outcome = brentq(function, low, high, xtol=xtol, rtol=1e-14, full_output=True)
-    if not outcome.converged:
-        raise ConvergenceError(f"no root between {low:g} and {high:g}: {outcome.flag}", at)
-    return Root(float(at), int(outcome.function_calls))
+    These are the steps of ``scipy.optimize.brentq``, whose import takes longer than a capacity.
+    """
+    rtol, most = 1e-14, 100
+    before, at = low, high
+    f_before, f_at = float(function(low)), float(function(high))
+    if f_before == 0.0 or f_at == 0.0:
+        return Root(low if f_before == 0.0 else high, 2)
+    if not (f_before < 0.0 < f_at or f_at < 0.0 < f_before):
+        raise ValueError(f"a function with {f_before:g} at {low:g} and {f_at:g} at {high:g} has no bracketed root")
+    other, f_other = before, f_before  # at the other side of the root
+    step = last = at - before
+    for evaluations in range(2, most + 2):
+        if (f_before < 0.0) != (f_at < 0.0):
+            other, f_other = before, f_before
+            last = step = at - before
+        if abs(f_other) < abs(f_at):
+            before, at, other = at, other, at
+            f_before, f_at, f_other = f_at, f_other, f_at
+        least, half = 0.5 * (xtol + rtol * abs(at)), 0.5 * (other - at)
+        if f_at == 0.0 or abs(half) < least:
+            return Root(at, evaluations)
+        interpolated = math.inf
+        if abs(last) > least and abs(f_at) < abs(f_before):
+            if before == other:
+                interpolated = -f_at * (at - before) / (f_at - f_before)
+            else:
+                slope, slope_other = (f_before - f_at) / (before - at), (f_other - f_at) / (other - at)
+                curved = slope_other * slope * (f_other - f_before)
+                if curved:
+                    interpolated = -f_at * (f_other * slope_other - f_before * slope) / curved
+        if 2.0 * abs(interpolated) < min(abs(last), 3.0 * abs(half) - least):
+            last, step = step, interpolated
+        else:
+            last = step = half
+        before, f_before = at, f_at
+        at += step if abs(step) > least else math.copysign(least, half)
+        f_at = float(function(at))
+        if math.isnan(f_at):
+            raise ValueError(f"a function whose root was sought is NaN at {at:.17g}")
+    raise ConvergenceError(f"no root between {low:g} and {high:g} in {most} steps", at)
 
 
 # The limit of many steps of breaking.

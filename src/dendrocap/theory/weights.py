@@ -28,7 +28,7 @@ from dendrocap.theory._dendrite import common_nodes
 from dendrocap.theory._laws import FIELD_STEP
 from dendrocap.theory.cascade import measure
 from dendrocap.theory.results import SYMMETRIC
-from dendrocap.theory.solver import monotone_root
+from dendrocap.theory.solver import bracketed_root, monotone_root
 from dendrocap.validation import real_number
 
 if TYPE_CHECKING:
@@ -257,8 +257,6 @@ class Weights(WeightDistribution):
 
     def _at_root(self, function: Callable[[float], float]) -> float:
         """The weight at which an increasing function vanishes."""
-        from scipy.optimize import brentq
-
         low = high = math.log(self.mean())
         while function(math.exp(low)) > 0.0:
             low -= 4.0
@@ -267,7 +265,7 @@ class Weights(WeightDistribution):
         while function(math.exp(high)) < 0.0:
             high += 1.0
         if low < high:
-            low = brentq(lambda at: function(math.exp(at)), low, high, xtol=1e-14, rtol=1e-14)
+            low = bracketed_root(lambda at: function(math.exp(at)), low, high, xtol=1e-14).at
         return math.exp(low)
 
     @cached_property
