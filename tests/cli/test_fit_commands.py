@@ -134,7 +134,7 @@ def test_an_unreachable_fraction_is_said_on_stderr_and_in_the_data(epsp_csv):
         ("epsp\n0.5\n-0.5\n", ["--tested", 100], ["line 3", "-0.5", "positive"]),
         ("epsp\n0.5\n0.5\n", ["--tested", 100], ["two different"]),
         ("epsp\n0.5\n0\n", ["--tested", 100], ["line 3", "--zeros failures"]),
-        ("EPSC (pA)\n5\n7\n", ["--tested", 100], ["'pA' is a current", "--mv-per-pa"]),
+        ("EPSC (pA)\n5\n7\n", ["--tested", 100], ["'pA' is not a voltage"]),
         ("charge (fC)\n5\n7\n", ["--tested", 100], ["'fC' is not a voltage"]),
         ("epsp\n0.5\n0.7\n", ["--tested", 100, "--zeros", "maybe"], ["--zeros = 'maybe'"]),
         ("epsp\n0.5\n0.7\n", ["--tested", 100, "--missing", "maybe"], ["--missing = 'maybe'"]),
@@ -186,11 +186,11 @@ def test_wide_amplitudes_without_tested_pairs_end_with_the_reason(tmp_path, rng)
 
 def test_what_was_read_is_said(tmp_path):
     path = tmp_path / "epsc.csv"
-    path.write_text("EPSC (pA);cell\n-10;a\n-12,5;b\n0;c\n;d\n-30;e\n-7;f\n")
-    options = ["--mv-per-pa", -0.05, "--missing", "drop", "--zeros", "failures", "--p0", 0.7, "--bootstrap", 0, *FAST]
+    path.write_text("EPSP (uV);cell\n500;a\n625;b\n0;c\n;d\n1500;e\n350;f\n")
+    options = ["--missing", "drop", "--zeros", "failures", "--p0", 0.7, "--bootstrap", 0, *FAST]
     outcome = run("weights", path, *options, "--json")
     assert outcome.exit_code == 0, outcome.stderr
-    for words in ("4 amplitudes", "converted from pA to mV", "1 missing left out", "1 zeros counted as failures"):
+    for words in ("4 amplitudes", "converted from uV to mV", "1 missing left out", "1 zeros counted as failures"):
         assert words in outcome.stderr
     (row,) = json.loads(outcome.stdout)
     assert row["n_tested"] == 5

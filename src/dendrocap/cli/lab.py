@@ -34,9 +34,6 @@ class FileOptions:
     panel: ClassVar[str] = "Files"
 
     missing: Annotated[str, typer.Option(help="Empty cells and NaN: refuse, or drop their rows.")] = "refuse"
-    mv_per_pa: Annotated[
-        float | None, typer.Option(help="Millivolts per pA, for columns of currents; negative for inward currents.")
-    ] = None
     sheet: Annotated[str | None, typer.Option(help="Sheet of the Excel workbook.")] = None
 
     def table(self, path: Path) -> Table:
@@ -59,9 +56,7 @@ class AmplitudeOptions:
 
     def amplitudes(self, path: Path, files: FileOptions) -> Amplitudes:
         """The amplitudes of a file."""
-        return files.table(path).amplitudes(
-            self.column, missing=files.missing, zeros=self.zeros, mv_per_pa=files.mv_per_pa
-        )
+        return files.table(path).amplitudes(self.column, missing=files.missing, zeros=self.zeros)
 
     def note(self, found: Amplitudes, path: Path) -> str:
         """A description of what was read."""
@@ -93,7 +88,7 @@ class CurveOptions:
 
     def measured(self, path: Path, files: FileOptions) -> Curve:
         """The points of a file."""
-        return files.table(path).curve(self.x, self.y, self.sem, missing=files.missing, mv_per_pa=files.mv_per_pa)
+        return files.table(path).curve(self.x, self.y, self.sem, missing=files.missing)
 
     def note(self, found: Curve, path: Path) -> str:
         """A description of what was read."""

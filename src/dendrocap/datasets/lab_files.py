@@ -1,8 +1,8 @@
 """Columns of numbers from files in the formats used in laboratories.
 
 Separators can be commas, semicolons, tabs or blanks, with decimal commas if commas have no other use; Excel sheets are
-read too. Comment and title lines are skipped; headers, and units in a line or a column, are recognised. Ambiguous
-content and unknown units are refused with a reason: nothing is guessed.
+read too. Comment and title lines are skipped; headers, and units in them or in the line below, are recognised.
+Ambiguous content and units that are no voltages are refused with a reason: nothing is guessed.
 """
 
 from __future__ import annotations
@@ -30,18 +30,6 @@ from dendrocap.validation import choice
 SEPARATORS = (";", "\t", ",")
 
 DECIMAL_COMMA = re.compile(r"^[+-]?\d*,\d+([eE][+-]?\d+)?$")
-
-# First bytes of files that are not tables, each with a hint.
-FOREIGN = {
-    b"\xd0\xcf\x11\xe0": "an old Excel file (.xls): save it as .xlsx or CSV",
-    b"%PDF": "a PDF: export the table as CSV",
-    b"\x89PNG": "a picture: export the numbers as CSV",
-    b"\xff\xd8\xff": "a picture: export the numbers as CSV",
-    b"\x1f\x8b": "compressed: unpack it first",
-    b"\x89HDF": "an HDF5 or MATLAB file: export the table as CSV",
-    b"MATLAB": "a MATLAB file: export the table as CSV, with writematrix",
-    b"ABF": "a recording of Axon: export the amplitudes as CSV",
-}
 
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f]")
 
@@ -108,26 +96,17 @@ def _plain_number(cell: str) -> bool:
 
 
 def _text(content: bytes, path: Path) -> str:
-    """The text of a file in UTF-8, UTF-16 or, if it is neither, Windows Latin-1."""
-    for start, kind in FOREIGN.items():
-        if content.startswith(start):
-            raise CorruptData(f"{path}: the file is {kind}")
-    zeros = (content[0:200:2].count(0), content[1:200:2].count(0))
-    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
-        tries = ["utf-16"]
-    elif max(zeros) > 0.4 * len(content[:200]) / 2 and min(zeros) == 0:
-        tries = ["utf-16-be" if zeros[0] else "utf-16-le"]  # no byte-order mark: every other byte is zero
-    else:
-        tries = ["utf-8-sig", "cp1252", "latin-1"]
-    for encoding in tries:
+    """The text of a file in UTF-8, UTF-16 with its mark or, if it is neither, Windows Latin-1."""
+    marked = content.startswith((b"\xff\xfe", b"\xfe\xff"))
+    for encoding in ("utf-16",) if marked else ("utf-8-sig", "cp1252", "latin-1"):
         try:
             text = content.decode(encoding)
         except UnicodeDecodeError:
             continue
-        if CONTROL.search(text):
-            break
-        return text
-    raise CorruptData(f"{path}: the file is not text; use a table as CSV or .xlsx")
+        if not CONTROL.search(text):
+            return text
+        break
+    raise CorruptData(f"{path}: the file is not text; save the table as CSV or .xlsx")
 
 
 def _sheet(content: bytes, path: Path, name: str | None) -> list[Row]:
@@ -168,19 +147,17 @@ def _cells_of(rows: Iterable[Iterable[object]]) -> list[Row]:
 
 # Units in the headers of laboratory files, and their conversion to millivolts.
 #
-# A unit that is not a voltage is recognised, so that the error can name it. A current needs a conversion factor from
-# the user, because the input resistance is not in the file.
+# A unit that is not a voltage is recognised, so that the error can name it.
 
-# Millivolts per unit and picoamperes per unit. The micro sign has two code points besides the letter u.
 VOLTAGES = {"V": 1e3, "mV": 1.0, "uV": 1e-3, "nV": 1e-6, "volt": 1e3, "millivolt": 1.0, "microvolt": 1e-3}
 
-CURRENTS = {"fA": 1e-3, "pA": 1.0, "nA": 1e3, "uA": 1e6, "picoampere": 1.0, "nanoampere": 1e3}
+ELECTRICAL = {*VOLTAGES, "fA", "pA", "nA", "uA"}
 
 OTHERS = frozenset((
-    "s", "sec", "ms", "us", "min", "h", "Hz", "kHz", "m", "mm", "um", "nm", "A", "mA", "Ohm", "kOhm", "MOhm", "GOhm",
-    "Ω", "kΩ", "MΩ", "GΩ", "S", "mS", "uS", "nS", "pS", "F", "uF", "nF", "pF", "C", "pC", "fC", "M", "mM", "uM", "nM",
-    "mol", "K", "°C", "W", "J", "%", "a.u.", "au", "arb.", "arb", "norm.", "norm", "normalised", "normalized", "dB",
-    "fold",
+    "s", "sec", "ms", "us", "min", "h", "Hz", "kHz", "m", "mm", "um", "nm", "A", "mA", "uA", "nA", "pA", "fA", "Ohm",
+    "kOhm", "MOhm", "GOhm", "Ω", "kΩ", "MΩ", "GΩ", "S", "mS", "uS", "nS", "pS", "F", "uF", "nF", "pF", "C", "pC", "fC",
+    "M", "mM", "uM", "nM", "mol", "K", "°C", "W", "J", "%", "a.u.", "au", "arb.", "arb", "norm.", "norm", "normalised",
+    "normalized", "dB", "fold", "picoampere", "nanoampere",
 ))  # fmt: skip
 
 # Words in brackets that describe the quantity of a column, not its unit.
@@ -199,8 +176,8 @@ def stated_unit(header: str) -> str:
     """The unit that a header states, as in ``EPSP (mV)``, ``epsp_uV`` or ``EPSP / mV``; empty if it states none.
 
     Text in brackets is a unit, even an unknown one, unless it is a word such as ``mean``. Without brackets, only a
-    known unit of at least two letters counts, and V after ``_`` or ``/``: ``cell_m`` is a name, and in ``EPSP V`` the V
-    may denote a layer, so that header is refused later.
+    known unit of at least two letters counts: ``cell_m`` is a name. A final V may be volts or a layer; a question mark
+    makes it an unknown unit, which is refused.
 
     Examples
     --------
@@ -213,10 +190,8 @@ def stated_unit(header: str) -> str:
         known = [unit for unit in dict.fromkeys(units) if is_unit(unit)]
         return known[0] if len(known) == 1 else " ".join(units)
     last = LAST_WORD.search(BRACKETS.sub("", header))
-    if last is None:
-        return ""
-    unit = _spelled(last.group(2))
-    if unit == "V":  # volts, or layer five
+    unit = _spelled(last.group(2)) if last else ""
+    if last and unit == "V":
         return unit if last.group(1).strip(" ") in ("_", "/") else "V?"
     if unit.lower() in ("mv", "uv", "nv"):  # also in capitals, so that the error can name it
         return unit
@@ -225,52 +200,19 @@ def stated_unit(header: str) -> str:
 
 def is_unit(text: str) -> bool:
     """Whether a text is a known unit of any kind, with or without brackets."""
-    return is_electrical(text) or _spelled(text.strip("()[]{} ")) in OTHERS
-
-
-def is_electrical(text: str) -> bool:
-    """Whether a text is a unit of voltage or current."""
     unit = _spelled(text.strip("()[]{} "))
-    return unit in VOLTAGES or unit in CURRENTS
+    return unit in VOLTAGES or unit in OTHERS
 
 
-def mv_per_unit(unit: str, mv_per_pa: float | None = None) -> float:
-    """Millivolts per unit; an empty unit means millivolts.
-
-    Parameters
-    ----------
-    unit : str
-        As returned by `stated_unit`.
-    mv_per_pa : float, optional
-        Millivolts per picoampere, for currents; negative if inward currents are recorded as negative.
-
-    Raises
-    ------
-    InvalidParameter
-        If the unit is unknown, is not a voltage, or is a current without a conversion factor.
-
-    Examples
-    --------
-    >>> mv_per_unit("uV"), mv_per_unit(""), mv_per_unit("nA", mv_per_pa=0.05)
-    (0.001, 1.0, 50.0)
-    """
+def mv_per_unit(unit: str) -> float:
+    """Millivolts per unit as `stated_unit` returns it; an empty one means millivolts, all but voltages are refused."""
     unit = _spelled(unit.strip("()[]{} "))
-    if not unit:
-        return 1.0
-    if unit in VOLTAGES:
-        return VOLTAGES[unit]
-    if unit in CURRENTS:
-        if mv_per_pa is None:
-            raise InvalidParameter(
-                f"the unit {unit!r} is a current, not a voltage: give the millivolts per pA with --mv-per-pa"
-            )
-        return CURRENTS[unit] * mv_per_pa
+    if not unit or unit in VOLTAGES:
+        return VOLTAGES[unit] if unit else 1.0
     if unit in OTHERS:
         raise InvalidParameter(f"the unit {unit!r} is not a voltage; choose another column, or convert it to mV")
-    if unit == "V?":
-        raise InvalidParameter("the final V may be a unit or a layer; write the unit in brackets, as in EPSP (V)")
     near = next((known for known in VOLTAGES if known.lower() == unit.lower()), "")
-    hint = f"did you mean {near}?" if near else "use V, mV or uV, or a current in pA or nA with --mv-per-pa"
+    hint = f"did you mean {near}?" if near else "write V, mV or uV in brackets, as in EPSP (mV)"
     raise InvalidParameter(f"the unit {unit!r} is unknown; {hint}")
 
 
@@ -278,7 +220,7 @@ def _spelled(text: str) -> str:
     """A unit in the spelling of the tables: u for micro, singular, names in lower case."""
     unit = text.strip().replace("µ", "u").replace("μ", "u").replace("Ω", "Ω").replace(" ", "")
     name = unit.lower().rstrip("s")
-    if len(name) > 2 and (name in VOLTAGES or name in CURRENTS):
+    if len(name) > 2 and (name in VOLTAGES or name in OTHERS):
         return name
     # A final lower-case v or a is a typing error; a capital M does not mean milli.
     if len(unit) == 2 and unit[0] in "munpf" and unit[1] in "va" and unit != "ma":
@@ -303,73 +245,36 @@ WAY_OUT = "; leave missing values empty and choose --missing drop, or correct th
 
 @dataclass(frozen=True)
 class Column(Displayed):
-    r"""Numbers of one column, converted to millivolts.
-
-    Attributes
-    ----------
-    name : str
-        Header of the column, or its number.
-    unit : str
-        Unit stated in the file; empty if there is none, and the numbers are then not converted.
-    values : array
-        Numbers without the missing ones.
-    n_missing : int
-        Number of cells without a number, which were left out.
-    """
+    """Numbers of one column, converted to millivolts if the file states their unit."""
 
     name: str
-    unit: str
+    unit: str  # as stated in the file; empty if there is none
     values: Floats = field(repr=False, compare=False)
-    n_missing: int
+    n_missing: int  # cells without a number, which were left out
 
 
 @dataclass(frozen=True)
 class Amplitudes(Column):
-    r"""Amplitudes of connections, all positive.
+    """Amplitudes of connections, all positive."""
 
-    Attributes
-    ----------
-    n_zeros : int
-        Number of amplitudes of zero, which were left out or counted as failures.
-    """
-
-    n_zeros: int
+    n_zeros: int  # amplitudes of zero, which were left out or counted as failures
 
 
 @dataclass(frozen=True)
 class Curve(Displayed):
-    r"""A measured input-output curve; both axes are in millivolts if the file states a unit.
-
-    Attributes
-    ----------
-    x, y : array
-        Input and output.
-    sem : array or None
-        Standard error of each y: from its own column, or from standard deviations and a column ``n`` of trial numbers.
-    sd : array or None
-        Standard deviations with unknown numbers of trials; they can be drawn, but are not standard errors.
-    unit : str
-        Unit stated for y in the header; empty if there is none.
-    names : (str, str)
-        Headers of x and y.
-    n_missing : int
-        Number of rows that were left out because of a missing value.
-
-    Examples
-    --------
-    >>> parse_table(b"in,out,sem\n1,2,0.1\n3,4,0.2\n", Path("curve.csv")).curve().sem.tolist()
-    [0.1, 0.2]
-    """
+    """A measured input-output curve; both axes are in millivolts if the file states a unit."""
 
     _displayed = ("names", "unit", "x", "y", "n_missing")
 
     x: Floats = field(repr=False, compare=False)
     y: Floats = field(repr=False, compare=False)
+    # Standard error of each y: from its own column, or from standard deviations and a column n of trial numbers.
     sem: Floats | None = field(repr=False, compare=False)
+    # Standard deviations with unknown numbers of trials; they can be drawn, but are not standard errors.
     sd: Floats | None = field(repr=False, compare=False)
-    unit: str
+    unit: str  # that of y
     names: tuple[str, str]
-    n_missing: int
+    n_missing: int  # rows that were left out because of a missing value
 
 
 @dataclass(frozen=True)
@@ -378,11 +283,8 @@ class Table(Displayed):
 
     Examples
     --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = Path(folder, "curve.csv")
-    ...     _ = file.write_text("expected (mV);recorded (uV);SEM (uV)\n1,0;1100;40\n2,0;2600;50\n")
-    ...     curve = read_table(file).curve()
+    >>> text = b"expected (mV);recorded (uV);SEM (uV)\n1,0;1100;40\n2,0;2600;50\n"
+    >>> curve = parse_table(text, Path("curve.csv")).curve()
     >>> curve.x.tolist(), curve.y.tolist(), curve.sem.tolist()  # all in millivolts
     ([1.0, 2.0], [1.1, 2.6], [0.04, 0.05])
     """
@@ -393,17 +295,9 @@ class Table(Displayed):
     names: tuple[str, ...]
     units: tuple[str, ...]
     rows: tuple[Row, ...] = field(repr=False, compare=False)
-    row_units: tuple[str, ...] | None = field(default=None, repr=False, compare=False)
     decimal_commas: bool = False
 
-    def column(
-        self,
-        name: str | None = None,
-        hints: Sequence[str] = (),
-        *,
-        missing: str = "refuse",
-        mv_per_pa: float | None = None,
-    ) -> Column:
+    def column(self, name: str | None = None, hints: Sequence[str] = (), *, missing: str = "refuse") -> Column:
         """The column with this name or number; by default the only column, or the only one that matches a hint.
 
         Parameters
@@ -414,40 +308,25 @@ class Table(Displayed):
             Parts of headers to search for if there are several columns.
         missing : {"refuse", "drop"}
             How to treat empty cells and entries such as "NaN".
-        mv_per_pa : float, optional
-            Millivolts per picoampere, for columns of currents.
         """
         at = self._the_only(hints) if name is None else self._index(name)
-        values = self._values(at, mv_per_pa)
+        values = self._values(at)
         kept = self._kept(np.isnan(values), [at], missing)
-        return Column(self.names[at], self._unit(at), values[kept], int(np.sum(~kept)))
+        return Column(self.names[at], self.units[at], values[kept], int(np.sum(~kept)))
 
-    def amplitudes(
-        self,
-        name: str | None = None,
-        *,
-        missing: str = "refuse",
-        zeros: str = "refuse",
-        mv_per_pa: float | None = None,
-    ) -> Amplitudes:
+    def amplitudes(self, name: str | None = None, *, missing: str = "refuse", zeros: str = "refuse") -> Amplitudes:
         """The column of amplitudes, all positive; by default the one whose header contains EPSP, amplitude or weight.
 
-        Parameters
-        ----------
-        zeros : {"refuse", "failures", "drop"}
-            How to treat amplitudes of zero: count them as pairs tested without finding a connection ("failures"), or
-            leave them out. Their number is reported in both cases.
-        name, missing, mv_per_pa
-            As for `column`.
+        ``name`` and ``missing`` are as for `column`. Amplitudes of zero are refused, counted as pairs tested without
+        finding a connection (``zeros="failures"``), or left out ("drop"); their number is reported in both cases.
         """
         choice("--zeros", zeros, ("refuse", "failures", "drop"))
         at = self._the_only(AMPLITUDES) if name is None else self._index(name)
-        values = self._values(at, mv_per_pa)
+        values = self._values(at)
         kept = self._kept(np.isnan(values), [at], missing)
-        lines = np.array([row.line for row in self.rows])[kept]
-        values = values[kept]
+        lines, values = np.array([row.line for row in self.rows])[kept], values[kept]
         for bad, allowed, hint in (
-            (values < 0.0, False, "amplitudes must be positive; for inward currents give a negative --mv-per-pa"),
+            (values < 0.0, False, "amplitudes must be positive"),
             (values == 0.0, zeros != "refuse", "use --zeros failures for pairs without a connection, otherwise drop"),
         ):
             if np.any(bad) and not allowed:
@@ -459,8 +338,7 @@ class Table(Displayed):
         positive = values[values > 0.0]
         if not positive.size:
             raise CorruptData(f"{self.path}: column {self.names[at]!r} contains no positive amplitude")
-        lost = int(np.sum(~kept))
-        return Amplitudes(self.names[at], self._unit(at), positive, lost, values.size - positive.size)
+        return Amplitudes(self.names[at], self.units[at], positive, int(np.sum(~kept)), values.size - positive.size)
 
     def curve(
         self,
@@ -469,18 +347,11 @@ class Table(Displayed):
         sem: str | None = None,
         *,
         missing: str = "refuse",
-        mv_per_pa: float | None = None,
     ) -> Curve:
         """Two columns as a curve, with standard errors of the second if there are any.
 
-        Parameters
-        ----------
-        x, y : str, optional
-            Columns by name or number; by default the only two that hold neither errors nor numbers of trials.
-        sem : str, optional
-            Column of standard errors or deviations, or "none"; by default the one whose header says so.
-        missing, mv_per_pa
-            As for `column`.
+        Columns are given by name or number: by default the only two that hold neither errors nor numbers of trials, and
+        the one whose header says that it holds standard errors or deviations; ``sem="none"`` ignores it.
         """
         if (x is None) != (y is None):
             raise InvalidParameter(f"{self.path}: give both --x and --y; there are {self._listing()}")
@@ -494,15 +365,15 @@ class Table(Displayed):
                     "If the file has decimal commas, separate its columns with semicolons"
                 )
             first, second = plain
-        units = self._unit(first), self._unit(second)
+        units = self.units[first], self.units[second]
         if bool(units[0]) != bool(units[1]):
             lacking = self.names[second if units[0] else first]
             raise InvalidParameter(
                 f"{self.path}: column {lacking!r} has no unit, but the other one has; write it into the header, as in "
                 f"{lacking} (mV)"
             )
-        inputs, outputs = self._values(first, mv_per_pa), self._values(second, mv_per_pa)
-        errors, kind, used = self._errors(sem, first, second, mv_per_pa)
+        inputs, outputs = self._values(first), self._values(second)
+        errors, kind, used = self._errors(sem, first, second)
         lost = np.isnan(inputs) | np.isnan(outputs)
         kept = self._kept(lost if errors is None else lost | np.isnan(errors), [first, second, *used], missing)
         if errors is not None:
@@ -524,9 +395,7 @@ class Table(Displayed):
             int(np.sum(~kept)),
         )
 
-    def _errors(
-        self, wanted: str | None, x: int, y: int, mv_per_pa: float | None
-    ) -> tuple[Floats | None, str, list[int]]:
+    def _errors(self, wanted: str | None, x: int, y: int) -> tuple[Floats | None, str, list[int]]:
         """Errors of y, whether they are standard errors or deviations, and their columns."""
         if wanted is not None and wanted.lower() == "none":
             return None, "", []
@@ -545,8 +414,7 @@ class Table(Displayed):
             return None, "", []
         (at,) = found
         # An error without a unit has the unit of its quantity.
-        errors = self._values(at, mv_per_pa) * (1.0 if self._unit(at) else self._factors(y, mv_per_pa))
-        errors = np.abs(errors) if mv_per_pa is not None and mv_per_pa < 0.0 else errors
+        errors = self._values(at) * (1.0 if self.units[at] else self._factor(y))
         counts = [other for other in self._numeric() if self._kind(other) == "n" and other not in (x, y)]
         if self._kind(at) != "sd":
             return errors, "sem", [at]
@@ -565,28 +433,17 @@ class Table(Displayed):
             return "sd"
         return "n" if words <= {"n", "trials", "sweeps"} and words else ""
 
-    def _unit(self, at: int) -> str:
-        """The unit of a column: from its header, from the line below, or from a column of identical units."""
-        if self.units[at] or self.row_units is None:
-            return self.units[at]
-        return self.row_units[0]
-
-    def _factors(self, at: int, mv_per_pa: float | None) -> Floats:
-        """Millivolts per unit in each row."""
-        stated = [self.units[at]] * len(self.rows)
-        if not self.units[at] and self.row_units is not None:
-            stated = list(self.row_units)
+    def _factor(self, at: int) -> float:
+        """Millivolts per unit of a column."""
         try:
-            known = {unit: mv_per_unit(unit, mv_per_pa) for unit in dict.fromkeys(stated)}
+            return mv_per_unit(self.units[at])
         except InvalidParameter as error:
             raise InvalidParameter(f"{self.path}: column {self.names[at]!r}: {error}") from None
-        return np.array([known[unit] for unit in stated])
 
-    def _values(self, at: int, mv_per_pa: float | None = None) -> Floats:
+    def _values(self, at: int) -> Floats:
         """Numbers of a column in millivolts, NaN where one is missing."""
         numbers = [_number(self.path, row, at, self.decimal_commas) for row in self.rows]
-        scale = 1.0 if self._kind(at) == "n" else self._factors(at, mv_per_pa)
-        return np.array(numbers) * scale
+        return np.array(numbers) * (1.0 if self._kind(at) == "n" else self._factor(at))
 
     def _kept(self, lost: NDArray[np.bool_], columns: list[int], missing: str) -> NDArray[np.bool_]:
         """Rows to keep; raises if values are missing and not dropped, or if a column has no numbers at all."""
@@ -659,10 +516,10 @@ def read_table(path: Path, sheet: str | None = None) -> Table:
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder, "epsp.csv")
-    ...     _ = file.write_text("# slice 4\ncell;epsp;unit\na;0,83;mV\nb;1,34;mV\n")
+    ...     _ = file.write_text("# slice 4\ncell;epsp (mV)\na;0,83\nb;1,34\n")
     ...     table = read_table(file)
     >>> table.column().name, table.column().values.tolist()
-    ('epsp', [0.83, 1.34])
+    ('epsp (mV)', [0.83, 1.34])
     """
     return parse_table(path.read_bytes(), path, sheet)
 
@@ -692,9 +549,13 @@ def parse_table(content: bytes, path: Path, sheet: str | None = None) -> Table:
     if decimal_commas:
         _refuse_mixed_marks(path, rows)
     stated = [unit or stated_unit(name) for unit, name in zip((units + [""] * width)[:width], names, strict=True)]
-    of_units = [at for at in range(width) if _holds_units(names[at], [row.cells[at] for row in rows])]
-    row_units = tuple(row.cells[of_units[0]] for row in rows) if len(of_units) == 1 else None
-    table = Table(path, tuple(names), tuple(stated), tuple(rows), row_units, decimal_commas)
+    for at, name in enumerate(names):
+        units_below = {row.cells[at] for row in rows}
+        if _words(name) & {"unit", "units"} or all(_spelled(cell) in ELECTRICAL for cell in units_below):
+            if len(units_below) > 1:
+                raise InvalidParameter(f"{path}: column {name!r} states several units; convert the numbers to one unit")
+            stated = [unit or next(iter(units_below)) for unit in stated]
+    table = Table(path, tuple(names), tuple(stated), tuple(rows), decimal_commas)
     if not table._numeric():
         raise CorruptData(f"{path}: the file contains no column of numbers")
     return table
@@ -702,11 +563,6 @@ def parse_table(content: bytes, path: Path, sheet: str | None = None) -> Table:
 
 def _numbers(width: int) -> list[str]:
     return [str(at + 1) for at in range(width)]
-
-
-def _holds_units(name: str, cells: Sequence[str]) -> bool:
-    """Whether a column gives the unit of each row: by its name, or because all its cells are voltages or currents."""
-    return bool(_words(name) & {"unit", "units"}) or all(is_electrical(cell) for cell in cells)
 
 
 def _fitted(path: Path, row: Row, width: int) -> Row:

@@ -16,32 +16,14 @@ from dendrocap.display import Displayed
 
 @dataclass(frozen=True)
 class SynapticStrengths(Displayed):
-    """Amplitudes of the connections found among the tested pairs.
-
-    Attributes
-    ----------
-    amplitudes_mv : array
-        Mean EPSP amplitude of each connection, in millivolts; read-only.
-    n_tested : int
-        Number of tested pairs, connected or not; both directions count.
-    citation : str
-        The publication.
-    source : str
-        Origin of this copy of the data, which the authors ask to be stated.
-
-    Examples
-    --------
-    >>> data = song2005()
-    >>> len(data.amplitudes_mv), data.n_tested, round(float(data.amplitudes_mv.mean()), 3)
-    (931, 8050, 0.768)
-    """
+    """Amplitudes of the connections found among the tested pairs."""
 
     _displayed = ("amplitudes_mv", "n_tested", "citation")
 
-    amplitudes_mv: NDArray[np.float64] = field(repr=False, compare=False)
-    n_tested: int
+    amplitudes_mv: NDArray[np.float64] = field(repr=False, compare=False)  # read-only
+    n_tested: int  # pairs, connected or not; both directions count
     citation: str
-    source: str
+    source: str  # of this copy of the data, which the authors ask to be stated
 
 
 CITATION = (
@@ -77,11 +59,5 @@ def song2005() -> SynapticStrengths:
 
 
 def example_cell() -> Path:
-    """The file of an invented cell with two basal and three apical branches, for trying `cell_from_morphology`.
-
-    Examples
-    --------
-    >>> example_cell().name
-    'example.swc'
-    """
+    """The file of an invented cell with two basal and three apical branches, for trying `cell_from_morphology`."""
     return Path(str(files("dendrocap.datasets").joinpath("data", "example.swc")))
