@@ -51,14 +51,7 @@ if TYPE_CHECKING:
 class Readout:
     """Weights in terms of inputs: branch inputs of samples, tables, receptive fields.
 
-    Parameters
-    ----------
-    neuron : DendriticNeuron
-        Shape of the neurons.
-    encoder : Encoder
-        Encoding of their inputs.
-    weights, wiring : array, shape (n_neurons, n_branches, branch_size)
-        Weight and input of every synapse.
+    ``weights`` and ``wiring``, the weight and input of every synapse, have shape (n_neurons, n_branches, branch_size).
     """
 
     def __init__(self, neuron: DendriticNeuron, encoder: Encoder, weights: Floats, wiring: NDArray[np.int64]) -> None:
@@ -416,15 +409,7 @@ class DendriticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return readout.synapses(positives, getattr(self, "feature_names_in_", plain))
 
     def receptive_fields(self, image_shape: tuple[int, ...]) -> Floats:
-        """Weights of pixels minus those of their complements, one image for each neuron and branch.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_digits
-        >>> X, y = load_digits(n_class=2, return_X_y=True)
-        >>> DendriticClassifier(random_state=0).fit(X, y).receptive_fields((8, 8)).shape
-        (1, 16, 8, 8)
-        """
+        """Weights of pixels minus those of their complements, one image for each neuron and branch."""
         return self._readout().receptive_fields(image_shape)
 
     def plot_branches(
@@ -437,23 +422,8 @@ class DendriticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ) -> Any:
         """Plot the features of the branches of one neuron: an image for each, or a table of the strongest features.
 
-        Parameters
-        ----------
-        neuron : int
-            Index of the neuron.
-        image_shape : tuple of int, optional
-            Draw the receptive field of each branch as an image of this shape.
-        n_features : int
-            Without images: number of features, those with the largest total weight.
-        figure : Figure, optional
-            Figure to draw into; by default a new one.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_iris
-        >>> classifier = DendriticClassifier(random_state=0).fit(*load_iris(return_X_y=True))
-        >>> classifier.plot_branches(neuron=2).axes[0].get_title()
-        'neuron 2, for class 2'
+        With ``image_shape`` the receptive field of each branch is an image; otherwise ``n_features`` of largest total
+        weight are shown. By default the figure is new.
         """
         from dendrocap.figures import theory
 

@@ -39,19 +39,6 @@ BLOCK = 1_000_000
 class Encoder:
     """A fixed map from features to binary inputs.
 
-    Parameters
-    ----------
-    kind : {"threshold", "median", None}
-        What features are compared with: quantiles, the median of the sample itself, or nothing.
-    n_features : int
-        Features per sample.
-    columns : array of int
-        Feature of each comparison, in increasing order.
-    thresholds : array of float
-        Threshold of each comparison; empty for "median" and None.
-
-    Examples
-    --------
     >>> encoder = fitted_encoder("threshold", np.array([[0.0], [1.0], [np.nan]]), n_thresholds=1)
     >>> encoder.thresholds, encoder.n_inputs
     (array([0.5]), 2)
@@ -59,10 +46,10 @@ class Encoder:
     [[0, 1], [1, 0], [0, 0]]
     """
 
-    kind: str | None
+    kind: str | None  # features are compared with quantiles, with the median of the sample itself, or with nothing
     n_features: int
-    columns: NDArray[np.int64]
-    thresholds: Floats = field(default_factory=lambda: np.empty(0))
+    columns: NDArray[np.int64]  # feature of each comparison, in increasing order
+    thresholds: Floats = field(default_factory=lambda: np.empty(0))  # of each comparison, if they are quantiles
 
     def __post_init__(self) -> None:
         choice("binarize", self.kind, ENCODINGS)
@@ -154,27 +141,13 @@ def _check_binary(block: Any, missing: NDArray[np.bool_] | None) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Comparisons:
-    """Samples in the view of an encoder, computed from their features on demand.
-
-    Parameters
-    ----------
-    encoder : Encoder
-        The comparisons to make.
-    X : array or CSR matrix
-        Features.
-    rows : array of int
-        Rows of X that are the samples.
-    has_missing : bool
-        Whether X has missing features.
-    medians : array, shape (len(X), 1), or None
-        Median of every row of X, if features are compared with their median.
-    """
+    """Samples in the view of an encoder, computed from their features on demand."""
 
     encoder: Encoder
-    X: Any
-    rows: NDArray[np.int64]
-    has_missing: bool
-    medians: Floats | None
+    X: Any  # array or CSR matrix
+    rows: NDArray[np.int64]  # of X that are the samples
+    has_missing: bool  # whether X has missing features
+    medians: Floats | None  # of every row of X, shape (len(X), 1), if features are compared with them
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -242,22 +215,10 @@ class Comparisons:
 
 @dataclass(frozen=True, eq=False)
 class WiredInputs(PackedPatterns):
-    """Patterns as seen by the synapses of one neuron: a view of comparisons that stores no bits itself.
-
-    Parameters
-    ----------
-    bits : array of uint8, shape (n_samples, 0)
-        Always empty.
-    n_inputs : int
-        Number of synapses.
-    comparisons : Comparisons
-        The comparisons that the synapses read.
-    wiring : array of int, shape (n_inputs,)
-        Input of each synapse; a synapse with input `VACANT` is never active.
-    """
+    """Patterns as seen by the synapses of one neuron: a view of comparisons; its own ``bits`` are empty."""
 
     comparisons: Comparisons = None  # type: ignore[assignment]
-    wiring: NDArray[np.int64] = None  # type: ignore[assignment]
+    wiring: NDArray[np.int64] = None  # type: ignore[assignment]  # the input of each synapse
 
     def __post_init__(self) -> None:
         n_inputs = self.comparisons.encoder.n_inputs

@@ -26,62 +26,28 @@ SILENT, REWIRED, SETTLED, WEAK = 2, 5, 0.75, 0.3
 
 @dataclass(frozen=True, eq=False)
 class Lesson:
-    """Settings that all neurons of a classifier share.
-
-    Parameters
-    ----------
-    neuron : DendriticNeuron
-        Shape of the neurons.
-    recipe : Recipe
-        How they are trained.
-    samples : Labelled
-        Training samples.
-    held_out : Labelled or None
-        Samples for early stopping.
-    gamma_ce : float
-        Steepness of the loss that selects the best weights.
-    patience : int or None
-        Epochs without an improvement by more than ``tol`` after which a neuron stops.
-    tol : float
-        Smallest improvement that counts.
-    rewire : bool
-        Whether to move silent synapses.
-    """
+    """Settings that all neurons of a classifier share."""
 
     neuron: DendriticNeuron
     recipe: Recipe
     samples: Labelled
-    held_out: Labelled | None
-    gamma_ce: float
-    patience: int | None
+    held_out: Labelled | None  # for early stopping
+    gamma_ce: float  # steepness of the loss that selects the best weights
+    patience: int | None  # epochs without an improvement by more than ``tol`` after which a neuron stops
     tol: float
-    rewire: bool
+    rewire: bool  # whether silent synapses are moved
 
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """Result of training one neuron.
+    """Result of training one neuron."""
 
-    Parameters
-    ----------
-    weights, wiring : array, shape (n_branches, branch_size)
-        The best weights and wiring after any epoch; for a single epoch those after it.
-    n_iter : int
-        Number of epochs.
-    by_itself : bool
-        Whether it ended before the last epoch of the recipe.
-    scores : tuple of float
-        Accuracy on held-out samples after each epoch.
-    failure : str or None
-        Reason of a failure, in terms of the parameters of the classifier.
-    """
-
-    weights: Floats
+    weights: Floats  # the best after any epoch, shape (n_branches, branch_size); for a single epoch those after it
     wiring: Wiring
     n_iter: int
-    by_itself: bool
-    scores: tuple[float, ...]
-    failure: str | None
+    by_itself: bool  # whether it ended before the last epoch of the recipe
+    scores: tuple[float, ...]  # accuracy on held-out samples after each epoch
+    failure: str | None  # in terms of the parameters of the classifier
 
 
 def learn(

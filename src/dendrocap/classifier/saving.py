@@ -1,27 +1,21 @@
 """Classifiers in files: an .npz archive of plain arrays, of which every part is checked on loading.
 
-Members are stored uncompressed. No member can therefore be larger than the file, and sizes are known before anything is
-allocated.
+Members are stored uncompressed. No member can therefore be larger than the file.
 """
 
 from __future__ import annotations
 
-import io
-import json
-import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
-from zipfile import ZIP_STORED, ZipFile
 
 import numpy as np
-from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from dendrocap.classifier.encoding import VACANT, Encoder
 from dendrocap.classifier.wiring import made_neuron, nonlinearity_of
-from dendrocap.errors import CorruptData, InvalidParameter
-from dendrocap.files import reading, write_file
+from dendrocap.errors import InvalidParameter
+from dendrocap.files import read_arrays, reading, write_arrays
 from dendrocap.learning import FlooredSlope, Lorentzian, SlopeOf, Surrogate, TrueSlope
 from dendrocap.model import Inhibition, Nonlinearity
 from dendrocap.model.flat import flat_nonlinearity, nonlinearity_from_flat
@@ -35,8 +29,6 @@ if TYPE_CHECKING:
 FORMAT = 2
 
 SURROGATES = {kind.__name__: kind for kind in (Lorentzian, FlooredSlope, TrueSlope)}
-
-ARRAYS = ("weights", "wiring", "classes", "columns", "thresholds")
 
 
 def write_classifier(classifier: DendriticClassifier, path: str | Path) -> None:
@@ -55,19 +47,14 @@ def write_classifier(classifier: DendriticClassifier, path: str | Path) -> None:
         "learning_rate_": classifier.learning_rate_,
         "seed": {"entropy": seeds.entropy, "spawned": seeds.n_children_spawned},
     }
-    arrays: dict[str, Any] = dict(
-        zip(
-            ARRAYS,
-            (classifier.weights_, classifier.wiring_, classifier.classes_, encoder.columns, encoder.thresholds),
-            strict=True,
-        )
-    )
+    arrays: dict[str, Any] = {
+        **{name: getattr(classifier, f"{name}_") for name in ("weights", "wiring", "classes")},
+        "columns": encoder.columns,
+        "thresholds": encoder.thresholds,
+    }
     if hasattr(classifier, "feature_names_in_"):
         arrays["feature_names"] = classifier.feature_names_in_.astype(str)
-    content = io.BytesIO()
-    # Nothing here is an array of objects. To say allow_pickle=False would make it an array in NumPy 2.1.
-    np.savez(content, about=np.array(json.dumps(about)), **arrays)
-    write_file(path, content.getvalue())
+    write_arrays(path, about, arrays)
 
 
 def _plain(name: str, value: Any) -> Any:
@@ -111,12 +98,9 @@ def _parameter(name: str, plain: Any) -> Any:
 
 def read_classifier(cls: type[Classifier], path: str | Path) -> Classifier:
     """Read a classifier from a file; raises `CorruptData` with the reason if the file is damaged."""
-    with reading(path, "a saved DendriticClassifier"):
-        arrays = _members(Path(path))
-        about = json.loads(str(arrays["about"]))
-        if about["format"] != FORMAT:
-            age = "a newer" if about["format"] > FORMAT else "an older"
-            raise CorruptData(f"{path}: written by {age} version (format {about['format']}, supported is {FORMAT})")
+    what = "a saved DendriticClassifier"
+    about, arrays = read_arrays(path, what, FORMAT)
+    with reading(path, what):
         parameters = {name: _parameter(name, plain) for name, plain in about["parameters"].items()}
         classifier = cls(**parameters)
         n_features = whole_number("n_features_in_", about["n_features_in_"], 1)
@@ -138,39 +122,9 @@ def read_classifier(cls: type[Classifier], path: str | Path) -> Classifier:
         if "feature_names" in arrays:
             names = arrays["feature_names"]
             if names.shape != (n_features,) or names.dtype.kind != "U" or len(np.unique(names)) != n_features:
-                raise CorruptData(f"{path}: feature_names are not {n_features} different names")
+                raise ValueError(f"feature_names are not {n_features} different names")
             classifier.feature_names_in_ = names.astype(object)
     return classifier
-
-
-def _members(path: Path) -> dict[str, NDArray[Any]]:
-    """The arrays of an archive, after checking their sizes and that none is compressed."""
-    whole = os.path.getsize(path)
-    with ZipFile(path) as archive:
-        members = archive.infolist()
-        if sum(member.file_size for member in members) > whole:
-            raise CorruptData(f"{path}: its members claim to be larger than the file")
-        arrays = {}
-        for member in members:
-            name = member.filename.removesuffix(".npy")
-            if member.compress_type != ZIP_STORED or name not in ("about", "feature_names", *ARRAYS):
-                raise CorruptData(f"{path}: {member.filename} is compressed or not part of a classifier")
-            with archive.open(member) as stream:
-                version = npy.read_magic(stream)
-                header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-                shape, _, dtype = header(stream)
-                if dtype.hasobject or stream.tell() + dtype.itemsize * _product(shape) != member.file_size:
-                    raise CorruptData(f"{path}: {member.filename} does not hold {shape} values of type {dtype}")
-            with archive.open(member) as stream:
-                arrays[name] = npy.read_array(stream, allow_pickle=False)
-    return arrays
-
-
-def _product(shape: tuple[int, ...]) -> int:
-    result = 1  # a Python integer, which does not overflow
-    for length in shape:
-        result *= length
-    return result
 
 
 def _classes(classes: NDArray[Any]) -> NDArray[Any]:

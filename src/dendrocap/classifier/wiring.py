@@ -52,21 +52,9 @@ def wired(
 ) -> Wiring:
     """The inputs of every branch.
 
-    Parameters
-    ----------
-    wiring : {"random", "neighbours", "correlated"} or array of int
-        Inputs in random order; in the order of their features; in ``feature_order``; or, as an array with one row per
-        branch, the features of each branch, -1 for none.
-    encoder : Encoder
-        Encoding of the inputs.
-    n_branches : int
-        Number of branches, at most the number of inputs; ignored if ``wiring`` is an array.
-    branch_size : int or None
-        Synapses per branch; None gives every input one synapse, or more if branches would have fewer than 32.
-    feature_order : array of int, optional
-        Order of the features in which similar ones are adjacent.
-    rng : Generator
-        Source of random orders.
+    In random order, in the order of their features, or in ``feature_order``, in which similar ones are adjacent; an
+    array has one row of features for each branch, -1 for none. ``branch_size=None`` gives every input one synapse, or
+    more if branches would have fewer than 32.
     """
     n_inputs = encoder.n_inputs
     if not isinstance(wiring, str):
@@ -277,11 +265,9 @@ def made_recipe(
 
 def workers_of(n_jobs: int | None) -> int:
     """Number of neurons trained in parallel: scikit-learn's n_jobs, where -1 is all cores and -2 all but one."""
-    if n_jobs is None:
-        return 1
     if n_jobs == 0:
         raise refuse("n_jobs", n_jobs, "None, a positive number, or -1 for all cores")
-    number = whole_number("n_jobs", n_jobs, -(2**31))
+    number = 1 if n_jobs is None else whole_number("n_jobs", n_jobs, -(2**31))
     return number if number > 0 else max(1, available_cores() + 1 + number)
 
 
@@ -300,6 +286,8 @@ def combined(somatic_input: Floats, n_neurons: int, combine: str) -> Floats:
 
 def probabilities(decision: Floats, gamma_ce: float, combine: str) -> Floats:
     """Class probabilities: those of the loss for mean somatic inputs, shares of votes for votes."""
+    from scipy.special import softmax
+
     if combine == "vote":
         # Votes including tie breaks stay within +-(1 + 1/2).
         shares = decision + 1.5
@@ -308,8 +296,7 @@ def probabilities(decision: Floats, gamma_ce: float, combine: str) -> Floats:
     scaled = 2.0 * gamma_ce * decision
     if scaled.ndim == 1:
         scaled = np.stack([np.zeros_like(scaled), scaled], axis=1)
-    odds = np.exp(scaled - scaled.max(axis=1, keepdims=True))
-    return np.asarray(odds / odds.sum(axis=1, keepdims=True))
+    return np.asarray(softmax(scaled, axis=1))
 
 
 # Samples with labels and weights, in an order that depends only on their content.
@@ -319,21 +306,11 @@ LEAST_MEAN, LARGEST_MEAN = 0.1, 10.0
 
 
 class Labelled(NamedTuple):
-    """Samples for training or testing a neuron.
-
-    Parameters
-    ----------
-    inputs : Comparisons
-        The samples.
-    labels : array of int
-        Index of the class of each sample.
-    weight : array or None
-        Weight of each sample; None means one.
-    """
+    """Samples for training or testing a neuron."""
 
     inputs: Comparisons
-    labels: NDArray[np.int64]
-    weight: Floats | None
+    labels: NDArray[np.int64]  # index of the class of each sample
+    weight: Floats | None  # of each sample; None means one
 
     def rows(self, chosen: Any) -> Labelled:
         """Some of the samples."""
