@@ -18,7 +18,7 @@ import numpy as np
 
 from dendrocap import DendriticNeuron, NeuronSpec, Polsky, TaskSpec, random_patterns
 from dendrocap.learning import bethe_free_entropy
-from dendrocap.theory.load import split_saddle_point
+from dendrocap.theory.saddle_point import split_saddle_point
 from studies.tables import Row, complete, markdown, stored
 
 TABLE = Path(__file__).with_suffix(".csv")

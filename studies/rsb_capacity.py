@@ -36,7 +36,7 @@ def computed(nonlinearity: str, theta_d: float) -> Row:
     numbers = {
         "theta_d": theta_d,
         "theta_s": 0.5,
-        "alpha_at": stability_limit(neuron, TaskSpec(), on_failure="return").alpha,
+        "alpha_at": stability_limit(neuron, TaskSpec()).alpha,
         "alpha_rs": symmetric.alpha_c,
         "alpha_1": steps[1],
         "alpha_2": steps[2],

@@ -20,7 +20,7 @@ from dendrocap import (
     saddle_point,
     stability_limit,
 )
-from dendrocap.theory.load import split_saddle_point
+from dendrocap.theory.saddle_point import split_saddle_point
 
 BASAL_APICAL = NeuronSpec(
     populations=[Branches(Polsky(), 0.25, 0.5), Branches(SaturatingReLU(), 0.5, 0.5)], theta_s=0.5

@@ -23,9 +23,9 @@ from dendrocap import (
 )
 from dendrocap.theory.broken import ClusterEquations, TreeSoma, Unknowns
 from dendrocap.theory.cascade import smooth_cascade
-from dendrocap.theory.load import OrderParameters, free_entropy
 from tests.naive.rsb import free_entropy as naive_free_entropy
 from tests.naive.rsb import log_gauss
+from tests.theory.potential import OrderParameters, free_entropy
 
 SATURATING = NeuronSpec(SaturatingReLU(), 0.5, 0.5)
 NEURONS = [SATURATING, NeuronSpec(Polsky(), 0.5, 0.5), NeuronSpec(ReLU(), 1.0, 0.5), NeuronSpec(Polsky(), 0.1, 0.5)]

@@ -29,9 +29,9 @@ from dendrocap import (
     saddle_point,
     stability_limit,
 )
-from dendrocap.theory import load as potential
 from dendrocap.theory import zero_load
 from dendrocap.theory.neuron_kernel import Population, PopulationKernel, populations_of
+from tests.theory import potential
 
 POLSKY = NeuronSpec(Polsky(), theta_d=0.5, theta_s=0.5)
 ALONE = NeuronSpec(populations=[Branches(Polsky(), 0.5, 1.0)], theta_s=0.5)
@@ -186,7 +186,7 @@ def test_partial_derivatives_are_those_of_the_values(g, branch_size):
 def test_the_saddle_point_is_one_of_the_potential():
     neuron, task, alpha = NeuronSpec(ReLU(), 0.5, 0.5), correlated(2.0, f_in=0.3, f_out=0.3, kappa=0.1), 0.3
     point = saddle_point(neuron, task, alpha=alpha)
-    order = point.order_parameters
+    order = potential.order_parameters(point)
     assert_allclose(potential.free_entropy(neuron, task, alpha, order), point.free_entropy, rtol=1e-10)
     for name in ("Q", "q", "mean_shift", "Q_hat", "q_hat", "M_hat"):
         h = 1e-5 * max(abs(getattr(order, name)), 0.1)

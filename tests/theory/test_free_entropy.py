@@ -20,8 +20,8 @@ from dendrocap import (
     TaskSpec,
     critical_capacity,
 )
-from dendrocap.theory.load import OrderParameters, free_entropy, free_entropy_gradient
 from dendrocap.theory.saddle_point import saddle_point
+from tests.theory.potential import OrderParameters, free_entropy, free_entropy_gradient, order_parameters
 
 NAMES = [field.name for field in fields(OrderParameters)]
 NEURONS = [
@@ -82,7 +82,7 @@ def test_all_six_equations_are_derivatives(neuron, task):
 def test_all_six_vanish_at_the_saddle_point(neuron, task):
     alpha = 0.35
     point = saddle_point(neuron, task, alpha=alpha)
-    order = point.order_parameters
+    order = order_parameters(point)
     gradient = np.array(astuple(free_entropy_gradient(neuron, task, alpha, order)))
     # In units in which each equation is a relative difference of its two sides.
     scale = np.array([point.A_hat, point.q_hat, 1.0, point.Q, point.q, neuron.tree[0].theta / task.f_in])

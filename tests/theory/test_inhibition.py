@@ -29,7 +29,7 @@ from dendrocap import (
     stability_limit,
 )
 from dendrocap.theory.broken import PopulationEquations
-from dendrocap.theory.load import _FiniteLoad
+from dendrocap.theory.load import Equations, Solutions
 from dendrocap.theory.neuron_kernel import PopulationKernel, populations_of, shape_at, synapse_types
 from dendrocap.theory.patterns import Energetic
 from dendrocap.theory.search import broken_state
@@ -465,9 +465,9 @@ def test_a_curve_over_inhibited_neurons():
 
 
 def test_residuals_vanish_with_several_types_and_populations():
-    point = saddle_point(MIXED, replace(SPARSE, branch_correlation=2.0), alpha=0.25)
-    equations = _FiniteLoad(populations_of(MIXED, point.task, None), point.task)
-    assert np.max(np.abs(equations.residuals(point.x, math.log(0.25)))) < 1e-9
+    task = replace(SPARSE, branch_correlation=2.0)
+    equations = Equations(populations_of(MIXED, task, None), task)
+    assert np.max(np.abs(equations.residuals(Solutions(MIXED, task).at(0.25).x, math.log(0.25)))) < 1e-9
 
 
 # Every function of the theory with a neuron --------------------------------------------------------------------------

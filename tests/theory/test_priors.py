@@ -32,9 +32,10 @@ from dendrocap import (
 )
 from dendrocap.numerics import legendre_rule, truncated_normal
 from dendrocap.theory._laws import bounded_averages, clipped_tail, kept_between
-from dendrocap.theory.load import OrderParameters, free_entropy, free_entropy_gradient, solve_on_curve
+from dendrocap.theory.load import Solutions
 from dendrocap.theory.weights import Entropic, Law, OwnPrior, Weights
 from tests.naive.priors import clipped, naive_bounded_capacity, naive_entropic
+from tests.theory.potential import OrderParameters, free_entropy, free_entropy_gradient, order_parameters
 from tests.theory.test_inhibition import REFUSED
 from tests.theory.test_inhibition import TAKEN as WITH_INHIBITION
 
@@ -251,7 +252,7 @@ def test_the_saddle_point_is_one_of_the_free_entropy(prior, task, part):
     cell = neuron(prior, Polsky())
     alpha = part * critical_capacity(cell, task).alpha_c
     point = saddle_point(cell, task, alpha=alpha)
-    order, units = point.order_parameters, scales(point)
+    order, units = order_parameters(point), scales(point)
     assert_allclose(free_entropy(cell, task, alpha, order), point.free_entropy, rtol=1e-9, atol=1e-9)
 
     def potential(at):
@@ -310,10 +311,11 @@ def test_solutions_meet_at_the_capacity_of_the_support(prior, g):
     alpha_c = critical_capacity(neuron(support, g)).alpha_c
     loads = []
     for closest in (1e-6, 1e-9):
-        met = solve_on_curve(
-            neuron(prior, g), TaskSpec(), lambda point, c=closest: math.log(c * point.Q / point.dq), 1e-3
-        )
-        loads.append(met.point.load)
+
+        def condition(equations, point, load, closest=closest):
+            return math.log(closest * point.sides[0].Q / point.sides[0].dq)
+
+        loads.append(Solutions(neuron(prior, g), TaskSpec()).first(condition).load)
     missing = 1.0 - np.array(loads) / alpha_c
     assert np.all(missing > 0.0)
     assert missing[1] < 1e-4
@@ -325,7 +327,7 @@ def test_negative_precision():
     cell, task = neuron(Bounded(0.4), Polsky(), 0.02, 0.9), TaskSpec(kappa=0.2)
     point = saddle_point(cell, task, alpha=0.03)
     assert point.A_hat < 0.0
-    gradient = free_entropy_gradient(cell, task, 0.03, point.order_parameters)
+    gradient = free_entropy_gradient(cell, task, 0.03, order_parameters(point))
     assert abs(gradient.Q) < 1e-10 / point.Q
     density = point.weights.pdf([0.001, 0.2, 0.399])
     assert density[2] > density[1]

@@ -22,9 +22,9 @@ from dendrocap import (
     critical_capacity,
 )
 from dendrocap.theory import gaussian_expectation, load
-from dendrocap.theory.load import free_entropy_gradient
 from dendrocap.theory.saddle_point import saddle_point
 from tests.naive.finite_load import naive_saddle_point
+from tests.theory.potential import free_entropy_gradient, order_parameters
 
 HALF = TaskSpec()
 
@@ -173,7 +173,7 @@ def test_solutions_that_do_not_start_from_load_zero():
     sizes = []
     for part in (0.1, 0.5, 0.9, 0.999):
         point = saddle_point(neuron, task, alpha=part * capacity.alpha_c)
-        gradient = free_entropy_gradient(neuron, task, point.alpha, point.order_parameters)
+        gradient = free_entropy_gradient(neuron, task, point.alpha, order_parameters(point))
         assert_allclose([gradient.Q / point.q_hat, gradient.q / point.q_hat], 0.0, atol=1e-11)
         sizes.append(point.Q / capacity.Q)
     assert 0.1 < sizes[0] < sizes[1] < sizes[2] < sizes[3] < 1.0
@@ -193,29 +193,41 @@ def test_bad_neurons_are_refused():
         saddle_point(NeuronSpec(SaturatingReLU(), 0.5, 1.5), HALF, alpha=0.1)
     with pytest.raises(InvalidParameter, match="theta_d"):
         saddle_point(NeuronSpec(ReLU(), 0.0, 0.5), HALF, alpha=0.1)
-    with pytest.raises(InvalidParameter, match="on_failure"):
-        saddle_point(NeuronSpec(ReLU(), 0.5, 0.5), HALF, alpha=0.1, on_failure="hope")
 
 
 def test_inaccurate_results_are_not_passed_off_as_good():
     # A kink that its author forgot, in the middle of the inputs: the check by a finer rule sees it.
     forgotten = Custom(lambda x: np.maximum(x - 0.1234, 0.0) + 0.1 * x, domain=(-40.0, 40.0))
     try:
-        point = saddle_point(NeuronSpec(forgotten, 0.5, 0.5), HALF, alpha=0.4, on_failure="return")
+        point = saddle_point(NeuronSpec(forgotten, 0.5, 0.5), HALF, alpha=0.4)
     except (ConvergenceError, InvalidParameter):
         return
     named = Custom(lambda x: np.maximum(x - 0.1234, 0.0) + 0.1 * x, breakpoints=[0.1234], domain=(-40.0, 40.0))
     exact = saddle_point(NeuronSpec(named, 0.5, 0.5), HALF, alpha=0.4)
-    assert abs(point.Q / exact.Q - 1.0) < 1e-9 or not point.converged
+    assert abs(point.Q / exact.Q - 1.0) < 1e-9
 
 
-def test_failure_can_be_returned(monkeypatch):
-    monkeypatch.setattr(load, "MOST_NEWTON", 0)
+def test_an_inaccurate_result_comes_with_the_error(monkeypatch):
+    monkeypatch.setattr(load, "CHECK", 3)
     neuron = NeuronSpec(Polsky(), 0.5, 0.5)
     with pytest.raises(ConvergenceError, match="estimated error") as caught:
         saddle_point(neuron, HALF, alpha=1.0)
-    assert not caught.value.last_iterate.converged
-    assert not saddle_point(neuron, HALF, alpha=1.0, on_failure="return").converged
+    assert caught.value.last_iterate.error > 1e-9
+
+
+def test_loads_next_to_either_end():
+    """A load that weights do not notice is as good as none; next to capacity the message names it."""
+    neuron = NeuronSpec(Polsky(), 0.5, 0.5)
+    none = saddle_point(neuron, HALF, alpha=0.0)
+    for alpha in (1e-300, 1e-20, 1e-15):
+        point = saddle_point(neuron, HALF, alpha=alpha)
+        assert_allclose(values(point), values(none), rtol=1e-12, atol=1e-12)
+        assert point.q_hat > 0.0
+    alpha_c = critical_capacity(neuron).alpha_c
+    assert saddle_point(neuron, alpha=alpha_c * (1.0 - 1e-6)).dq > 0.0
+    for distance in (1e-9, 1e-12):
+        with pytest.raises(ConvergenceError, match=r"capacity is 4\.95131"):
+            saddle_point(neuron, HALF, alpha=alpha_c * (1.0 - distance))
 
 
 def test_one_level_in_a_sequence_is_the_paper_s_model_bit_for_bit():

@@ -228,7 +228,7 @@ def weight_theory(parameters: Parameters) -> WeightTheory:
         return WeightTheory(None, None, None, str(error))
     at_capacity = answer.populations[0].weights
     try:
-        at_load = saddle_point(parameters.neuron, task, alpha=parameters.load, on_failure="return").weights
+        at_load = saddle_point(parameters.neuron, task, alpha=parameters.load).weights
     except DendrocapError as error:
         return WeightTheory(None, at_capacity, answer, str(error))
     return WeightTheory(at_load, at_capacity, answer)

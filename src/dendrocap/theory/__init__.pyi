@@ -58,7 +58,6 @@ from dendrocap.theory.margin import (
     least_noise_error as least_noise_error,
     maximal_margin as maximal_margin,
 )
-from dendrocap.theory.neuron_kernel import TypicalSynapses as TypicalSynapses
 from dendrocap.theory.noise_error import noise_error as noise_error
 from dendrocap.theory.patterns import (
     Channel as Channel,
@@ -82,10 +81,6 @@ from dendrocap.theory.teacher_student import (
     TeacherStudent as TeacherStudent,
     crossing_load as crossing_load,
     teacher_student as teacher_student,
-)
-from dendrocap.theory.typical_solution import (
-    PopulationSaddlePoint as PopulationSaddlePoint,
-    TypicalWeights as TypicalWeights,
 )
 from dendrocap.theory.weights import (
     CapacityWeights as CapacityWeights,

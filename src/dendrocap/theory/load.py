@@ -1,22 +1,20 @@
-"""The curve of replica-symmetric solutions from load 0 to capacity, followed until something happens on it.
+"""Replica-symmetric solutions at any load: one set of equations, followed from load 0 or from capacity.
 
-With A = (q_hat - 2 Q_hat) W_bar^2 and xi = q_hat / (q_hat - 2 Q_hat) as unknowns, everything on the side of the
-weights is explicit. The kernel then gives the side of the patterns, the equation for q_hat gives the load, and one
-condition makes the pair a solution: that both sides agree about xi. Along the curve ln A goes from minus infinity
-at load 0 to plus infinity at capacity. The curve is followed, coarsely, until it crosses what is looked for (a load,
-or the end of stability); from there Newton's method takes over with an accurate rule.
+Each population of branches has two unknowns, ln A and ln xi, with A = (q_hat - 2 Q_hat) W_bar^2 and xi = q_hat W_bar^2
+/ A. They determine its weights up to their scale; the mean output then its mean input, and with it the scale.
+Populations meet at the soma, where covariances add [pop-soma], and each must be consistent with what the patterns ask
+of it [pop-sp]. Where the mean input is not a function of the norm, for a g that is not monotone, it is another unknown.
 
-A prior that keeps weights finite without patterns allows A_hat of either sign, or none at load 0. A constant is then
-added to A_hat in both unknowns [curve-prior], and the curve starts at ln xi = minus infinity.
+Along the solutions ln A goes from minus infinity at load 0 to plus infinity at capacity. Near either end everything is
+known to first order. A prior that keeps weights finite without patterns allows A_hat of either sign, or none at load 0:
+a constant is then added to A_hat in both unknowns [curve-prior], and the solutions start at ln xi = minus infinity.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
-from itertools import pairwise
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -26,57 +24,54 @@ from dendrocap.model.neuron import NeuronSpec, TaskSpec
 from dendrocap.numerics._compiled import tail
 from dendrocap.numerics.types import Floats
 from dendrocap.theory._laws import FIELD_STEP
-from dendrocap.theory.dendrite import NODES, BranchKernel, PairKernel, SomaticCovariance, all_mean_inputs, prepared
+from dendrocap.theory.dendrite import (
+    NODES,
+    BranchKernel,
+    PairKernel,
+    SomaticCovariance,
+    all_mean_inputs,
+    check_reachable,
+)
 from dendrocap.theory.neuron_kernel import (
-    ONLY_EXCITATORY,
-    AtLoad,
-    Norm,
-    Overlap,
     Population,
     PopulationKernel,
-    SynapseType,
-    TreeKernel,
-    TypicalSynapses,
-    all_types,
-    at_load,
-    mean_weight,
+    composed,
+    like_branches,
+    needs_populations,
     populations_of,
 )
-from dendrocap.theory.patterns import HARD_MARGIN, Channel, Energetic, is_hard
-from dendrocap.theory.solver import monotone_root, newton
-from dendrocap.theory.symmetric import symmetric_capacity, symmetric_state
-from dendrocap.theory.typical_solution import PopulationSaddlePoint, TypicalWeights
-from dendrocap.theory.weights import Entropic, law_of
+from dendrocap.theory.patterns import HARD_MARGIN, Channel, Energetic, Probit, Temperature, is_hard
+from dendrocap.theory.solver import Place, followed, measured, monotone_root, newton
+from dendrocap.theory.symmetric import needs_constraint_curve, symmetric_state
+from dendrocap.theory.weights import Entropic, Law, OwnPrior, law_of
 from dendrocap.validation import real_number
 
-# The replica-symmetric free entropy and its derivatives, at any order parameters.
-#
-# ``phi = q q_hat / 2 - Q Q_hat - W_bar M_hat + G_S + alpha G_E`` [free-entropy]. The entropic term G_S describes a
-# weight in the random field of the other weights and the patterns, the energetic term G_E a pattern. The saddle-point
-# solver uses a reduced form of the equations; here they have their printed form, one derivative each, so that the two
-# can be checked against each other.
+ACCEPTED = 1e-9  # largest estimated relative error of a solution
 
+COARSE, CHECK = 7, 16  # nodes per panel while solutions are followed, and for the numbers that are returned
 
-@dataclass(frozen=True)
-class OrderParameters:
-    """Order parameters of the cloud of solutions, with their conjugates.
+WAY, CLOSELY = 1e-5, 1e-9  # residuals on the way to a load, and to a condition that may come close to zero
 
-    Attributes
-    ----------
-    Q, q : float
-        Mean square of the weights, and overlap of two solutions.
-    mean_shift : float
-        Shift of the mean somatic input by the deviation dM of the weights from their balance.
-    Q_hat, q_hat, M_hat : float
-        Conjugates of Q, q, and of the balance of the mean weight.
-    """
+LONGEST = 2.0  # step in the logarithm of the load, or of its distance from capacity
 
-    Q: float
-    q: float
-    mean_shift: float
-    Q_hat: float
-    q_hat: float
-    M_hat: float
+ROUNDING = 1e-16  # smaller fields of the patterns leave the weights as they are
+
+CLOSE, APART = 0.8, 0.99  # parts of the capacity beyond which solutions are followed from there, and in A, not the load
+
+MET, FARTHEST = 1e-13, 32.0  # dq / Q at which replicas cannot be told apart, and a place beyond that
+
+LARGEST = 300.0  # of ln A and ln xi
+
+# Of walks by arc length: dq / Q at which they start near capacity and end there, ln A at which weights are so few that
+# the load vanishes too, steps, and the distance within which an end belongs to a branch followed from its other end.
+NEAR_CAPACITY, ENDED, LEAST_LOG_A, LARGEST_LOG = 1e-6, 1e-8, -12.0, 60.0
+
+LONGEST_WALK, SHORTEST_WALK, MOST_STEPS, PROBE = 0.5, 1e-4, 250, 1e-5
+
+STRAIGHT, VISITED, LOOSE = 0.9, 0.6, 1e-8
+
+# Synapses per branch or noise that are as good as infinite, and the part of the way from there that is skipped.
+FAR, FIRST = 1e6, 0.03
 
 
 def balanced_shift(
@@ -86,7 +81,7 @@ def balanced_shift(
     step: float = FIELD_STEP,
     channel: Channel = HARD_MARGIN,
 ) -> float:
-    """The mean shift at which both classes push equally hard, ``E sigma f' = 0``.
+    """The mean shift at which both classes push equally hard, ``E sigma f' = 0`` [sp-4].
 
     G_E is concave in the shift, so there is one solution; by symmetry it is 0 if half of the labels are 1.
     """
@@ -102,788 +97,45 @@ def balanced_shift(
     return monotone_root(push, guess, sd).at
 
 
-def free_entropy(
-    neuron: NeuronSpec,
-    task: TaskSpec,
-    alpha: float,
-    order: OrderParameters,
-    *,
-    nodes: int = NODES,
-    channel: Channel = HARD_MARGIN,
-) -> float:
-    """phi: logarithm of the volume of solutions per weight, at given order parameters [free-entropy]."""
-    entropic, energetic, _ = _terms(neuron, task, order, nodes, channel)
-    W_bar = neuron.with_usual_prior.tree[0].theta / task.f_in
-    return (
-        0.5 * order.q * order.q_hat
-        - order.Q * order.Q_hat
-        - W_bar * order.M_hat
-        + entropic.term
-        + alpha * energetic.term
-    )
-
-
-def free_entropy_gradient(
-    neuron: NeuronSpec,
-    task: TaskSpec,
-    alpha: float,
-    order: OrderParameters,
-    *,
-    nodes: int = NODES,
-    channel: Channel = HARD_MARGIN,
-) -> OrderParameters:
-    """Derivatives of the free entropy, all zero at the saddle point [sp-1] to [sp-6].
-
-    Each attribute of the result is the derivative with respect to the order parameter of that name.
-    """
-    entropic, energetic, kernel = _terms(neuron, task, order, nodes, channel)
-    W_bar = neuron.with_usual_prior.tree[0].theta / task.f_in
-    # G_E obeys dG_E/dD0 = E f''/2 and dG_E/dD1 = E (f'' + f'^2)/2. Then at fixed dq = Q - q the variance D0 + D1
-    # enters with E f''/2, and D1 at fixed variance with E f'^2/2.
-    along_dq = 0.5 * energetic.f1_squared * kernel.dD1_ddq
-    along_Q = 0.5 * (energetic.f2 * kernel.dGamma0_dQ + energetic.f1_squared * kernel.dD1_dQ)
-    return OrderParameters(
-        Q=-order.Q_hat + alpha * (along_Q + along_dq),
-        q=0.5 * order.q_hat - alpha * along_dq,
-        mean_shift=-alpha * energetic.push,
-        Q_hat=-order.Q + entropic.mean_squared + entropic.variance,
-        q_hat=0.5 * (order.q - entropic.mean_squared),
-        M_hat=-W_bar + entropic.mean,
-    )
-
-
-def _terms(
-    neuron: NeuronSpec, task: TaskSpec, order: OrderParameters, nodes: int, channel: Channel
-) -> tuple[Entropic, Energetic, PairKernel]:
-    step = FIELD_STEP * NODES / nodes
-    kernel = TreeKernel(neuron.with_usual_prior, task, nodes).at(order.Q, order.Q - order.q)
-    entropic = law_of(neuron.prior).averages(order.q_hat - 2.0 * order.Q_hat, order.q_hat, order.M_hat, step)
-    return entropic, Energetic.at(kernel, task, order.mean_shift, step, channel), kernel
-
-
-ACCEPTED = 1e-9  # largest estimated relative error of a solution
-
-COARSE, CHECK = 7, 16  # nodes per panel while following the curve, and for the numbers that are returned
-
-LONGEST_STEP, SHORTEST_STEP = 3.0, 1e-3  # along the curve
-
-STRAIGHT = 0.9  # smallest cosine of the angle between two steps
-
-LARGEST = 1e10  # mean square of the weights, in units of W_bar^2, at which the search ends
-
-MOST_STEPS, MOST_NEWTON = 300, 30
-
-CLOSEST = 1e-24  # relative distance dq / Q of the replicas at which the curve is taken to have ended, at capacity
-
-CLOSEST_DISTINCT = 1e-13  # the same where replicas must differ by more than rounding does to be told apart
-
-
-@dataclass(frozen=True)
-class CurvePoint:
-    """Weights with given conjugates, and the patterns that would give rise to them.
-
-    Attributes
-    ----------
-    load : float
-        alpha at which the patterns require this q_hat.
-    mismatch : float
-        Relative difference between A_hat and the value that the patterns require; zero on the curve.
-    Q, dq : float
-        Mean square of the weights, and the part of it that two solutions do not share.
-    A_hat, q_hat, M_hat : float
-        Conjugates, A_hat = q_hat - 2 Q_hat.
-    mean_shift : float
-        Mean of the somatic input.
-    kernel, entropic, energetic
-        The averages from which these numbers follow.
-    """
-
-    load: float
-    mismatch: float
-    Q: float
-    dq: float
-    A_hat: float
-    q_hat: float
-    M_hat: float
-    mean_shift: float
-    kernel: PairKernel
-    entropic: Entropic
-    energetic: Energetic
-
-    @property
-    def stability(self) -> float:
-        """The replicon: 1 - alpha gamma_S gamma_E [at]."""
-        kernel, energetic = self.kernel, self.energetic
-        gamma_E = kernel.dD1_ddq**2 * energetic.f2_squared + kernel.d2D0_dq2 * energetic.f1_squared
-        return 1.0 - self.load * self.entropic.variance_squared * gamma_E
-
-
-Condition = Callable[[CurvePoint], float]
-
-
-@dataclass(frozen=True)
-class CurveSolution:
-    """A point of the curve, evaluated with a finer rule than it was found with.
-
-    Attributes
-    ----------
-    point : CurvePoint
-        The point.
-    residual : float
-        Larger of mismatch and condition there.
-    error : float
-        Relative change of Q and q in another Newton step.
-    evaluations : int
-        Number of evaluations of a kernel, coarse or fine.
-    """
-
-    point: CurvePoint
-    residual: float
-    error: float
-    evaluations: int
-
-
-class Equations:
-    """The reduced equations of one neuron and task, with a given number of nodes per panel.
-
-    With several ``types`` of synapses, norms are those of all in units of excitatory weights, whose mean is W_bar.
-    The unknowns are ln(A W_bar^2) and ln(q_hat / A) with A = A_hat + ``offset``; only a prior that keeps weights finite
-    without patterns has an offset.
-    """
-
-    def __init__(
-        self,
-        neuron: NeuronSpec,
-        task: TaskSpec,
-        nodes: int = NODES,
-        types: Sequence[SynapseType] = ONLY_EXCITATORY,
-        channel: Channel = HARD_MARGIN,
-    ) -> None:
-        self.channel = channel
-        self.prior, neuron = neuron.prior, neuron.with_usual_prior
-        self.neuron, self.task, self.types = neuron, task, types
-        self.W_bar = neuron.tree[0].theta / (types[0].share * task.f_in)
-        self.law = law_of(self.prior)
-        self.law.check(self.W_bar)
-        self.offset = self.law.offset
-        self.evaluations = 0
-        self._kernel = TreeKernel(neuron, task, nodes)
-        self._step = FIELD_STEP * NODES / nodes
-        self._shift = 0.0  # of the last call, in units of sqrt(D0)
-        self._centres: dict[int, float] = {}  # of the weights of each type in the last call
-
-    def patterns(self, Q: float, dq: float) -> tuple[PairKernel, Energetic, float]:
-        """Kernel, averages over patterns, and mean shift for given weights."""
-        self.evaluations += 1
-        kernel = self._kernel.at(Q, dq)
-        if not (kernel.D0 > 0.0 and kernel.D1 > 0.0 and kernel.dD1_ddq > 0.0):
-            raise ConvergenceError(
-                f"the soma does not notice its inputs at Q = {Q:g}, dq = {dq:g}", last_iterate=kernel
-            )
-        scale = math.sqrt(kernel.D0)
-        shift = balanced_shift(kernel, self.task, self._shift * scale, self._step, self.channel)
-        self._shift = shift / scale
-        return kernel, Energetic.at(kernel, self.task, shift, self._step, self.channel), shift
-
-    def weights(self, log_A: float, log_xi: float) -> tuple[float, float, float, Entropic]:
-        """A_hat, q_hat, the M_hat that makes the mean weight W_bar [sp-1], and the moments of the weights."""
-        if not (abs(log_A) < 300.0 and abs(log_xi) < 300.0):
-            raise ConvergenceError("the conjugates left all bounds", last_iterate=(log_A, log_xi))
-        root, xi = math.exp(0.5 * log_A), math.exp(log_xi)
-        A_hat = (root / self.W_bar) ** 2
-        if len(self.types) > 1:
-            M_hat, entropic = all_types(self.types, root, xi, self.W_bar, self._step, self._centres)
-        else:
-            M_hat, entropic = self.law.balanced(
-                self.W_bar, A_hat - self.offset, xi * A_hat, self._step, self._centres.get(0, math.nan)
-            )
-            self._centres[0] = M_hat
-        if not (math.isfinite(entropic.mean_squared) and entropic.variance > 0.0):
-            raise ConvergenceError("the weights have no finite moments", last_iterate=(log_A, log_xi))
-        return A_hat - self.offset, xi * A_hat, M_hat, entropic
-
-    def without_patterns(self) -> tuple[float, Entropic]:
-        """M_hat and the weights at load 0: of the usual prior, those of each type are exponential [zero-load]."""
-        if self.offset > 0.0:
-            return self.law.without_patterns(self.W_bar)
-        spread = self.W_bar**2 * math.fsum(one.share * one.strength**2 for one in self.types)
-        return -1.0 / self.W_bar, Entropic(math.log(self.W_bar), self.W_bar, spread, spread, spread**2)
-
-    def at(self, log_A: float, log_xi: float) -> CurvePoint:
-        """The point with these unknowns."""
-        A_hat, q_hat, M_hat, entropic = self.weights(log_A, log_xi)
-        Q, dq = entropic.mean_squared + entropic.variance, entropic.variance
-        kernel, energetic, shift = self.patterns(Q, dq)
-        q_hat_asked, A_hat_asked = conjugates_asked(kernel, energetic)
-        if not (0.0 < q_hat_asked < math.inf and math.isfinite(A_hat_asked)):
-            raise ConvergenceError("the patterns ask for no finite conjugates", last_iterate=(log_A, log_xi))
-        mismatch = math.exp(log_xi) * A_hat_asked / q_hat_asked - 1.0
-        if self.offset > 0.0:
-            mismatch += self.offset / (A_hat + self.offset)
-        load = q_hat / q_hat_asked
-        return CurvePoint(load, mismatch, Q, dq, A_hat, q_hat, M_hat, shift, kernel, entropic, energetic)
-
-    def residual(self, x: Floats, condition: Condition) -> tuple[Floats, CurvePoint]:
-        """What must vanish at (ln A, ln xi) = x, and the point there."""
-        point = self.at(x[0], x[1])
-        return np.array([point.mismatch, condition(point)]), point
-
-    def jacobian(self, x: Floats, condition: Condition) -> Floats:
-        """Its derivatives, by differences: accurate enough to steer Newton's method."""
-        step, here = 1e-5, self.residual(x, condition)[0]
-        return np.column_stack([(self.residual(x + step * unit, condition)[0] - here) / step for unit in np.eye(2)])
-
-
-def conjugates_asked(kernel: PairKernel, energetic: Energetic) -> tuple[float, float]:
-    """q_hat / alpha [sp-6] and (q_hat - 2 Q_hat) / alpha [sp-5] in which nothing cancels near capacity."""
-    q_hat = energetic.f1_squared * kernel.dD1_ddq
-    A_hat = -(energetic.f2 * kernel.dGamma0_dQ + energetic.f1_squared * kernel.dD1_dQ)
-    return q_hat, A_hat
-
-
-def solve_on_curve(
-    neuron: NeuronSpec,
-    task: TaskSpec,
-    condition: Condition,
-    first_load: float,
-    *,
-    coarsely: bool = True,
-    types: Sequence[SynapseType] = ONLY_EXCITATORY,
-    channel: Channel = HARD_MARGIN,
-) -> CurveSolution | None:
-    """The first point of the curve at which a condition, negative at small loads, becomes zero.
-
-    Parameters
-    ----------
-    neuron, task
-        The neuron and the task.
-    condition : callable
-        A smooth function of a `CurvePoint`.
-    first_load : float
-        Load at which the condition is certainly negative.
-    coarsely : bool
-        Whether the curve may be followed with only three digits. This is not possible if the condition comes close to
-        zero without crossing it; the curve is then followed with nine digits, up to dq / Q = 1e-13.
-    types : sequence of SynapseType
-        The synapses of a branch.
-    channel : Channel
-        How patterns count.
-
-    Returns
-    -------
-    CurveSolution or None
-        None if the curve ends, at capacity, without a crossing.
-    """
-    coarse, fine, check = (Equations(neuron, task, nodes, types, channel) for nodes in (COARSE, NODES, CHECK))
-    # First with few digits from load 0; if that leads nowhere with more, and if that fails from the other end.
-    attempts = [(fine, False)] if not coarsely else [(coarse, False), (fine, False), (fine, True)]
-    solution, failure = None, None
-    for guide, from_capacity in attempts:
-        try:
-            x = _crossing(guide, condition, _end(guide, first_load, from_capacity), coarsely)
-            if x is None:
-                continue
-            x, jacobian = _polish(fine, x, guide.jacobian(x, condition), condition)
-            miss, point = check.residual(x, condition)
-            error = _relative_change(check, x, _newton_step(jacobian, miss), point)
-        except (ConvergenceError, np.linalg.LinAlgError) as caught:
-            failure = caught
-            continue
-        evaluations = coarse.evaluations + fine.evaluations + check.evaluations
-        solution = CurveSolution(point, float(np.max(np.abs(miss))), error, evaluations)
-        if error < ACCEPTED:
-            return solution
-    if solution is None and failure is not None:
-        raise ConvergenceError(f"the curve of solutions could not be followed: {failure}") from failure
-    return solution
-
-
-def _relative_change(equations: Equations, x: Floats, step: Floats, point: CurvePoint) -> float:
-    """Largest relative change of Q and q when x moves by a step; infinite if there is no point."""
-    try:
-        *_, moved = equations.weights(*(x + step))
-    except ConvergenceError:
-        return math.inf
-    Q, q = moved.mean_squared + moved.variance, moved.mean_squared
-    return max(abs(Q / point.Q - 1.0), abs(q / point.entropic.mean_squared - 1.0))
-
-
-class _Place(NamedTuple):
-    """A point x = (ln A, ln xi), and the growth of the mismatch there at right angles to the curve."""
-
-    x: Floats
-    slope: float
-
-
-class _End(NamedTuple):
-    """A point x near one end of the curve, the direction from there, and 1 at load 0 or -1 at capacity."""
-
-    x: Floats
-    tangent: Floats
-    sense: float
-
-
-def _curve(equations: Equations, end: _End, tolerance: float, closest: float) -> Iterator[tuple[_Place, CurvePoint]]:
-    """Places along the curve, from one end towards the other, and the points there.
-
-    The curve may turn back in ln A, so steps are taken along it: ahead on a straight line, then back onto the curve
-    at right angles.
-    """
-    largest = LARGEST * equations.W_bar**2
-    direction, turn, length, step = end.tangent, np.zeros(2), 0.0, 1.0
-    place, point = _onto_curve(equations, _Place(end.x, 1.0), _uphill(direction, end), step, tolerance)
-    for _ in range(MOST_STEPS):
-        replicas_met, weights_diverged = point.dq < closest * point.Q, largest < point.Q
-        if replicas_met or weights_diverged:
-            return
-        yield place, point
-        while True:
-            # The last step's direction, turned on as it was turning; directions belong to the middles of steps.
-            guess = direction + 0.5 * (length + step) * turn
-            guess = guess / float(np.linalg.norm(guess))
-            start = _Place(place.x + step * guess, place.slope)
-            try:
-                ahead, point = _onto_curve(equations, start, _uphill(guess, end), 0.7 * step, tolerance)
-                move = ahead.x - place.x
-                if move @ guess > STRAIGHT * float(np.linalg.norm(move)):
-                    break
-            except ConvergenceError:
-                pass
-            step *= 0.3
-            if step < SHORTEST_STEP:
-                raise ConvergenceError(f"stuck at load {point.load:g}", last_iterate=point)
-        last, new_length = direction, float(np.linalg.norm(move))
-        direction = move / new_length
-        turn = (direction - last) / (0.5 * (length + new_length)) if length > 0.0 else turn
-        place, length = ahead, new_length
-        step = min(1.4 * step, LONGEST_STEP)
-    raise ConvergenceError(f"no end within {MOST_STEPS} steps", last_iterate=point)
-
-
-def _end(equations: Equations, first_load: float, from_capacity: bool) -> _End:
-    """The end of the curve at load 0 or, if asked for or if no solution starts from there, at capacity."""
-    W2, offset = equations.W_bar**2, equations.offset
-    _, free = equations.without_patterns()
-    q_hat, A_hat = conjugates_asked(*equations.patterns(free.mean_squared + free.variance, free.variance)[:2])
-    if offset > 0.0 and not from_capacity:
-        load = min(first_load, 0.1 / (W2 * max(q_hat, abs(A_hat))))
-        if A_hat < 0.0:
-            load = min(load, 0.1 * offset / -A_hat)
-        A = offset + load * A_hat
-        tangent = np.array([load * A_hat / A, offset / A])
-        return _End(np.log([A * W2, load * q_hat / A]), tangent / float(np.linalg.norm(tangent)), 1.0)
-    if A_hat > 0.0 and not from_capacity:
-        # To first order in the load, both conjugates are proportional to it.
-        load = min(first_load, 0.1 / (W2 * max(q_hat, A_hat)))
-        return _End(np.log([load * A_hat * W2, q_hat / A_hat]), np.array([1.0, 0.0]), 1.0)
-    # With A_hat < 0, few patterns already favour a larger mean square of the weights. A vanishing fraction of very
-    # large weights provides it, so A_hat falls faster than any power of the load: the curve cannot start there.
-    neuron, task = equations.neuron, equations.task
-    jumps = any(level.nonlinearity.has_jumps for level in neuron.tree)
-    if jumps or len(equations.types) > 1 or not is_hard(equations.channel):
-        raise ConvergenceError("neither end of the curve of solutions is within reach")
-    capacity = symmetric_capacity(replace(neuron, prior=equations.prior), task)
-    dq = 10.0 * CLOSEST * capacity.Q
-    x = np.log([capacity.A * W2 / dq, capacity.C / (capacity.A * dq)])
-    return _End(x, np.array([-1.0, -1.0]) / math.sqrt(2.0), -1.0)
-
-
-def _uphill(tangent: Floats, end: _End) -> Floats:
-    """The direction at right angles to the curve in which the mismatch grows."""
-    return end.sense * np.array([-tangent[1], tangent[0]])
-
-
-def _onto_curve(
-    equations: Equations, start: _Place, uphill: Floats, reach: float, tolerance: float
-) -> tuple[_Place, CurvePoint]:
-    """The point on a line, at most ``reach`` from its start, where both parts agree."""
-    low, high = -math.inf, math.inf
-    at, slope, last_at, last_miss = 0.0, start.slope, math.nan, math.nan
-    for _ in range(60):
-        point = equations.at(*(start.x + at * uphill))
-        if point.mismatch < 0.0:
-            low = at
-        else:
-            high = at
-        # The logarithm is nearly linear in ln xi, and bounded where patterns ask for a negative A_hat.
-        miss = math.log(max(1.0 + point.mismatch, 1e-3))
-        secant = (miss - last_miss) / (at - last_at)
-        slope = secant if 1e-4 < secant < 1e4 else slope
-        change = -miss / slope
-        if not low < at + change < high or abs(change) > reach:
-            bracketed = math.isfinite(low + high)
-            change = 0.5 * (low + high) - at if bracketed else math.copysign(0.5 * reach, -point.mismatch)
-        if abs(change) < tolerance:
-            return _Place(start.x + (at + change) * uphill, slope), point
-        if abs(at + change) > reach:
-            break
-        last_at, last_miss, at = at, miss, at + change
-    raise ConvergenceError("weights and patterns do not agree nearby", last_iterate=start)
-
-
-def _crossing(equations: Equations, condition: Condition, end: _End, coarsely: bool) -> Floats | None:
-    """x = (ln A, ln xi) where the condition first changes its sign, to about two digits; None if it never does."""
-    tolerance, closest = (1e-3, CLOSEST) if coarsely else (1e-9, CLOSEST_DISTINCT)
-    before: tuple[_Place, float] | None = None
-    for place, point in _curve(equations, end, tolerance, closest):
-        after = (place, condition(point))
-        if before is not None and (before[1] < 0.0) != (after[1] < 0.0):
-            return _between(equations, condition, end, tolerance, before, after)
-        before = after
-    return None
-
-
-def _between(
-    equations: Equations,
-    condition: Condition,
-    end: _End,
-    tolerance: float,
-    before: tuple[_Place, float],
-    after: tuple[_Place, float],
-) -> Floats:
-    """The point of the curve between two others at which the condition changes its sign, to about two digits."""
-    while True:
-        chord, rise = after[0].x - before[0].x, after[1] - before[1]
-        length, part = float(np.linalg.norm(chord)), -before[1] / rise
-        if length < 0.02:
-            return before[0].x + part * chord
-        # Not the secant's own point but one towards the middle, so that both ends come closer.
-        start = before[0].x + (0.96 * min(max(part, 0.05), 0.95) + 0.02) * chord
-        uphill = _uphill(chord / length, end)
-        place, point = _onto_curve(equations, _Place(start, after[0].slope), uphill, 0.7 * length, tolerance)
-        value = condition(point)
-        if abs(value) < 1e-3 * abs(rise):
-            return place.x
-        if (value < 0.0) == (before[1] < 0.0):
-            before = (place, value)
-        else:
-            after = (place, value)
-
-
-def _polish(equations: Equations, x: Floats, jacobian: Floats, condition: Condition) -> tuple[Floats, Floats]:
-    """Newton's method; the given derivatives are used as long as they at least halve the step."""
-    last = math.inf
-    for _ in range(MOST_NEWTON):
-        miss, _ = equations.residual(x, condition)
-        step = _newton_step(jacobian, miss)
-        if np.max(np.abs(step)) > 0.5 * last:
-            if last < 1e-9:
-                break  # nothing is left but rounding
-            jacobian = equations.jacobian(x, condition)
-            step = _newton_step(jacobian, miss)
-        last = float(np.max(np.abs(step)))
-        x = x + step * min(1.0, 0.5 / max(last, 1e-300))
-        if last < 1e-11:
-            break
-    return x, jacobian
-
-
-def _newton_step(jacobian: Floats, miss: Floats) -> Floats:
-    return np.asarray(np.linalg.solve(jacobian, -miss), dtype=np.float64)
-
-
-# Replica-symmetric solutions at finite load for non-monotone g: all branches, and which one is typical.
-#
-# The mean input m is an unknown beside Q, restricted to the curve E g = theta_s [constraint-curve]; stationarity is
-# along that curve [sp-along]. The unknowns are ln A and ln xi of the weights, as on the solution curve of a monotone
-# g, and m. Two equations leave curves in this space, the branches of solutions. They are followed by arc length from
-# their known ends: from the stationary loads at capacity, and from load 0. Of several solutions at one load the
-# typical one has the largest free entropy.
-
-NEAR_CAPACITY, MET = 1e-6, 1e-8  # dq / Q at which a branch is joined near capacity, and at which it has ended there
-
-LEAST_LOAD = 1e-3
-
-STEP, LOAD_BRANCHES_SHORTEST_STEP, LOAD_BRANCHES_MOST_STEPS = 0.5, 1e-4, 250
-
-LEAST_LOG_A = -12.0  # below this, a vanishing fraction of the weights is very large, and the load vanishes too
-
-LARGEST_LOG = 60.0  # of A and xi
-
-VISITED = 0.6  # distance within which an end belongs to a branch already followed from its other end
-
-
-class BranchSolution(NamedTuple):
-    """A solution, and the logarithm of the volume of its cloud per weight."""
-
-    solution: CurveSolution
-    free_entropy: float
-
-
-class BranchEquations(Equations):
-    """The reduced equations with the mean input as a third unknown, x = (ln A, ln xi, m in units of sqrt(v) W_bar)."""
-
-    def __init__(self, neuron: NeuronSpec, task: TaskSpec, nodes: int = NODES) -> None:
-        super().__init__(neuron, task, nodes)
-        self.g, self.theta = neuron.tree[0].nonlinearity, neuron.theta_s
-        self.v = task.f_in * (1.0 - task.f_in)
-        self.unit = math.sqrt(self.v) * self.W_bar
-        self._branch = BranchKernel(self.g, self.theta, nodes)
-
-    def place(self, x: Floats) -> tuple[Floats, CurvePoint]:
-        """The residuals on a branch, and the point with these unknowns."""
-        A_hat, q_hat, M_hat, entropic = self.weights(float(x[0]), float(x[1]))
-        Q, dq, m = entropic.mean_squared + entropic.variance, entropic.variance, float(x[2]) * self.unit
-        kernel, energetic, shift, excess, along, asked = self.patterns_at(Q, dq, m)
-        q_hat_asked = energetic.f1_squared * kernel.dD1_ddq
-        if not (0.0 < q_hat_asked < math.inf and math.isfinite(asked)):
-            raise ConvergenceError("the patterns ask for no finite conjugates", last_iterate=x)
-        mismatch = along - math.exp(float(x[1])) * asked / (Q * q_hat_asked)  # [sp-along]
-        load = q_hat / q_hat_asked
-        point = CurvePoint(load, mismatch, Q, dq, A_hat, q_hat, M_hat, shift, kernel, entropic, energetic)
-        return np.array([excess, mismatch]), point
-
-    def residuals(self, x: Floats) -> Floats:
-        """The residuals on a branch."""
-        return self.place(x)[0]
-
-    def patterns_at(self, Q: float, dq: float, m: float) -> tuple[PairKernel, Energetic, float, float, float, float]:
-        """Kernel, averages, shift, E g - theta, dlnQ along the curve, and Q_hat's counterpart along it."""
-        self.evaluations += 1
-        V, s = self.v * Q, math.sqrt(self.v * Q)
-        own = prepared(self.g)(self.theta, s, m)
-        pair = self._branch.pair(V, self.v * dq, m, self.theta)
-        # The direction along E g = theta in (ln V, m / s), at right angles to the gradient of E g.
-        by_V, by_m = 0.5 * s * own.slope_x, s * own.slope
-        size = math.hypot(by_V, by_m)
-        if not (pair.D0 > 0.0 and pair.D1 > 0.0 and pair.dD1_ddV > 0.0 and size > 0.0):
-            raise ConvergenceError(
-                f"the soma does not notice its inputs at Q = {Q:g}, m = {m:g}", last_iterate=(Q, dq, m)
-            )
-        along, across = -by_m / size, by_V / size
-        dGamma0 = s * own.cross_x * along + 2.0 * s * own.cross * across
-        dD1 = V * pair.dD1_dV * along + s * pair.dD1_dm * across
-        kernel = PairKernel(
-            D0=pair.D0,
-            D1=pair.D1,
-            dD1_ddq=self.v * pair.dD1_ddV,
-            dD1_dQ=dD1 / (Q * along) if along else math.inf,
-            dGamma0_dQ=dGamma0 / (Q * along) if along else math.inf,
-            d2D0_dq2=self.v**2 * pair.d2D0_dc2,
-            mean_slope=own.slope,
-            means=(m,),
-        )
-        scale = math.sqrt(kernel.D0)
-        shift = balanced_shift(kernel, self.task, self._shift * scale, self._step)
-        self._shift = shift / scale
-        energetic = Energetic.at(kernel, self.task, shift, self._step)
-        asked = -(energetic.f2 * dGamma0 + energetic.f1_squared * dD1)
-        return kernel, energetic, shift, own.mean / math.sqrt(own.variance), along, asked
-
-    def ends(self) -> Iterator[tuple[Floats, Floats]]:
-        """Points near the ends of branches, and the directions from there."""
-        W2 = self.W_bar**2
-        for m in all_mean_inputs(self.g, self.theta, math.sqrt(2.0 * self.v * W2)):
-            kernel, energetic, _, _, along, asked = self.patterns_at(2.0 * W2, W2, m)
-            q_hat, A_hat = energetic.f1_squared * kernel.dD1_ddq, asked / (2.0 * W2 * along)
-            if A_hat > 0.0:  # to first order in the load, both conjugates are proportional to it
-                load = min(0.02, 0.1 / (W2 * max(q_hat, A_hat)))
-                yield np.array([math.log(load * A_hat * W2), math.log(q_hat / A_hat), m / self.unit]), np.eye(3)[0]
-        try:
-            capacity = symmetric_capacity(self.neuron, self.task)
-        except NoSolution:  # infinite
-            return
-        for B, Q, M_bar in [(capacity.B, capacity.Q, capacity.M_bar)] + [
-            (other.B, other.Q, other.M_bar) for other in capacity.others
-        ]:
-            i0, i1, _ = tail(B)
-            C, dq = (i0 * self.W_bar / i1) ** 2, NEAR_CAPACITY * Q
-            x = np.array([math.log(i0 * W2 / dq), math.log(C / (i0 * dq)), M_bar * self.task.f_in / self.unit])
-            yield x, np.array([-1.0, -1.0, 0.0]) / math.sqrt(2.0)
-
-
-def load_branch_solutions(neuron: NeuronSpec, task: TaskSpec, alpha: float) -> list[BranchSolution]:
-    """All solutions found at one load, the one with the largest free entropy first."""
-    found = _solutions(neuron, task, lambda point: math.log(point.load / alpha))
-    solutions = [BranchSolution(one, log_volume(one.point, alpha, neuron, task)) for one in found]
-    return sorted(solutions, key=lambda one: -one.free_entropy)
-
-
-def stability_limits(neuron: NeuronSpec, task: TaskSpec) -> list[CurveSolution]:
-    """All points where a branch becomes unstable, by load."""
-    return sorted(_solutions(neuron, task, lambda point: -point.stability), key=lambda one: one.point.load)
-
-
-def log_volume(point: CurvePoint, alpha: float, neuron: NeuronSpec, task: TaskSpec) -> float:
-    """The free entropy of a point at load alpha [free-entropy]."""
-    # q q_hat / 2 - Q Q_hat, in a form in which terms of order 1 / dq^2 have cancelled
-    W_bar = neuron.with_usual_prior.tree[0].theta / task.f_in
-    constraints = 0.5 * (point.Q * point.A_hat - point.dq * point.q_hat) - W_bar * point.M_hat
-    return constraints + point.entropic.term + alpha * point.energetic.term
-
-
-def _solutions(neuron: NeuronSpec, task: TaskSpec, condition: Callable[[CurvePoint], float]) -> list[CurveSolution]:
-    """All points on branches where a condition changes its sign, each once."""
-    if neuron.tree[0].nonlinearity.has_jumps:
-        raise NoSolution(
-            f"{neuron.tree[0].nonlinearity!r} jumps and is not monotone: its finite-load theory is not derived; "
-            "give a g that is continuous or never falls"
-        )
-    guide, fine, check = (BranchEquations(neuron, task, nodes) for nodes in (COARSE, NODES, CHECK))
-    solutions: list[CurveSolution] = []
-
-    def full(equations: BranchEquations, x: Floats) -> Floats:
-        miss, point = equations.place(x)
-        return np.append(miss, condition(point))
-
-    visited: list[Floats] = []
-    starts: list[Floats] = []
-    for start, direction in guide.ends():
-        # Skip branches already followed from their other end, and mirror images or periods of others.
-        repeated = any(float(np.max(np.abs(start - other)[:2])) < 1e-7 for other in starts)
-        if repeated or any(float(np.linalg.norm(start - x)) < VISITED for x in visited):
-            continue
-        starts.append(start)
-        path = list(_followed(guide, start, direction))
-        visited += [x for x, _ in path]
-        for (x0, point0), (x1, point1) in pairwise(path):
-            before, after = condition(point0), condition(point1)
-            if (before < 0.0) == (after < 0.0):
-                continue
-            guess = x0 + (x1 - x0) * before / (before - after)
-            solved = newton(lambda x: full(fine, x), guess, target=1e-11)
-            if not solved.residual < 1e-8 or (solved.jacobian is None and solved.residual > 1e-11):
-                continue
-            miss = full(check, solved.x)
-            _, point = check.place(solved.x)
-            error = _load_branches_relative_change(check, solved.x, miss, point, condition)
-            one = CurveSolution(point, float(np.max(np.abs(miss))), error, 0)
-            if not any(_same(one.point, other.point) for other in solutions):
-                solutions.append(one)
-    evaluations = guide.evaluations + fine.evaluations + check.evaluations
-    return [CurveSolution(one.point, one.residual, one.error, evaluations) for one in solutions]
-
-
-def _same(one: CurvePoint, other: CurvePoint) -> bool:
-    scale = math.sqrt(one.Q)
-    return abs(one.Q - other.Q) < 1e-6 * one.Q and abs(one.kernel.means[0] - other.kernel.means[0]) < 1e-5 * scale
-
-
-def _load_branches_relative_change(
-    equations: BranchEquations, x: Floats, miss: Floats, point: CurvePoint, condition: Callable[[CurvePoint], float]
-) -> float:
-    """Relative change of Q and q in one more Newton step with the finer rule."""
-    jacobian, step = np.empty((3, 3)), 1e-5
-    for column in range(3):
-        moved, there = equations.place(x + step * np.eye(3)[column])
-        jacobian[:, column] = (np.append(moved, condition(there)) - miss) / step
-    try:
-        change = np.linalg.solve(jacobian, -miss)
-        *_, entropic = equations.weights(*(x + change)[:2])
-    except (np.linalg.LinAlgError, ConvergenceError):
-        return math.inf
-    Q, q = entropic.mean_squared + entropic.variance, entropic.mean_squared
-    return max(abs(Q / point.Q - 1.0), abs(q / point.entropic.mean_squared - 1.0))
-
-
-def _followed(equations: BranchEquations, start: Floats, direction: Floats) -> Iterator[tuple[Floats, CurvePoint]]:
-    """Points along a branch from one of its ends to the other, or as far as it can be followed."""
-    try:
-        x, point = _onto(equations, start, reach=2.0)
-    except ConvergenceError:
-        return
-    step = STEP
-    for _ in range(LOAD_BRANCHES_MOST_STEPS):
-        yield x, point
-        if (
-            point.dq < MET * point.Q
-            or point.load < LEAST_LOAD
-            or x[0] < LEAST_LOG_A
-            or np.max(np.abs(x[:2])) > LARGEST_LOG
-        ):
-            return
-        try:
-            tangent = _tangent(equations, x, direction)
-        except ConvergenceError:
-            return
-        while True:
-            try:
-                ahead, there = _onto(equations, x + step * tangent, reach=0.5 * step)
-                move = ahead - x
-                if move @ tangent > STRAIGHT * float(np.linalg.norm(move)):
-                    break
-            except ConvergenceError:
-                pass
-            step *= 0.4
-            if step < LOAD_BRANCHES_SHORTEST_STEP:
-                return
-        direction = move / float(np.linalg.norm(move))
-        x, point, step = ahead, there, min(1.5 * step, STEP)
-
-
-def _jacobian(equations: BranchEquations, x: Floats, here: Floats) -> Floats:
-    step = 1e-5
-    return np.column_stack([(equations.residuals(x + step * unit) - here) / step for unit in np.eye(3)])
-
-
-def _tangent(equations: BranchEquations, x: Floats, direction: Floats) -> Floats:
-    """The direction of the branch at x that follows the last one."""
-    jacobian = _jacobian(equations, x, equations.residuals(x))
-    tangent = np.cross(jacobian[0], jacobian[1])
-    size = float(np.linalg.norm(tangent))
-    if not (math.isfinite(size) and size > 0.0):
-        return direction
-    return np.asarray(math.copysign(1.0, float(tangent @ direction)) * tangent / size)
-
-
-def _onto(equations: BranchEquations, start: Floats, reach: float) -> tuple[Floats, CurvePoint]:
-    """The point on a branch near ``start``, by steps at right angles to the branch."""
-    x, (miss, point) = start, equations.place(start)
-    inverse = np.linalg.pinv(_jacobian(equations, x, miss))
-    for _ in range(12):
-        change = -inverse @ miss
-        if float(np.linalg.norm(x + change - start)) > reach:
-            break
-        x = x + change
-        miss, point = equations.place(x)
-        if float(np.max(np.abs(change))) < 1e-7:
-            return x, point
-    raise ConvergenceError("no solution nearby", last_iterate=start)
-
-
-# Typical solutions below capacity of several populations of branches, of any length, with replica symmetry.
-#
-# Each population has two unknowns, ln A and ln xi, which determine its weights up to their scale, as in
-# `solution_curve`; the mean output then determines its mean input, and with it the scale. Populations meet at the
-# soma, where covariances add [pop-soma], and each must be consistent with the patterns [pop-sp]. Solutions are
-# followed from capacity, where they are known, to the requested load.
-
-CLOSE = 1e-7  # dq / Q of the replicas at the end near capacity where solutions start
-
-FINITE_LOAD_LONGEST_STEP, FINITE_LOAD_SHORTEST_STEP = 2.5, 1e-3  # in ln A
-
-WAY_TARGET = 1e-5  # residual at which Newton's method stops at intermediate points
-
-SMALLEST_LOAD = 1e-3  # the descent ends below this load
-
-
-class _Side(NamedTuple):
-    """One population: weights with given conjugates, norms and conjugates in units of excitatory weights."""
+class Dendrite(NamedTuple):
+    """The branches of one population; derivatives in the mean input are zero where it just follows Q."""
 
     m: float
+    output: float
+    output_Q: float
+    output_m: float
+    pair: PairKernel
+    Gamma0_m: float = 0.0
+    D1_m: float = 0.0
+
+
+class Side(NamedTuple):
+    """One population: norms and conjugates in units of excitatory weights, and its contribution to the soma."""
+
     W_bar: float  # of the excitatory weights
     Q: float
     dq: float
     A_hat: float
     q_hat: float
     M_hat: float  # of the excitatory weights
-    types: tuple[AtLoad | None, ...]  # at a mean excitatory weight of one
+    types: tuple[tuple[float, Entropic] | None, ...]  # M_hat and averages at a mean excitatory weight of one
     variance_squared: float
-    norm: Norm
-    overlap: Overlap
+    dendrite: Dendrite
+
+    def entropic_term(self, scale: float, at: tuple[float, Entropic] | None) -> float:
+        """G_S of one type of synapses, in units of its own weights."""
+        return at[1].term + math.log(self.W_bar / scale) if at else -math.inf
 
 
-class _Point(NamedTuple):
+class Point(NamedTuple):
     """All populations and the patterns."""
 
-    sides: tuple[_Side, ...]
+    sides: tuple[Side, ...]
     energetic: Energetic
     shift: float
     D0: float
     D1: float
-    asked: (
-        Floats  # q_hat / alpha and A_hat of each population, per unit of load, and what a load does not change of A_hat
-    )
+    asked: Floats  # of each population: q_hat and A_hat at load 1, what a load does not change of A_hat, and its weight
 
 
 class _Soma(NamedTuple):
@@ -893,11 +145,12 @@ class _Soma(NamedTuple):
     D1: float
 
 
-class _FiniteLoad:
-    """The equations of a set of populations.
+class Equations:
+    """What must vanish, for one set of populations.
 
     Either every population has its own mean output, or ``split`` gives the distances of the mean inputs from a common
-    one, which is the last unknown: only the average output is then prescribed.
+    one, which is the last unknown: only the average output is then prescribed. A ``law`` other than the usual one is
+    that of weights of mean one, in the one population of long branches.
     """
 
     def __init__(
@@ -905,386 +158,634 @@ class _FiniteLoad:
         populations: Sequence[Population],
         task: TaskSpec,
         nodes: int = NODES,
+        *,
+        law: OwnPrior | None = None,
+        channel: Channel = HARD_MARGIN,
         split: Sequence[float] | None = None,
     ) -> None:
-        self.populations, self.task, self.split = tuple(populations), task, split
+        self.populations, self.task, self.channel, self.split = tuple(populations), task, channel, split
+        self.law: OwnPrior = Law() if law is None else law
         self.evaluations = 0
-        self._kernels = [PopulationKernel(population, nodes) for population in populations]
+        self.unit = math.sqrt(populations[0].v) * populations[0].W_bar(0.0)  # of the common mean input
         self._step = FIELD_STEP * NODES / nodes
-        self._shift = 0.0
+        self._shift = 0.0  # of the last call, in units of sqrt(D0)
+        self._centres = [[math.nan] * len(population.types) for population in populations]  # likewise
+        self._kernels: list[PopulationKernel | list[BranchKernel]] = [
+            [BranchKernel(g, output, nodes) for g, output in one.levels]
+            if math.isinf(one.branch_size) and split is None
+            else PopulationKernel(one, nodes)
+            for one in populations
+        ]
 
-    def _side(self, p: int, log_A: float, log_xi: float, m: float | None = None) -> _Side:
-        if not (abs(log_A) < 300.0 and abs(log_xi) < 300.0):
+    def point(self, x: Floats) -> Point:
+        """All quantities at the unknowns (ln A_p, ln xi_p) and, with a split, the common mean input in its unit."""
+        self.evaluations += 1
+        P = len(self.populations)
+        means = [None] * P if self.split is None else [float(x[-1]) * self.unit + part for part in self.split]
+        sides = tuple(self._side(p, float(x[2 * p]), float(x[2 * p + 1]), m) for p, m in enumerate(means))
+        fractions = [population.fraction for population in self.populations]
+        pairs = [side.dendrite.pair for side in sides]
+        soma = _Soma(
+            math.fsum(part * pair.D0 for part, pair in zip(fractions, pairs, strict=True)),
+            math.fsum(part * pair.D1 for part, pair in zip(fractions, pairs, strict=True)),
+        )
+        if not (soma.D0 > 0.0 and soma.D1 > 0.0):
+            raise ConvergenceError("the soma does not notice its inputs", last_iterate=sides)
+        shift = balanced_shift(soma, self.task, self._shift * math.sqrt(soma.D0), self._step, self.channel)
+        self._shift = shift / math.sqrt(soma.D0)
+        energetic = Energetic.at(soma, self.task, shift, self._step, self.channel)
+        f2, f1 = energetic.f2, energetic.f1_squared
+        # Effects of the mean input: energy, entropy of the weights, output. Tied inputs change together.
+        turns = [
+            (
+                f2 * side.dendrite.Gamma0_m + f1 * side.dendrite.D1_m,
+                2.0 * population.length * population.W_slope * side.M_hat,
+                side.dendrite.output_m,
+            )
+            for population, side in zip(self.populations, sides, strict=True)
+        ]
+        if self.split is not None:
+            turns = [tuple(np.average(turns, axis=0, weights=fractions).tolist())] * P
+        asked = np.empty((P, 4))
+        for row, (population, side, (energy, entropy, output)) in enumerate(
+            zip(self.populations, sides, turns, strict=True)
+        ):  # [sp-5], [sp-6], [pop-sp]
+            here, pair = side.dendrite, side.dendrite.pair
+            along, turn = 1.0, -here.output_Q / output if output else math.nan
+            if self.split is not None:
+                # A curve E g = theta turns back where E g' = 0: along it both Q and m change [sp-along].
+                size = math.hypot(self.unit * output, side.Q * here.output_Q)
+                along, turn = self.unit * output / size, -self.unit * here.output_Q / size
+            A_asked = -(along * (f2 * pair.dGamma0_dQ + f1 * pair.dD1_dQ) + turn * energy)
+            length = population.length
+            asked[row] = f1 * pair.dD1_ddq / length, A_asked / length, turn * entropy / length, along
+        return Point(sides, energetic, shift, *soma, asked)
+
+    def _side(self, p: int, log_A: float, log_xi: float, m: float | None) -> Side:
+        without_patterns, population = log_xi == -math.inf, self.populations[p]
+        if not (without_patterns or (abs(log_A) < LARGEST and abs(log_xi) < LARGEST)):
             raise ConvergenceError("the conjugates left all bounds", last_iterate=(log_A, log_xi))
-        population, kernel = self.populations[p], self._kernels[p]
-        root, xi = math.exp(0.5 * log_A), math.exp(log_xi)
-        types = at_load(population.types, root, xi, self._step)
-        live = [(one.share, at.entropic) for one, at in zip(population.types, types, strict=True) if at is not None]
-        variance = sum(share * one.variance for share, one in live)
-        ratio = sum(share * one.mean_squared for share, one in live) + variance
+        A, q_hat = math.exp(log_A), math.exp(log_A + log_xi)
+        types: list[tuple[float, Entropic] | None] = []
+        for number, one in enumerate(population.types):  # [inhibition-load]
+            if one.strength == 0.0:
+                types.append(None)
+                continue
+            if without_patterns:
+                found = self.law.without_patterns(one.strength)
+            else:
+                guess = self._centres[p][number]
+                found = self.law.balanced(one.strength, A - self.law.offset, q_hat, self._step, guess)
+                self._centres[p][number] = found[0]
+            types.append(found)
+        live = [(one.share, at[1]) for one, at in zip(population.types, types, strict=True) if at is not None]
+        variance = math.fsum(share * one.variance for share, one in live)
+        ratio = math.fsum(share * one.mean_squared for share, one in live) + variance
         if not (math.isfinite(ratio) and variance > 0.0):
             raise ConvergenceError("the weights have no finite moments", last_iterate=(log_A, log_xi))
+        W, dendrite = self._dendrite(p, ratio, variance, m)
         assert types[0] is not None  # excitation is never dead
+        return Side(
+            W_bar=W,
+            Q=ratio * W**2,
+            dq=variance * W**2,
+            A_hat=(A - self.law.offset) / W**2,
+            q_hat=q_hat / W**2,
+            M_hat=types[0][0] / W,
+            types=tuple(types),
+            variance_squared=math.fsum(share * one.variance_squared for share, one in live) * W**4,
+            dendrite=dendrite,
+        )
+
+    def _dendrite(self, p: int, ratio: float, variance: float, m: float | None) -> tuple[float, Dendrite]:
+        """Mean weight and dendrites for weights of these moments in its units."""
+        population, kernel = self.populations[p], self._kernels[p]
+        if isinstance(kernel, list):  # the mean input follows Q and changes nothing else
+            W, v = population.W_bar(0.0), population.v
+            pair = composed(kernel, population.variance(0.0, ratio * W**2), v * variance * W**2, v)
+            return W, Dendrite(pair.means[0], population.mean_output, 0.0, 1.0, pair)
         output = population.mean_output if m is None else None
         m = kernel.mean_input(ratio) if m is None else m
         W = population.W_bar(m)
         if not W > 0.0:
-            raise ConvergenceError("no weights have this mean input", last_iterate=(log_A, log_xi, m))
-        Q, dq, A_hat = ratio * W**2, variance * W**2, (root / W) ** 2
-        norm = kernel.norm(m, Q, output)
-        return _Side(
-            m=m,
-            W_bar=W,
-            Q=Q,
-            dq=dq,
-            A_hat=A_hat,
-            q_hat=xi * A_hat,
-            M_hat=types[0].M_hat / W,
-            types=types,
-            variance_squared=sum(share * one.variance_squared for share, one in live) * W**4,
-            norm=norm,
-            overlap=kernel.overlap(m, Q, dq, norm),
+            raise ConvergenceError("no weights have this mean input", last_iterate=m)
+        norm = kernel.norm(m, ratio * W**2, output)
+        overlap = kernel.overlap(m, ratio * W**2, variance * W**2, norm)
+        pair = PairKernel(
+            D0=norm.Gamma0 - overlap.D1,
+            D1=overlap.D1,
+            dD1_ddq=overlap.C_q,
+            dD1_dQ=overlap.D1_Q,
+            dGamma0_dQ=norm.Gamma0_Q,
+            d2D0_dq2=overlap.C_qq,
+            mean_slope=norm.output_m,
+            means=(m,),
         )
-
-    def point(self, x: Floats) -> _Point:
-        """All quantities at the unknowns (ln A_p, ln xi_p) and, with a split, the common mean input."""
-        self.evaluations += 1
-        means = [None] * len(self.populations) if self.split is None else [float(x[-1]) + part for part in self.split]
-        sides = tuple(self._side(p, x[2 * p], x[2 * p + 1], m) for p, m in enumerate(means))
-        D0 = sum(
-            population.fraction * (side.norm.Gamma0 - side.overlap.D1)
-            for population, side in zip(self.populations, sides, strict=True)
-        )
-        D1 = sum(
-            population.fraction * side.overlap.D1 for population, side in zip(self.populations, sides, strict=True)
-        )
-        if not (D0 > 0.0 and D1 > 0.0):
-            raise ConvergenceError("the soma does not notice its inputs", last_iterate=sides)
-        soma = _Soma(D0, D1)
-        shift = balanced_shift(soma, self.task, self._shift * math.sqrt(D0), self._step)
-        self._shift = shift / math.sqrt(D0)
-        energetic = Energetic.at(soma, self.task, shift, self._step)
-        # Effects of the mean input: energy, entropy of the weights, output. Tied inputs change together.
-        turns = np.array(
-            [
-                (
-                    energetic.f2 * side.norm.Gamma0_m + energetic.f1_squared * side.overlap.D1_m,
-                    2.0 * population.length * population.W_slope * side.M_hat,
-                    side.norm.output_m,
-                )
-                for population, side in zip(self.populations, sides, strict=True)
-            ]
-        )
-        if self.split is not None:
-            turns[:] = np.average(turns, axis=0, weights=[population.fraction for population in self.populations])
-        asked = []
-        for population, side, (energy, entropy, output) in zip(self.populations, sides, turns, strict=True):  # [pop-sp]
-            norm, overlap = side.norm, side.overlap
-            m_Q = -norm.output_Q / output
-            asked += [
-                energetic.f1_squared * overlap.C_q / population.length,
-                -(energetic.f2 * norm.Gamma0_Q + energetic.f1_squared * overlap.D1_Q + m_Q * energy)
-                / population.length,
-                m_Q * entropy / population.length,
-            ]
-        return _Point(sides, energetic, shift, D0, D1, np.array(asked))
+        return W, Dendrite(m, norm.output, norm.output_Q, norm.output_m, pair, norm.Gamma0_m, overlap.D1_m)
 
     def residuals(self, x: Floats, log_load: float) -> Floats:
         """The residuals at this load."""
-        point, load = self.point(x), math.exp(log_load)
+        return self.misses(self.point(x), math.exp(log_load))
+
+    def misses(self, point: Point, load: float) -> Floats:
+        """How far a point is from the solution at a load."""
         found = []
-        for side, (q_asked, A_asked, A_fixed) in zip(point.sides, point.asked.reshape(-1, 3), strict=True):
-            found += [
-                math.log(load * q_asked / side.q_hat),
-                (load * A_asked + A_fixed) / side.A_hat - 1.0,
-            ]
+        for side, (q_asked, A_asked, A_fixed, along) in zip(point.sides, point.asked.tolist(), strict=True):
+            if not q_asked > 0.0:
+                raise ConvergenceError("the patterns ask for no overlap", last_iterate=point)
+            A = side.A_hat + self.law.offset / side.W_bar**2
+            found += [math.log(load * q_asked / side.q_hat), (load * A_asked + A_fixed - along * side.A_hat) / A]
         if self.split is not None:
-            pairs = zip(self.populations, point.sides, strict=True)
-            found.append(
-                sum(population.fraction * (side.norm.output - population.mean_output) for population, side in pairs)
+            off = sum(
+                one.fraction * (side.dendrite.output - one.mean_output)
+                for one, side in zip(self.populations, point.sides, strict=True)
             )
+            found.append(off / math.sqrt(point.D0 + point.D1))
         return np.array(found)
 
-    def stability(self, point: _Point, load: float) -> float:
+    def load(self, point: Point) -> float:
+        """The load at which the patterns ask for this q_hat of the first population."""
+        return float(point.sides[0].q_hat / point.asked[0, 0])
+
+    def first_order(self, point: Point) -> tuple[Floats, Floats, Floats]:
+        """q_hat and A_hat per unit of load without patterns, and A_hat there, in units of 1 / W_bar^2."""
+        W2 = np.array([side.W_bar**2 for side in point.sides])
+        q_hat, A_hat, fixed, along = point.asked.T
+        return q_hat * W2, A_hat * W2 / along, fixed * W2 / along
+
+    def log_volume(self, point: Point, load: float) -> float:
+        """phi: logarithm of the volume of solutions per weight [free-entropy]."""
+        phi = load * point.energetic.term
+        for population, side in zip(self.populations, point.sides, strict=True):
+            # q q_hat / 2 - Q Q_hat, in a form in which terms of order 1 / dq^2 have cancelled
+            own = 0.5 * (side.Q * side.A_hat - side.dq * side.q_hat)
+            for one, at in zip(population.types, side.types, strict=True):
+                own += one.share * (side.entropic_term(one.scale, at) - (at[0] * at[1].mean if at else 0.0))
+            phi += population.share * own
+        return phi
+
+    def stability(self, point: Point, load: float) -> float:
         """The replicon: one minus the largest eigenvalue of the response of the overlaps to themselves [pop-at]."""
-        P = len(self.populations)
-        matrix = np.empty((P, P))
-        for row, (population, side) in enumerate(zip(self.populations, point.sides, strict=True)):
-            gain = load / population.length * side.variance_squared
-            for column, (other, there) in enumerate(zip(self.populations, point.sides, strict=True)):
-                matrix[row, column] = (
-                    gain * side.overlap.C_q * point.energetic.f2_squared * other.fraction * there.overlap.C_q
-                )
-            matrix[row, row] += gain * side.overlap.C_qq * point.energetic.f1_squared
+        gain = np.array(
+            [
+                load / population.length * side.variance_squared
+                for population, side in zip(self.populations, point.sides, strict=True)
+            ]
+        )
+        pairs = [side.dendrite.pair for side in point.sides]
+        slope, bend = np.array([pair.dD1_ddq for pair in pairs]), np.array([pair.d2D0_dq2 for pair in pairs])
+        share = np.array([population.fraction for population in self.populations])
+        matrix = np.outer(gain * slope, share * slope) * point.energetic.f2_squared
+        matrix += np.diag(gain * bend * point.energetic.f1_squared)
         return 1.0 - float(np.max(np.linalg.eigvals(matrix).real))
 
 
-def _path(equations: _FiniteLoad) -> tuple[Floats, float]:
-    """Unknowns (ln A_p, ln xi_p) close to capacity, and the logarithm of the capacity."""
-    capacity = symmetric_state(equations.populations, equations.task)
-    x = []
-    for side, gap in zip(capacity.sides, capacity.gaps, strict=True):
-        dq = CLOSE * capacity.sides[0].Q * gap
-        x += [math.log(side.A * side.W_bar**2 / dq), math.log(side.C / (side.A * dq))]
-    return np.array(x), math.log(capacity.alpha)
+class Found(NamedTuple):
+    """A solution, evaluated with a finer rule than it was found with."""
+
+    x: Floats
+    point: Point
+    load: float
+    residual: float
+    error: float  # relative change of Q and q in another Newton step
+    evaluations: int
+    equations: Equations
+
+    @property
+    def free_entropy(self) -> float:
+        """Logarithm of the volume of the cloud per weight."""
+        return self.equations.log_volume(self.point, self.load)
+
+    @property
+    def stability(self) -> float:
+        """The replicon."""
+        return self.equations.stability(self.point, self.load)
 
 
-def _descend(
-    equations: _FiniteLoad, until: Callable[[float, _Point], bool]
-) -> tuple[tuple[Floats, float], tuple[Floats, float]]:
-    """Two neighbouring points (unknowns, ln load) on the descent from capacity between which a condition is met."""
-    x, log_load = _path(equations)
-    y = np.append(x[1:], log_load)
-    lead, step = float(x[0]), 0.5
-    path: list[tuple[float, Floats]] = []
+class Start(NamedTuple):
+    """A solution near one end, its load, and the direction from there."""
 
-    def residuals(y: Floats, lead: float) -> Floats:
-        return equations.residuals(np.concatenate([[lead], y[:-1]]), float(y[-1]))
-
-    jacobian: Floats | None = None
-    while True:
-        guess = y
-        if len(path) > 1:
-            (lead0, y0), (lead1, y1) = path[-2:]
-            guess = y1 + (y1 - y0) * (lead - lead1) / (lead1 - lead0)
-        solved = newton(partial(residuals, lead=lead), guess, jacobian=jacobian, target=WAY_TARGET, most=15, reach=2.0)
-        jacobian = solved.jacobian
-        if not solved.residual < 100.0 * WAY_TARGET:
-            step, jacobian = 0.4 * step, None
-            if step < FINITE_LOAD_SHORTEST_STEP or not path:
-                raise ConvergenceError("the solutions could not be followed down from capacity", last_iterate=path)
-            lead = path[-1][0] - step
-            continue
-        path.append((lead, solved.x))
-        y = solved.x
-        point = equations.point(np.concatenate([[lead], y[:-1]]))
-        if until(float(y[-1]), point):
-            places = [(np.concatenate([[at], z[:-1]]), float(z[-1])) for at, z in path[-2:]]
-            return places[0], places[-1]
-        if y[-1] < math.log(SMALLEST_LOAD):
-            raise NoSolution(f"nothing was found down to load {SMALLEST_LOAD:g}")
-        step = min(1.6 * step, FINITE_LOAD_LONGEST_STEP)
-        lead -= step
+    x: Floats
+    load: float
+    slope: Floats
 
 
-def population_saddle_point(
-    neuron: NeuronSpec, task: TaskSpec, alpha: float, branch_size: float | None = None
-) -> PopulationSaddlePoint:
-    """The typical solutions at a load; `saddle_point` calls this if branches differ or are short."""
-    populations = populations_of(neuron, task, branch_size)
-    equations, log_load = _FiniteLoad(populations, task), math.log(real_number("alpha", alpha, 0.0, low_open=True))
-    try:
-        alpha_c = symmetric_state(populations, task).alpha
-    except NoSolution:
-        if neuron.populations or branch_size is None:
-            raise
-        # Short branches may have no replica-symmetric capacity; their solutions at a load are followed from long ones.
-        x = _shortened(neuron, task, branch_size, log_load)
-        return _polished(equations, neuron, branch_size, x, log_load)
-    if alpha >= alpha_c:
-        raise NoSolution(f"alpha = {alpha:g} is not below the replica-symmetric capacity alpha_c = {alpha_c:.10g}")
-    if len(populations) == 1 and branch_size in (None, math.inf):
-        place = _on_curve(equations, lambda point: math.log(point.load / alpha), 0.5 * alpha)
-        if place is not None:
-            return _polished(equations, neuron, branch_size, place[:-1], log_load)
-    coarse = _FiniteLoad(populations, task, COARSE)
-    (x0, load0), (x1, load1) = _descend(coarse, lambda at, _: at <= log_load)
-    equations.evaluations += coarse.evaluations
-    part = 0.0 if load0 == load1 else (log_load - load0) / (load1 - load0)
-    return _polished(equations, neuron, branch_size, x0 + part * (x1 - x0), log_load)
+Condition = Callable[[Equations, Point, float], float]
 
 
-def _on_curve(equations: _FiniteLoad, condition: Callable[[CurvePoint], float], first_load: float) -> Floats | None:
-    """Unknowns of a single population of long branches and ln load, where its curve of solutions meets a condition.
-
-    Its curve is that of a neuron with equal branches, which is followed faster. None if it fails.
-    """
-    (population,) = equations.populations
-    share = population.types[0].share
-    neuron = NeuronSpec(population.nonlinearity, population.theta_d, population.mean_output)
-    # There chi is c0 v (theta_d / f_in)^2, here common v W_bar^2.
-    like = replace(equations.task, f_in=population.f_in, branch_correlation=population.common / share**2)
-    try:
-        found = solve_on_curve(
-            neuron, like, condition, first_load, coarsely=math.isfinite(first_load), types=population.types
-        )
-    except ConvergenceError:
-        return None
-    if found is None:
-        return None
-    equations.evaluations += found.evaluations
-    point, W_bar = found.point, population.W_bar(0.0)
-    return np.log([point.A_hat * W_bar**2, point.q_hat / point.A_hat, point.load])
+def unstable(equations: Equations, point: Point, load: float) -> float:
+    """Positive where replica symmetry is broken."""
+    return -equations.stability(point, load)
 
 
-def split_saddle_point(
-    neuron: NeuronSpec, task: TaskSpec, alpha: float, split: Sequence[float], branch_size: float | None = None
-) -> PopulationSaddlePoint:
-    """The typical solutions of equal branches whose mean inputs have prescribed distances from a common one.
+class Solutions:
+    """The solutions of one neuron and task at all loads."""
 
-    Parameters
-    ----------
-    neuron : NeuronSpec
-        Branches of one kind.
-    alpha : float
-        Load, below the replica-symmetric capacity of equal branches.
-    split : sequence of float
-        The distances, one for each of equally large shares of the branches.
-    branch_size : float, optional
-        Synapses per branch.
-
-    Notes
-    -----
-    Message passing keeps distances of this kind, so the two can be compared. Populations with prescribed mean
-    outputs are different: each has its own multiplier, and at the same outputs they have a larger free entropy.
-
-    Examples
-    --------
-    >>> from dendrocap import NeuronSpec, Polsky, TaskSpec
-    >>> point = split_saddle_point(NeuronSpec(Polsky(), 0.5, 0.5), TaskSpec(), 0.4, (-0.5, 0.5), branch_size=50)
-    >>> round(point.free_entropy, 4), [round(one.mean_output, 2) for one in point.populations]
-    (0.7401, [0.28, 0.72])
-    """
-    start = population_saddle_point(neuron, task, alpha, branch_size)
-    (one,) = populations_of(neuron, task, branch_size)
-    parts = [replace(one, fraction=1.0 / len(split))] * len(split)
-    x, log_load = np.append(np.tile(start.x, len(split)), start.populations[0].preactivation_mean), math.log(alpha)
-    at, step = 0.0, 1.0
-    while True:
-        equations = _FiniteLoad(parts, task, split=[min(at + step, 1.0) * distance for distance in split])
-        solved = newton(partial(equations.residuals, log_load=log_load), x, target=1e-8, most=15, reach=2.0)
-        if solved.residual < 1e-6:
-            x, at = solved.x, min(at + step, 1.0)
-            if at == 1.0:
-                return _polished(equations, neuron, branch_size, x, log_load)
+    def __init__(
+        self,
+        neuron: NeuronSpec,
+        task: TaskSpec,
+        branch_size: float | None = None,
+        channel: Channel = HARD_MARGIN,
+    ) -> None:
+        self.neuron, self.task, self.branch_size, self.channel = neuron, task, branch_size, channel
+        self.law: OwnPrior | None = None
+        self.alike = not needs_populations(neuron, branch_size)
+        self.curved = self.alike and needs_constraint_curve(neuron, task)
+        if self.curved and neuron.tree[0].nonlinearity.has_jumps:
+            raise NoSolution(
+                f"{neuron.tree[0].nonlinearity!r} jumps and is not monotone: its finite-load theory is not derived; "
+                "give a g that is continuous or never falls"
+            )
+        self.split: Sequence[float] | None = (0.0,) if self.curved else None
+        if self.alike:
+            real_number("theta_d", neuron.tree[0].theta, 0.0, low_open=True)
+            check_reachable(neuron)
+            self.populations: tuple[Population, ...] = (like_branches(neuron, task),)
+            law, W = law_of(neuron.prior), self.populations[0].W_bar(0.0)
+            law.check(W)
+            self.law = law.scaled(W)
         else:
-            step *= 0.4
-            if step < FINITE_LOAD_SHORTEST_STEP:
-                raise ConvergenceError(f"the solutions were followed to {at:.3g} of the split only", last_iterate=x)
+            self.populations = populations_of(neuron, task, branch_size)
+        self._made: list[Equations] = []
+        self._why = ""  # no capacity is known
 
+    @property
+    def evaluations(self) -> int:
+        """Number of evaluations of all equations made."""
+        return sum(one.evaluations for one in self._made)
 
-def _shortened(neuron: NeuronSpec, task: TaskSpec, branch_size: float, log_load: float) -> Floats:
-    """Unknowns at a load, followed from long branches to short ones."""
-    x = population_saddle_point(neuron, task, math.exp(log_load)).x
-    at, step = 0.0, 0.5
-    while at < 1.0:
-        ahead = min(at + step, 1.0)
-        equations = _FiniteLoad(populations_of(neuron, task, branch_size / ahead**2), task)
-        solved = newton(partial(equations.residuals, log_load=log_load), x, target=1e-8, most=15, reach=2.0)
-        if solved.residual < 1e-6:
-            x, at = solved.x, ahead
-            continue
-        step *= 0.4
-        if step < FINITE_LOAD_SHORTEST_STEP:
+    def equations(self, nodes: int) -> Equations:
+        """The equations with this many nodes per panel."""
+        made = Equations(self.populations, self.task, nodes, law=self.law, channel=self.channel, split=self.split)
+        self._made.append(made)
+        return made
+
+    @cached_property
+    def capacity(self) -> tuple[float, list[Floats]]:
+        """The load at which solutions vanish, infinite if none is known, and where the replicas meet there.
+
+        The second holds ln (A W_bar^2 Q / dq) and ln (C Q / (A dq)) of each population at dq = Q, and the mean input;
+        several if there are several stationary loads.
+        """
+        if not is_hard(self.channel) or any(level.has_jumps for one in self.populations for level, _ in one.levels):
+            return math.inf, []
+        try:
+            state = symmetric_state(self.populations, self.task, law_of(self.neuron.prior))
+        except (ConvergenceError, NoSolution) as error:
+            if self.neuron.populations:
+                raise
+            self._why = f": {error}"
+            return math.inf, []  # solutions may exist all the same
+        best = state.sides[0]
+
+        def meeting(A: float, C: float, W_bar: float, dq: float) -> list[float]:
+            return [math.log(A * W_bar**2 / dq), math.log(C / (A * dq))]
+
+        if not self.curved:
+            sides = zip(state.sides, state.gaps, strict=True)
+            ends = [[x for side, gap in sides for x in meeting(side.A, side.C, side.W_bar, best.Q * gap)]]
+        else:
+            f_in, unit = self.populations[0].f_in, self.equations(NODES).unit
+            others = [(other.B, other.Q, other.M_bar * f_in) for other in state.others]
+            ends = []
+            for t, Q, m in [(best.t, best.Q, best.m), *others]:
+                i0, i1, _ = tail(t)
+                ends.append([*meeting(i0, (i0 * best.W_bar / i1) ** 2, best.W_bar, Q), m / unit])
+        return state.alpha, [np.array(end) for end in ends]
+
+    # Both ends -------------------------------------------------------------------------------------------------------
+
+    def without_patterns(self, equations: Equations, m: float | None = None) -> tuple[Floats, Point]:
+        """Load 0, exactly: every weight has the density that the prior gives it [zero-load]."""
+        log_A = math.log(equations.law.offset) if equations.law.offset > 0.0 else -math.inf
+        x = np.array([log_A, -math.inf] * len(self.populations) + ([] if m is None else [m / equations.unit]))
+        return x, equations.point(x)
+
+    def from_zero(self, equations: Equations, alpha: float, m: float | None = None) -> Start | None:
+        """A solution at a small load below ``alpha``, to first order; None if A_hat would be negative.
+
+        Few patterns then already favour a larger mean square of the weights. A vanishing fraction of very large
+        weights provides it, so A_hat falls faster than any power of the load: there is no expansion.
+        """
+        x, point = self.without_patterns(equations, m)
+        offset, q_hat, A_hat, fixed = equations.law.offset, *equations.first_order(point)
+        load = min(0.5 * alpha, 0.1 / float(np.max(np.maximum(q_hat, np.abs(A_hat)))))
+        if offset > 0.0 and A_hat[0] < 0.0:
+            load = min(load, -0.1 * offset / float(A_hat[0]))
+        A = offset + load * A_hat + fixed
+        if not np.all(A > 0.0):
+            return None
+        rising = load * A_hat / A
+        slope = np.zeros(x.size)
+        slope[: 2 * A.size] = np.array([rising, 1.0 - rising]).T.ravel()
+        x[: 2 * A.size] = np.log([A, load * q_hat / A]).T.ravel()
+        if np.any(fixed):
+            x = newton(partial(equations.residuals, log_load=math.log(load)), x, target=WAY, reach=2.0).x
+        return Start(x, load, np.clip(slope, 0.0, 1.0))
+
+    @cached_property
+    def _evenly(self) -> Floats:
+        """How unknowns change towards capacity with the logarithm of the distance of two solutions."""
+        return np.array([1.0, 1.0] * len(self.populations) + [0.0] * self.curved)
+
+    def from_capacity(self, equations: Equations, alpha: float) -> Start | None:
+        """A solution closer to capacity than ``alpha``; None if no capacity is known."""
+        alpha_c, ends = self.capacity
+        for closeness in (1e-2, 1e-3, 1e-4) if ends else ():
+            x = ends[0] - self._evenly * math.log(max(closeness * (1.0 - alpha / alpha_c), MET))
+            y = np.append(x[1:], math.log(alpha_c))
+            solved = newton(_at_A(equations, float(x[0])), y, target=1e-8, reach=2.0)
+            load = math.exp(solved.x[-1])
+            if solved.residual < 1e-5 and load < alpha_c:
+                return Start(np.append(x[0], solved.x[:-1]), load, self._evenly)
+        return None
+
+    def from_far(self, equations: Equations, alpha: float) -> Start | None:
+        """The solution at ``alpha``, followed from one with long branches or with much noise."""
+        channel = self.channel
+        far = max(channel.noise, channel.temperature) if self.alike else self.branch_size or math.inf
+        if not 0.0 < far < FAR:
+            return None
+
+        def solutions(part: float) -> Solutions:
+            if not self.alike:
+                return Solutions(self.neuron, self.task, far / part**2)
+            wide = Probit(far / part**2) if channel.noise else Temperature(far / part**2)
+            return Solutions(self.neuron, self.task, None, wide)
+
+        def family(part: float) -> Callable[[Floats], Floats]:
+            return partial(solutions(part).equations(NODES).residuals, log_load=math.log(alpha))
+
+        start = solutions(FIRST).at(alpha)
+        *_, place = followed(family, start.x, FIRST, 1.0, target=WAY, on_the_way=WAY)
+        if place.at < 1.0:
+            what = "of noise or temperature" if self.alike else "synapses per branch"
             raise ConvergenceError(
-                f"typical solutions at load {math.exp(log_load):g} were found down to {branch_size / at**2:.4g} "
-                "synapses per branch only",
-                last_iterate=x,
+                f"typical solutions at load {alpha:g} were found down to {far / place.at**2:.4g} {what} only", place
             )
-    return x
+        return Start(place.x, alpha, self._evenly)
 
+    # The way between them --------------------------------------------------------------------------------------------
 
-def _polished(
-    equations: _FiniteLoad, neuron: NeuronSpec, branch_size: float | None, x: Floats, log_load: float
-) -> PopulationSaddlePoint:
-    solved = newton(lambda at: equations.residuals(at, log_load), x, most=30)
-    if not solved.residual < ACCEPTED:
-        raise ConvergenceError(f"the equations are missed by {solved.residual:.1e}", last_iterate=solved.x)
-    return _described(equations, neuron, branch_size, solved.x, math.exp(log_load), solved.residual)
+    def place(self, load: float) -> float:
+        """Place of a load on the way, along which unknowns change evenly: from minus to plus infinity at capacity."""
+        alpha_c = self.capacity[0]
+        return math.log(load if math.isinf(alpha_c) else load / (alpha_c - load))
 
+    def log_load(self, place: float) -> float:
+        """The logarithm of the load at a place."""
+        alpha_c = self.capacity[0]
+        return place if math.isinf(alpha_c) else math.log(alpha_c) - float(np.logaddexp(0.0, -place))
 
-def _described(
-    equations: _FiniteLoad, neuron: NeuronSpec, branch_size: float | None, x: Floats, alpha: float, residual: float
-) -> PopulationSaddlePoint:
-    point, populations = equations.point(x), equations.populations
-    kinds = tuple(_typical(*pair) for pair in zip(populations, point.sides, strict=True))
-    entropy = 0.0
-    for population, side, kind in zip(populations, point.sides, kinds, strict=True):
-        # q q_hat / 2 - Q Q_hat, in a form in which terms of order 1 / dq^2 have cancelled
-        constraints = 0.5 * (side.Q * side.A_hat - side.dq * side.q_hat)
-        constraints -= sum(one.share * one.W_bar * one.M_hat for one in kind.synapses if one.W_bar > 0.0)
-        entropy += population.share * (constraints + kind.entropic_term)
+    def _followed(self, equations: Equations, start: Start, goal: float, accuracy: float) -> Iterator[Place]:
+        def family(at: float) -> Callable[[Floats], Floats]:
+            return partial(equations.residuals, log_load=self.log_load(at))
 
-    def average(values: Sequence[float]) -> float:
-        return math.fsum(population.share * value for population, value in zip(populations, values, strict=True))
+        return _way(family, start.x, self.place(start.load), goal, start.slope, accuracy)
 
-    return PopulationSaddlePoint(
-        neuron=neuron,
-        task=equations.task,
-        branch_size=math.inf if branch_size is None else branch_size,
-        alpha=alpha,
-        free_entropy=entropy + alpha * point.energetic.term,
-        energetic_term=point.energetic.term,
-        Q=average([kind.Q for kind in kinds]),
-        q=average([kind.q for kind in kinds]),
-        W_bar=average([kind.W_bar for kind in kinds]),
-        mean_shift=point.shift,
-        stability=equations.stability(point, alpha),
-        populations=kinds,
-        residual=residual,
-        iterations=equations.evaluations,
-        x=x,
-    )
-
-
-def _typical(population: Population, side: _Side) -> TypicalWeights:
-    """The public description of one population, each type of its synapses in units of its own weights."""
-    synapses = []
-    for one, at in zip(population.types, side.types, strict=True):
-        unit = side.W_bar / one.scale  # a mean excitatory weight in units of this type's own weights
-        synapses.append(
-            TypicalSynapses(
-                kind=one.kind,
-                share=one.share,
-                f_in=one.f_in or population.f_in,
-                W_bar=0.0 if at is None else at.entropic.mean * unit,
-                Q=0.0 if at is None else (at.entropic.mean_squared + at.entropic.variance) * unit**2,
-                q=0.0 if at is None else at.entropic.mean_squared * unit**2,
-                dq=0.0 if at is None else at.entropic.variance * unit**2,
-                A_hat=side.A_hat * one.scale**2,
-                q_hat=side.q_hat * one.scale**2,
-                M_hat=-math.inf if at is None else at.M_hat / unit,
-                entropic_term=-math.inf if at is None else at.entropic.term + math.log(unit),
+    def at(self, alpha: float) -> Found:
+        """The solution at a load; for a g that is not monotone see `branches`."""
+        check = self.equations(CHECK)
+        x, zero = self.without_patterns(check)
+        q_hat, A_hat, fixed = check.first_order(zero)
+        if alpha * float(np.max(np.maximum(q_hat, np.abs(A_hat)))) < ROUNDING and np.all(fixed == 0.0):
+            sides = [
+                side._replace(q_hat=alpha * row[0], A_hat=alpha * row[1])
+                for side, row in zip(zero.sides, zero.asked.tolist(), strict=True)
+            ]
+            return Found(x, zero._replace(sides=tuple(sides)), alpha, 0.0, 0.0, self.evaluations, check)
+        real_number("alpha", alpha, 0.0, low_open=True)  # without patterns, short branches have no finite weights
+        alpha_c = self.capacity[0]
+        if alpha >= alpha_c:
+            hint = "; channel=Temperature(T) allows for wrong patterns" if self.alike else ""
+            raise NoSolution(
+                f"alpha = {alpha:g} is not below the replica-symmetric capacity alpha_c = {alpha_c:.10g}{hint}"
             )
-        )
-    dq = math.fsum(one.share * one.dq for one in synapses)
-    Q = math.fsum(one.share * one.Q for one in synapses)
-    V = population.variance(side.m, side.Q)
-    return TypicalWeights(
-        fraction=population.fraction,
-        length=population.length,
-        mean_output=side.norm.output,
-        W_bar=mean_weight(synapses),
-        Q=Q,
-        q=Q - dq,
-        dq=dq,
-        entropic_term=sum(one.share * one.entropic_term for one in synapses),
-        synapses=tuple(synapses),
-        preactivation_mean=side.m,
-        preactivation_sd=math.sqrt(V),
-        common_variance=population.common_variance(side.m),
-        preactivation_covariance=V - population.v * side.dq,
-    )
+        ways = [(self.from_zero, COARSE), (self.from_capacity, COARSE), (self.from_zero, NODES), (self.from_far, NODES)]
+        if alpha > CLOSE * alpha_c:
+            ways[:2] = ways[1::-1]
+        goal, best = self.place(alpha), None
+        failure = ConvergenceError(f"neither end of the curve of solutions is within reach{self._why}")
+        for start_of, nodes in ways:
+            try:
+                equations = self.equations(nodes)
+                start = start_of(equations, alpha)
+                if start is None:
+                    continue
+                *_, last = self._followed(equations, start, goal, WAY)
+                if last.at != goal:
+                    reached = math.exp(self.log_load(last.at))
+                    raise ConvergenceError(
+                        f"solutions were followed to load {reached:.6g} only, not to {alpha:g}", last
+                    )
+                found = self.polished(last.x, alpha, jacobian=last.jacobian)
+            except ConvergenceError as error:
+                failure = error
+                continue
+            if found.error < ACCEPTED:
+                return found
+            best = found
+        if best is None:
+            raise failure
+        return best
+
+    def all_at(self, alpha: float) -> list[Found]:
+        """All solutions at a load for a g that is not monotone; those at load 0 differ in the mean input."""
+        if alpha == 0.0:
+            check, (one,) = self.equations(CHECK), self.populations
+            sd = math.sqrt(one.variance(0.0, 2.0 * one.W_bar(0.0) ** 2))
+            means = all_mean_inputs(one.nonlinearity, one.mean_output, sd)
+            free = [self.without_patterns(check, m) for m in means]
+            return [Found(x, point, 0.0, 0.0, 0.0, self.evaluations, check) for x, point in free]
+        return self.everywhere(lambda equations, point, load: math.log(load / alpha), alpha)
+
+    def polished(
+        self, x: Floats, load: float, condition: Condition | None = None, jacobian: Floats | None = None
+    ) -> Found:
+        """The solution near x at a load, or at the load near it at which a condition vanishes."""
+        fine, check = self.equations(NODES), self.equations(CHECK)
+
+        def missed(equations: Equations, y: Floats) -> tuple[Floats, Point]:
+            if condition is None:
+                point = equations.point(y)
+                return equations.misses(point, load), point
+            point, at = equations.point(y[:-1]), math.exp(y[-1])
+            return np.append(equations.misses(point, at), condition(equations, point, at)), point
+
+        def misses(y: Floats) -> Floats:
+            return missed(fine, y)[0]
+
+        start = x if condition is None else np.append(x, math.log(load))
+        solved = newton(misses, start, jacobian=jacobian, most=30, reach=5.0)
+        y, error, jacobian = solved.x, math.inf, solved.jacobian
+        miss, point = missed(check, y)
+        if jacobian is None:
+            jacobian = measured(misses, y, misses(y))
+        if jacobian is not None and solved.residual < ACCEPTED:
+            y, before = y - np.linalg.pinv(jacobian) @ miss, point
+            miss, point = missed(check, y)
+            changes = [
+                abs(new / old - 1.0)
+                for one, other in zip(before.sides, point.sides, strict=True)
+                for old, new in ((one.Q, other.Q), (one.Q - one.dq, other.Q - other.dq))
+            ]
+            error = max(changes)
+        x, load = (y, load) if condition is None else (y[:-1], math.exp(y[-1]))
+        return Found(x, point, load, float(np.max(np.abs(miss))), error, self.evaluations, check)
+
+    def first(self, condition: Condition) -> Found | None:
+        """The first solution, coming from small loads, at which a condition that is negative there vanishes."""
+        equations, (alpha_c, _) = self.equations(NODES), self.capacity
+        start, sense = self.from_zero(equations, alpha_c), 1.0
+        if start is None:
+            start, sense = self.from_capacity(equations, alpha_c), -1.0
+        if start is None:
+            raise ConvergenceError(f"neither end of the curve of solutions is within reach{self._why}")
+        last: tuple[Floats, float, float] | None = None
+        for x, load in self._all_the_way(equations, start, sense):
+            point = equations.point(x)
+            value = condition(equations, point, load)
+            if last is not None and (value < 0.0) != (last[2] < 0.0):
+                part = last[2] / (last[2] - value)
+                return self.polished(last[0] + part * (x - last[0]), last[1] * (load / last[1]) ** part, condition)
+            if sense > 0.0 and all(side.dq < MET * side.Q for side in point.sides):
+                break
+            last = x, load, value
+        if not value < 0.0:
+            raise ConvergenceError(f"stuck at load {load:g}", last_iterate=point)
+        return None
+
+    def _all_the_way(self, equations: Equations, start: Start, sense: float) -> Iterator[tuple[Floats, float]]:
+        """Solutions from small loads to capacity, or back; next to capacity A determines them, not the load."""
+        (alpha_c, ends), load = self.capacity, start.load
+        apart, evenly = APART * alpha_c, self._evenly
+        for by_load in (True, False)[:: int(sense)]:
+            if by_load:
+                goal = min(self.place(apart), FARTHEST) if sense > 0.0 else -FARTHEST
+                for place in self._followed(equations, start, goal, CLOSELY):
+                    x, load = place.x, math.exp(self.log_load(place.at))
+                    yield x, load
+                if place.at != goal and sense > 0.0:
+                    raise ConvergenceError(f"stuck at load {load:g}", last_iterate=x)
+            elif ends:
+                y, slope = np.append(start.x[1:], math.log(load)), np.append(evenly[1:], 0.0)
+                lead, family = float(start.x[0]), partial(_at_A, equations)
+                for place in _way(family, y, lead, lead + sense * 2.0 * FARTHEST, slope, CLOSELY):
+                    x, load = np.append(place.at, place.x[:-1]), math.exp(place.x[-1])
+                    yield x, load
+                    if sense < 0.0 and load < apart:
+                        break
+            start = Start(x, load, evenly)
+
+    # Where a load does not determine the solution ---------------------------------------------------------------------
+
+    def everywhere(self, condition: Condition, least: float) -> list[Found]:
+        """All solutions, on branches from load ``least`` to capacity, at which a condition changes its sign.
+
+        A g that is not monotone has several of them, which may turn back in the load: they are followed by arc length.
+        """
+        guide = self.equations(COARSE)
+        visited: list[Floats] = []
+        found: list[Found] = []
+        for start in self._ends(guide, least):
+            # Skip branches already followed from their other end, and mirror images or periods of others.
+            distances = [(float(np.linalg.norm(start.x - x)), float(np.max(np.abs(start.x - x)[:2]))) for x in visited]
+            if any(whole < VISITED or conjugates < 1e-7 for whole, conjugates in distances):
+                continue
+            path = [(x, point, guide.load(point)) for x, point in _walked(guide, start, 0.5 * least)]
+            visited += [start.x, *(x for x, *_ in path)]
+            values = [condition(guide, point, load) for _, point, load in path]
+            for (x, _, load), (y, _, other), before, after in zip(path, path[1:], values, values[1:], strict=False):
+                if (before < 0.0) == (after < 0.0):
+                    continue
+                part = before / (before - after)
+                try:
+                    one = self.polished(x + part * (y - x), load * (other / load) ** part, condition)
+                except ConvergenceError:
+                    continue
+                if one.residual < LOOSE and not any(_same(one, known) for known in found):
+                    found.append(one)
+        return found
+
+    def _ends(self, equations: Equations, least: float) -> Iterator[Start]:
+        """Points near both ends of the branches of one population."""
+        one = self.populations[0]
+        sd = math.sqrt(one.variance(0.0, 2.0 * one.W_bar(0.0) ** 2))
+        for m in all_mean_inputs(one.nonlinearity, one.mean_output, sd):
+            start = self.from_zero(equations, least, m)
+            if start is not None:
+                yield start
+        for x in self.capacity[1]:
+            inwards = np.array([-1.0, -1.0, 0.0])
+            yield Start(x + math.log(NEAR_CAPACITY) * inwards, math.nan, inwards)
 
 
-def population_stability_limit(
-    neuron: NeuronSpec, task: TaskSpec, branch_size: float | None = None
-) -> PopulationSaddlePoint:
-    """The solution at the load where replica symmetry becomes unstable, coming from small loads."""
-    populations = populations_of(neuron, task, branch_size)
-    equations = _FiniteLoad(populations, task)
-    start = None
-    if len(populations) == 1 and branch_size in (None, math.inf):
-        start = _on_curve(equations, lambda point: -point.stability, math.inf)
-    if start is None:
-        (x0, load0), (x1, load1) = _descend(equations, lambda at, point: equations.stability(point, math.exp(at)) > 0.0)
-        start = np.append(0.5 * (x0 + x1), 0.5 * (load0 + load1))
+def _way(
+    family: Callable[[float], Callable[[Floats], Floats]],
+    x: Floats,
+    start: float,
+    goal: float,
+    slope: Floats,
+    accuracy: float,
+) -> Iterator[Place]:
+    return followed(family, x, start, goal, slope=slope, target=accuracy, on_the_way=accuracy, longest=LONGEST)
 
-    def residuals(y: Floats) -> Floats:
-        point = equations.point(y[:-1])
-        return np.append(equations.residuals(y[:-1], float(y[-1])), equations.stability(point, math.exp(y[-1])))
 
-    solved = newton(residuals, start, most=30)
-    if not solved.residual < ACCEPTED:
-        raise ConvergenceError(f"the equations are missed by {solved.residual:.1e}", last_iterate=solved.x)
-    return _described(equations, neuron, branch_size, solved.x[:-1], math.exp(solved.x[-1]), solved.residual)
+def _at_A(equations: Equations, log_A: float) -> Callable[[Floats], Floats]:
+    """The equations at a given A of the first population; the load is the last unknown."""
+    return lambda y: equations.residuals(np.append(log_A, y[:-1]), float(y[-1]))
+
+
+def _walked(equations: Equations, start: Start, least: float) -> Iterator[tuple[Floats, Point]]:
+    """Places along a branch from one of its ends to the other, or as far as it can be followed, and the points."""
+
+    def missed(x: Floats) -> tuple[Floats, Point]:
+        point = equations.point(x)
+        return equations.misses(point, equations.load(point))[1:], point
+
+    def onto(x: Floats, reach: float) -> tuple[Floats, Point, Floats]:
+        """The place on the branch near x, by steps at right angles to it, and its direction there."""
+        origin, (miss, point) = x, missed(x)
+        jacobian = np.column_stack([(missed(x + PROBE * unit)[0] - miss) / PROBE for unit in np.eye(x.size)])
+        inverse, direction = np.linalg.pinv(jacobian), np.linalg.svd(jacobian)[2][-1]
+        for _ in range(12):
+            change = -inverse @ miss
+            if not float(np.linalg.norm(x + change - origin)) <= reach:
+                break
+            x = x + change
+            miss, point = missed(x)
+            if float(np.max(np.abs(change))) < 1e-7:
+                return x, point, direction
+        raise ConvergenceError("no solution nearby", last_iterate=origin)
+
+    step, direction = LONGEST_WALK, start.slope
+    try:
+        x, point, tangent = onto(start.x, 2.0)
+    except ConvergenceError:
+        return
+    for _ in range(MOST_STEPS):
+        yield x, point
+        side = point.sides[0]
+        tangent = math.copysign(1.0, float(tangent @ direction)) * tangent
+        back = tangent[0] < 0.0 and (x[0] < LEAST_LOG_A or equations.load(point) < least)
+        if back or side.dq < ENDED * side.Q or np.max(np.abs(x[:2])) > LARGEST_LOG:
+            return
+        while True:
+            try:
+                ahead, there, turned = onto(x + step * tangent, 0.5 * step)
+                move = ahead - x
+                if move @ tangent > STRAIGHT * float(np.linalg.norm(move)):
+                    break
+            except ConvergenceError:
+                pass
+            step *= 0.4
+            if step < SHORTEST_WALK:
+                return
+        x, point, direction, tangent, step = ahead, there, move, turned, min(1.5 * step, LONGEST_WALK)
+
+
+def _same(one: Found, other: Found) -> bool:
+    here, there = one.point.sides[0], other.point.sides[0]
+    apart = abs(here.dendrite.m - there.dendrite.m)
+    return abs(here.Q - there.Q) < 1e-6 * here.Q and apart < 1e-5 * math.sqrt(here.Q)

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from dendrocap.display import Displayed
 from dendrocap.errors import InvalidParameter, NoSolution
 from dendrocap.model import Branches, Inhibition, Nonlinearity
 from dendrocap.model.neuron import NeuronSpec, TaskSpec
@@ -37,11 +36,11 @@ from dendrocap.theory.dendrite import (
     response_along,
 )
 from dendrocap.theory.solver import monotone_root
-from dendrocap.theory.weights import Entropic, Law, OwnPrior, Weights
 from dendrocap.validation import real_number, refuse
 
 if TYPE_CHECKING:
     from dendrocap.theory.solution import SynapseWeights
+    from dendrocap.theory.weights import OwnPrior
 
 # Kernels: how a dendritic tree transforms the variance and the overlap of its inputs.
 #
@@ -161,7 +160,7 @@ def common_net(types: Sequence[SynapseType]) -> float:
     return math.fsum(SIGNS[one.kind] * one.share * one.strength for one in types)
 
 
-def mean_weight(synapses: Sequence[SynapseWeights] | Sequence[TypicalSynapses]) -> float:
+def mean_weight(synapses: Sequence[SynapseWeights]) -> float:
     """Mean weight of all synapses of a branch; inhibitory ones are negative."""
     return math.fsum(SIGNS[one.kind] * one.share * one.W_bar for one in synapses)
 
@@ -206,88 +205,6 @@ def shape_at(
         A += one.share * j0
         second += one.share * j2
     return Shape(tuple(shapes), A, 1.0 / i1, second / i1**2)
-
-
-class AtLoad(NamedTuple):
-    """One type below capacity, in the common units, for a mean excitatory weight of one."""
-
-    M_hat: float
-    entropic: Entropic
-
-
-def at_load(
-    types: Sequence[SynapseType], root: float, xi: float, step: float, centres: dict[int, float] | None = None
-) -> tuple[AtLoad | None, ...]:
-    """Each type in fields with A_hat = root^2 and q_hat = xi root^2; None for a dead one [inhibition-load].
-
-    ``centres`` holds the centres of the weights at a neighbouring point, by type, and is brought up to date.
-    """
-    found: list[AtLoad | None] = []
-    centres = {} if centres is None else centres
-    for number, one in enumerate(types):
-        if one.strength == 0.0:
-            found.append(None)
-            continue
-        at = AtLoad(*Law().balanced(one.strength, root**2, xi * root**2, step, centres.get(number, math.nan)))
-        centres[number] = at.M_hat
-        found.append(at)
-    return tuple(found)
-
-
-def all_types(
-    types: Sequence[SynapseType], root: float, xi: float, W_bar: float, step: float, centres: dict[int, float]
-) -> tuple[float, Entropic]:
-    """M_hat of the first type, and averages over all live synapses in units of excitatory weights of mean W_bar."""
-    each = at_load(types, root, xi, step, centres)
-    found = [(one.share, at) for one, at in zip(types, each, strict=True) if at is not None]
-
-    averages = [(share, at.entropic.scaled(W_bar)) for share, at in found]
-    total = (math.fsum(share * getattr(at, name) for share, at in averages) for name in Entropic.__dataclass_fields__)
-    return found[0][1].M_hat / W_bar, Entropic(*total)
-
-
-@dataclass(frozen=True)
-class TypicalSynapses(Displayed):
-    """Synapses of one sign in a typical solution.
-
-    Attributes
-    ----------
-    kind, share, f_in
-        As in `SynapseWeights`.
-    W_bar, Q, q, dq : float
-        Mean strength, mean squared strength, overlap of two solutions, and Q - q.
-    A_hat, q_hat, M_hat : float
-        Conjugates, A_hat = q_hat - 2 Q_hat; A_hat / v and q_hat / v are the same for all types.
-    entropic_term : float
-        G_S of their weights; minus infinity if all are zero.
-
-    Examples
-    --------
-    >>> from dendrocap import Inhibition, NeuronSpec, Polsky, saddle_point
-    >>> neuron = NeuronSpec(Polsky(), 0.5, 0.5, inhibition=Inhibition(share=0.2, drive=0.25))
-    >>> (branches,) = saddle_point(neuron, alpha=0.5).populations
-    >>> [round(one.q / one.Q, 6) for one in branches.synapses]
-    [0.59911, 0.726447]
-    """
-
-    _displayed = ("kind", "share", "W_bar", "Q", "q")
-
-    kind: str
-    share: float
-    f_in: float
-    W_bar: float
-    Q: float
-    q: float
-    dq: float
-    A_hat: float
-    q_hat: float
-    M_hat: float
-    entropic_term: float
-
-    @property
-    def weights(self) -> Weights | None:
-        """The distribution of strengths; None if all are zero."""
-        return Weights(self.A_hat, self.q_hat, self.M_hat) if self.W_bar > 0.0 else None
 
 
 @dataclass(frozen=True)

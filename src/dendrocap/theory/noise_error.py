@@ -23,12 +23,11 @@ from dendrocap.theory import scope
 from dendrocap.theory.dendrite import BranchInput, moments
 from dendrocap.theory.learned import learned_state
 from dendrocap.theory.margin import MaximalMargin, least_noise_error, maximal_margin
-from dendrocap.theory.neuron_kernel import TreeKernel, needs_populations
+from dendrocap.theory.neuron_kernel import needs_populations
 from dendrocap.theory.noise import NODES, Noise, NoisySoma, PointState, noisy_soma
 from dendrocap.theory.results import SYMMETRIC
 from dendrocap.theory.saddle_point import SaddlePoint, saddle_point
 from dendrocap.theory.solution import CapacitySolution
-from dendrocap.theory.typical_solution import PopulationSaddlePoint
 from dendrocap.validation import real_number, refuse
 
 # Errors under noise at the capacity with one step of symmetry breaking, for one or several populations of branches.
@@ -198,13 +197,13 @@ def noise_error(
     0.236618
     """
     noise = Noise(flips, synaptic, n_branches, branch_size)
-    if isinstance(solution, CapacitySolution | PopulationSaddlePoint):
+    if isinstance(solution, CapacitySolution | SaddlePoint):
         noise.check(solution.neuron, solution.task)  # what is refused by name comes first
     if isinstance(solution, CapacitySolution) and needs_populations(solution.neuron, solution.branch_size):
         return broken_noise_error(solution, noise)
     if isinstance(solution, CapacitySolution) and solution.rsb == 0:
         solution = MaximalMargin.at_capacity(solution)
-    known = isinstance(solution, SaddlePoint) or hasattr(solution, "somatic_inputs")
+    known = getattr(solution, "kernel", None) is not None or hasattr(solution, "somatic_inputs")
     if isinstance(solution, CapacitySolution) or not known:
         raise refuse(
             "solution",
@@ -224,10 +223,10 @@ def _typical_error(solution: SaddlePoint, noise: Noise) -> float:
     """[noise-typical]"""
     from dendrocap.theory._laws import typical_error
 
-    neuron, task = solution.neuron, solution.task
+    task, kernel = solution.task, solution.kernel
+    assert kernel is not None  # noise_error has seen to it
     clean = BranchInput(solution.preactivation.mu, solution.preactivation.sigma)
-    kernel = TreeKernel(neuron, task).at(solution.Q, solution.dq)
-    soma = NoisySoma(neuron, task, noise, solution.Q, clean)
+    soma = NoisySoma(solution.neuron, task, noise, solution.Q, clean)
     V, dV = clean.sd**2, task.f_in * (1.0 - task.f_in) * solution.dq
     others = soma.pair(V - dV)
     if solution.dq < CLOSE * solution.Q:

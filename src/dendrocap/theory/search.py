@@ -379,7 +379,7 @@ def _first(neuron: NeuronSpec, task: TaskSpec, equations: BrokenEquations, symme
     if found is not None and found.state.alpha < symmetric.alpha_c * (1.0 - CLOSED):
         return found
     try:
-        if math.isinf(stability_limit(neuron, task, on_failure="return").alpha):
+        if math.isinf(stability_limit(neuron, task).alpha):
             return STABLE
     except ConvergenceError:
         pass  # not known to be stable

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -229,8 +228,64 @@ class OtherSolution(Displayed):
     kind: str  # "maximum" or "minimum" of alpha(Q)
 
 
+class OfPopulations(Displayed):
+    """Numbers of an answer that hold for all its populations of branches, or for the only one."""
+
+    neuron: NeuronSpec
+    populations: tuple[PopulationWeights, ...]
+
+    def _over_synapses(self, name: str) -> float:
+        return math.fsum(one.population.share * getattr(one, name) for one in self.populations)
+
+    def _alone(self, name: str) -> PopulationWeights:
+        """The only population; without one there is no such attribute."""
+        if len(self.populations) > 1:
+            raise AttributeError(
+                f"{len(self.populations)} populations have no common {name}: see populations[i].{name}"
+            )
+        return self.populations[0]
+
+    @property
+    def W_bar(self) -> float:
+        """Mean weight; inhibitory weights are negative."""
+        return self._over_synapses("W_bar")
+
+    @property
+    def Q(self) -> float:
+        """Mean squared weight."""
+        return self._over_synapses("Q")
+
+    @property
+    def M_bar(self) -> float:
+        """Correction to the mean weight that the somatic threshold requires."""
+        one = self._alone("M_bar")
+        return one.preactivation_mean / one.population.f_in
+
+    @property
+    def preactivation_sd(self) -> float:
+        """Standard deviation of a branch's summed input."""
+        return self._alone("preactivation_sd").preactivation_sd
+
+    @property
+    def preactivation(self) -> Preactivation:
+        """The distribution of a branch's summed input."""
+        return self._alone("preactivation").preactivation
+
+    @property
+    def common_variance(self) -> float:
+        """chi, the part of the variance of a branch's input that correlated inputs make in every solution."""
+        return self._alone("common_variance").common_variance
+
+    @property
+    def weights(self) -> Any:
+        """The distribution of weights; with steps of breaking, of the last one computed."""
+        if len(self.populations) > 1:
+            raise refuse("weights of", f"{len(self.populations)} populations", "asked of one: populations[i].weights")
+        return self.populations[0].weights
+
+
 @dataclass(frozen=True)
-class CapacitySolution(Displayed):
+class CapacitySolution(OfPopulations):
     """The critical capacity of a neuron and the state of its synapses there.
 
     Attributes
@@ -347,37 +402,20 @@ class CapacitySolution(Displayed):
     @property
     def silent_fraction(self) -> float:
         """Fraction of weights that are exactly zero."""
-        return self._over_synapses([one.silent_fraction for one in self.populations])
-
-    @property
-    def W_bar(self) -> float:
-        """Mean weight; inhibitory weights are negative."""
-        return self._over_synapses([one.W_bar for one in self.populations])
-
-    @property
-    def Q(self) -> float:
-        """Mean squared weight."""
-        return self._over_synapses([one.Q for one in self.populations])
+        return self._over_synapses("silent_fraction")
 
     @property
     def preactivation_mean(self) -> float:
         """Mean of a branch's summed input, over all branches."""
         return math.fsum(one.fraction * one.preactivation_mean for one in self.populations)
 
-    def _over_synapses(self, values: Sequence[float]) -> float:
-        return math.fsum(one.population.share * value for one, value in zip(self.populations, values, strict=True))
-
     # The numbers of a single kind of branches -------------------------------------------------------------------------
 
-    def _alone(self, name: str, symmetric: bool = False) -> PopulationWeights:
-        """The only population; without one, or with breaking where none may be, there is no such attribute."""
-        if len(self.populations) > 1:
-            raise AttributeError(
-                f"{len(self.populations)} populations have no common {name}: see populations[i].{name}"
-            )
-        if symmetric and self.k:
+    def _symmetric(self, name: str) -> PopulationWeights:
+        """The only population, without breaking."""
+        if self.k:
             raise AttributeError(f"weights with broken symmetry have no {name}: see weights")
-        return self.populations[0]
+        return self._alone(name)
 
     @property
     def A(self) -> float:
@@ -397,17 +435,17 @@ class CapacitySolution(Displayed):
     @property
     def C(self) -> float:
         """The only one of them without breaking."""
-        return self._alone("C", symmetric=True).c[0]
+        return self._symmetric("C").c[0]
 
     @property
     def B(self) -> float:
         """Shape of the weights: the silent ones are a fraction H(-B)."""
-        return self.b / math.sqrt(self._alone("B", symmetric=True).c[0])
+        return self.b / math.sqrt(self._symmetric("B").c[0])
 
     @property
     def W_star(self) -> float:
         """Scale of the weights."""
-        return math.sqrt(self._alone("W_star", symmetric=True).c[0]) / self.A
+        return math.sqrt(self._symmetric("W_star").c[0]) / self.A
 
     @property
     def saturated_fraction(self) -> float:
@@ -418,34 +456,6 @@ class CapacitySolution(Displayed):
     def overlaps(self) -> tuple[float, ...]:
         """q_0 < ... < q_{k-1}; the last level is Q itself."""
         return self._alone("overlaps").overlaps
-
-    @property
-    def M_bar(self) -> float:
-        """Correction to the mean weight that the somatic threshold requires."""
-        one = self._alone("M_bar")
-        return one.preactivation_mean / one.population.f_in
-
-    @property
-    def preactivation_sd(self) -> float:
-        """Standard deviation of a branch's summed input."""
-        return self._alone("preactivation_sd").preactivation_sd
-
-    @property
-    def preactivation(self) -> Preactivation:
-        """The distribution of a branch's summed input."""
-        return self._alone("preactivation").preactivation
-
-    @property
-    def common_variance(self) -> float:
-        """chi, the part of the variance of a branch's input that correlated inputs make in every solution."""
-        return self._alone("common_variance").common_variance
-
-    @property
-    def weights(self) -> Any:
-        """The distribution of weights at capacity; with "full", of the last step computed."""
-        if len(self.populations) > 1:
-            raise refuse("weights of", f"{len(self.populations)} populations", "asked of one: populations[i].weights")
-        return self.populations[0].weights
 
     def as_row(self) -> dict[str, Any]:
         """Its numbers by name, as far as they exist for this number of populations and steps."""

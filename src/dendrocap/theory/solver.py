@@ -60,7 +60,7 @@ def newton(
         if float(np.max(np.abs(here))) < target or float(np.max(np.abs(x - origin))) > reach:
             break
         if jacobian is None:
-            jacobian, fresh = _measured(residuals, x, here), True
+            jacobian, fresh = measured(residuals, x, here), True
             if jacobian is None:
                 break
         moved = _moved(residuals, jacobian, x, here)
@@ -71,6 +71,8 @@ def newton(
             continue
         there, there_residuals, contraction = moved
         change = there - x
+        if not change @ change > 0.0:  # a step too short to be squared
+            break
         jacobian = jacobian + np.outer(there_residuals - here - jacobian @ change, change) / float(change @ change)
         x, here, fresh = there, there_residuals, False
         if contraction > 0.3:
@@ -78,7 +80,7 @@ def newton(
     return Solved(x, float(np.max(np.abs(here))), jacobian)
 
 
-def _measured(residuals: Callable[[Floats], Floats], x: Floats, here: Floats) -> Floats | None:
+def measured(residuals: Callable[[Floats], Floats], x: Floats, here: Floats) -> Floats | None:
     """The Jacobian by finite differences."""
     jacobian = np.empty((x.size, x.size))
     for column in range(x.size):
