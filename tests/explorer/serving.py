@@ -13,9 +13,11 @@ def explorer(*options):
     command = [sys.executable, "-m", "dendrocap", "explore", "--no-browser", *options]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         try:
-            line = process.stderr.readline()
-            found = re.search(r"http://\S+/", line)
-            assert found, f"the server did not start: {line}{process.stderr.read()}"
+            process.said = ""
+            while not (found := re.search(r"http://\S+", process.said)):
+                line = process.stderr.readline()
+                assert line, f"the server did not start: {process.said}"
+                process.said += line
             yield process, found.group()
         finally:
             if process.poll() is None:

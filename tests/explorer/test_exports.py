@@ -12,12 +12,13 @@ import pytest
 
 import dendrocap as dc
 from dendrocap.errors import NoSolution
-from dendrocap.explorer.files import EXPORTS, neuron_script, training_script
+from dendrocap.explorer import files
+from dendrocap.explorer.files import DRAWN, neuron_script, training_script
 from dendrocap.explorer.parameters import Parameters, from_query, preset
 from dendrocap.explorer.trainer import Trainer
-from dendrocap.explorer.views import along, along_question, key_numbers, view
+from dendrocap.explorer.views import key_numbers, view
 from dendrocap.learning import patterns_at_load
-from tests.explorer.desks import InstantDesk, pretended
+from tests.explorer.desks import InstantDesk, curve_of, pretended
 
 CASES = [
     Parameters(kappa=0.3, f_out=0.2, theta_d=0.07),
@@ -32,6 +33,11 @@ CASES = [
 ]
 
 
+@pytest.fixture(autouse=True)
+def instant(monkeypatch):
+    monkeypatch.setattr(files, "answered", InstantDesk().answer)
+
+
 def run(script):
     names, printed = {}, io.StringIO()
     with contextlib.redirect_stdout(printed):
@@ -44,7 +50,7 @@ def test_the_script_makes_what_the_page_shows(parameters, monkeypatch):
     quick = partial(dc.capacity, accuracy="fast")
     monkeypatch.setattr(dc, "capacity", quick)  # a best estimate takes ten seconds: one test has it
     names, printed = run(neuron_script(parameters))
-    shown = view(parameters, broken=along(along_question(parameters)))
+    shown = view(parameters, broken=curve_of(parameters))
     assert names["best"].alpha_c == shown.answer.alpha_c
     assert shown.answer.answer in printed
     assert shown.answer.paper in printed
@@ -89,9 +95,9 @@ def test_the_training_script_repeats_the_run_of_the_page(nonlinearity):
 
 
 def test_figures_open_and_name_the_best_estimate_first():
-    parameters, desk = Parameters(), InstantDesk()
-    assert EXPORTS["neuron.png"].make(parameters, desk).startswith(b"\x89PNG")
-    svg = EXPORTS["neuron.svg"].make(parameters, desk)
+    parameters = Parameters()
+    assert DRAWN["neuron.png"](parameters, None).startswith(b"\x89PNG")
+    svg = DRAWN["neuron.svg"](parameters, None)
     ET.fromstring(svg)
     best = pretended(parameters.cell).texts()["capacity"]
     (title,) = (text for text in re.findall("<!--(.*?)-->", svg.decode()) if "alpha_c$ = " in text)
@@ -99,21 +105,20 @@ def test_figures_open_and_name_the_best_estimate_first():
     assert "replica symmetric" in title
     assert "branch size: good" in svg.decode()
     with pytest.raises(NoSolution, match="strictly between"):
-        EXPORTS["neuron.png"].make(Parameters(theta_s=1.5), desk)
-    assert EXPORTS["neuron.png"].make(Parameters(axis="n_branches"), desk).startswith(b"\x89PNG")
+        DRAWN["neuron.png"](Parameters(theta_s=1.5), None)
+    assert DRAWN["neuron.png"](Parameters(axis="n_branches"), None).startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize("parameters", CASES, ids=lambda one: f"{one.nonlinearity}-{one.axis}")
 def test_the_table_holds_the_answer_every_curve_and_the_link(parameters):
-    desk = InstantDesk()
-    lines = EXPORTS["neuron.csv"].make(parameters, desk).decode().splitlines()
+    lines = DRAWN["neuron.csv"](parameters, None).decode().splitlines()
     assert from_query(lines[0].split("?")[1]) == (parameters, [])
     answer = pretended(parameters.cell, parameters.task)
     assert lines[1] == f"# {answer.in_words}"
     for name, flag in answer.validity.items():
         assert f"# validity, {name}: {flag}" in lines
     rows = list(csv.DictReader(line for line in lines if not line.startswith("#")))
-    shown = view(parameters, best=answer, broken=along(along_question(parameters)))
+    shown = view(parameters, best=answer, broken=curve_of(parameters))
     for quantity, expected in (
         ("replica_symmetric_alpha_c", shown.curve.paper),
         ("broken_symmetry_alpha_c", shown.curve.broken),

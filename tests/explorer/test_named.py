@@ -7,7 +7,8 @@ import pytest
 
 import dendrocap as dc
 import dendrocap.explorer
-from dendrocap.explorer.files import EXPORTS
+from dendrocap.explorer import files
+from dendrocap.explorer.files import DRAWN, neuron_script
 from dendrocap.explorer.parameters import Parameters
 from dendrocap.explorer.session import Session
 from tests.explorer.desks import InstantDesk
@@ -85,9 +86,10 @@ def test_figures_name_the_lines_that_hold_the_paper_s_numbers(axis):
     assert met
 
 
-def test_exports_name_them_too():
-    for name in ("neuron.csv", "neuron.svg", "neuron.py"):
-        text = EXPORTS[name].make(Parameters(), InstantDesk()).decode()
+def test_exports_name_them_too(monkeypatch):
+    monkeypatch.setattr(files, "answered", InstantDesk().answer)
+    texts = {name: DRAWN[name](Parameters(), None).decode() for name in ("neuron.csv", "neuron.svg")}
+    for name, text in {**texts, "neuron.py": neuron_script(Parameters())}.items():
         lines = [
             line
             for line in text.splitlines()

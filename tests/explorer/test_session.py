@@ -8,17 +8,16 @@ import pytest
 
 import dendrocap as dc
 from dendrocap.explorer import session as sessions
-from dendrocap.explorer.background import Best
 from dendrocap.explorer.parameters import Parameters, from_query
 from dendrocap.explorer.plots import DARK, LIGHT
 from dendrocap.explorer.session import Session
-from dendrocap.explorer.views import NOTHING, along, along_question, key_numbers, view
-from tests.explorer.desks import InstantDesk, pretended
+from dendrocap.explorer.views import NOTHING, Best, along_question, key_numbers, view
+from tests.explorer.desks import InstantDesk, curve_of, pretended
 
 
 @pytest.fixture
 def session():
-    made = Session(Parameters(), desk=InstantDesk())
+    made = Session(Parameters(), desk=InstantDesk(), reader=InstantDesk())
     made.handle({"kind": "hello"})
     yield made
     made.close()
@@ -52,7 +51,7 @@ def test_at_rest_the_best_estimate_and_the_full_curves_come(session):
     np.testing.assert_allclose([point["low"], point["high"]], [[0.96 * best.alpha_c], [1.04 * best.alpha_c]])
     curve = session.capacity["theta_d"]
     assert curve.broken_line.line_alpha == 1.0
-    np.testing.assert_array_equal(curve.broken.data["alpha_c"], along(along_question(session.parameters))[0])
+    np.testing.assert_array_equal(curve.broken.data["alpha_c"], curve_of(session.parameters)[0])
 
 
 def test_ladder_and_lights_travel_with_the_answer(session):
@@ -184,6 +183,7 @@ def test_the_page_hears_of_a_bad_link_once():
         ),
         ({"kind": "upload", "name": "a.csv", "content": "A" * 300_000}, "too large"),
         ({"kind": "upload", "name": "a.csv", "content": 7}, "too large"),
+        ({"kind": "upload", "holds": "curve"}, "no file"),
         ({"kind": "train", "action": "explode"}, "action = 'explode' is not allowed"),
         ({"kind": "nonsense"}, "message = 'nonsense' is not allowed"),
         ("nonsense", "malformed message"),

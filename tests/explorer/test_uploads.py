@@ -1,6 +1,10 @@
 """Uploaded curves: what laboratories write is read, everything else is refused with a reason."""
 
+import base64
+import io
 import pickle
+import time
+import zipfile
 
 import numpy as np
 import pytest
@@ -8,8 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dendrocap.errors import CorruptData
+from dendrocap.explorer import parameters
+from dendrocap.explorer.background import Desk
 from dendrocap.explorer.files import LARGEST_FILE, read_amplitudes, read_curve
 from dendrocap.explorer.parameters import MOST_POINTS, Parameters
+from dendrocap.explorer.session import Session
+from tests.explorer.desks import InstantDesk
 
 
 def test_a_curve_of_the_laboratory_in_millivolts():
@@ -86,3 +94,31 @@ def test_no_file_breaks_the_page(content):
     except CorruptData:
         return
     assert Parameters().changed(uploaded.changes).curve == uploaded.changes["curve"]
+
+
+def test_a_small_file_that_unpacks_to_a_large_one_is_refused_before_it_is_read():
+    book = io.BytesIO()
+    with zipfile.ZipFile(book, "w", zipfile.ZIP_DEFLATED) as parts:
+        parts.writestr("xl/worksheets/sheet1.xml", b" " * 20_000_000)
+    assert len(book.getvalue()) < LARGEST_FILE
+    with pytest.raises(CorruptData, match="holds more than 10,000,000 bytes"):
+        read_curve(book.getvalue(), "book.xlsx")
+
+
+def test_files_are_read_and_fitted_in_another_process(monkeypatch):
+    x = np.linspace(0.0, 1.0, 20)
+    content = "\n".join(f"{a:.3f},{b:.4f}" for a, b in zip(x, x**2, strict=True)).encode()
+    reader = Desk(limit=60.0)
+    session = Session(Parameters(), desk=InstantDesk(), reader=reader)
+    fitted, kinds = parameters._fitted, []
+    monkeypatch.setattr(parameters, "_fitted", lambda *given: kinds.append(given[2]) or fitted(*given))
+    message = {"kind": "upload", "holds": "curve", "name": "curve.csv"}
+    reply = session.handle({**message, "content": base64.b64encode(content).decode()})
+    assert reply == {"reading": True}
+    while reply == {"reading": True}:
+        time.sleep(0.05)
+        reply = session.handle({"kind": "upload"})
+    assert "20 points" in reply["said"]
+    assert session.parameters.nonlinearity == "smooth"
+    assert set(kinds) == {"tabulated"}  # here its points were looked at only
+    reader.close()

@@ -11,9 +11,9 @@ import dendrocap as dc
 from dendrocap.display import with_error
 from dendrocap.explorer.parameters import PRESETS, Parameters, preset
 from dendrocap.explorer.plots import DARK, LIGHT, CapacityPlot
-from dendrocap.explorer.views import NOTHING, along, along_question, difference, key_numbers, view
+from dendrocap.explorer.views import NOTHING, along_question, difference, key_numbers, view
 from dendrocap.fitting import fit_weights
-from tests.explorer.desks import pretended
+from tests.explorer.desks import InstantDesk, pretended
 from tests.explorer.test_links import any_parameters
 
 MEASURED = {"nonlinearity": "tabulated", "curve": tuple((x / 20, (x / 20) ** 2) for x in range(21))}
@@ -60,7 +60,7 @@ def test_the_paper_s_curve_is_that_of_the_package_and_passes_through_the_neuron(
 def test_the_curve_with_broken_symmetry_has_one_step_and_the_real_length(axis):
     parameters = Parameters(axis=axis, n_inputs=999, n_branches=27)
     question = along_question(parameters)
-    alpha, silent = along(question)
+    alpha, silent = InstantDesk().answer(question)
     x = np.array(question.x)
     at = 7
     if axis == "n_branches":
@@ -104,7 +104,7 @@ def test_inhibition_is_shown_for_infinitely_many_branches_whatever_the_size():
 def test_curves_with_inhibition_have_long_branches_and_keep_its_share_of_the_threshold(axis):
     parameters = INHIBITED.changed({"axis": axis})
     question = along_question(parameters)
-    alpha, _ = along(question._replace(x=question.x[9:11]))
+    alpha, _ = InstantDesk().answer(question._replace(x=question.x[9:11]))
     x = question.x[10]
     own = parameters.changed({} if axis == "n_branches" else {axis: x})
     np.testing.assert_allclose(alpha[1], dc.critical_capacity(own.neuron, own.task, rsb=1).alpha_c, rtol=1e-8)
@@ -150,7 +150,7 @@ def test_where_there_is_no_solution_the_page_says_why():
     assert not np.all(np.isfinite(shown.curve.paper))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(any_parameters())
 def test_every_setting_has_a_view(parameters):
     shown = view(parameters, detail="sketch")

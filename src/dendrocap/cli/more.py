@@ -171,7 +171,8 @@ def explore(
         int | None, typer.Option(min=1, max=65535, help="Port; by default 5006, or a free one if that is taken.")
     ] = None,
     address: Annotated[
-        str, typer.Option(help="Address to listen on. Any other than 127.0.0.1 gives the network access.")
+        str,
+        typer.Option(help="Address to listen on; any other than 127.0.0.1 lets in who has the link."),
     ] = "127.0.0.1",
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")] = True,
 ) -> None:
@@ -188,11 +189,11 @@ def explore(
             f"the explorer needs an extra: run pip install '.[explore]' in the clone ({error})"
         ) from error
 
-    server, chosen = listening_server(port or DEFAULT_PORT, address, fixed=port is not None)
-    shown = address if address not in ("0.0.0.0", "::") else "127.0.0.1"
-    where = f"http://[{shown}]:{chosen}/" if ":" in shown else f"http://{shown}:{chosen}/"
-    message(f"dendrocap explorer: {where} (stop with Ctrl-C)")
-    run(server, where if browser else None)
+    served = listening_server(port or DEFAULT_PORT, address, fixed=port is not None)
+    if served.warning:
+        message(served.warning)
+    message(f"dendrocap explorer: {served.link} (stop with Ctrl-C)")
+    run(served.server, served.link if browser else None)
 
 
 # ``dendrocap datasets``: list, check and fetch image sets.

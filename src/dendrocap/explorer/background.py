@@ -1,225 +1,196 @@
-"""Slow computations in a separate process, so that sliders never wait for them.
+"""Slow computations in another process, so that sliders never wait for them.
 
-A best estimate takes about ten seconds. A page repeats its question while it shows the neuron; a question that no page
-repeats is dropped, even during its computation. One process answers all pages in turn.
+A best estimate takes about ten seconds. A page repeats its question while it shows the neuron; a question that nobody
+repeats is dropped, even during its computation. A desk does its work when it is asked, in the one thread of the server:
+it needs no thread of its own.
 """
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import os
-import threading
+import signal
 import time
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from typing import NamedTuple
-
-from dendrocap.answers import capacity
-from dendrocap.errors import DendrocapError
-from dendrocap.explorer.views import Along, Status, along
-from dendrocap.model import DendriticNeuron, NeuronSpec, TaskSpec
-
-__all__ = ["Best", "Desk", "Question", "Status", "answer_to"]
+from multiprocessing.process import BaseProcess
+from typing import Any, Protocol
 
 MOST_ANSWERS = 512  # number of answers kept
 PATIENCE = 5.0  # seconds after which a question that is not repeated is dropped
-GLANCE = 0.2  # seconds between checks whether it was
-CANCEL = "cancel"
+GRACE = 2.0  # seconds after which a process that does not notice a cancellation is ended
+DIED = "the process that computes this died; change a parameter to try again"
 
-
-class Best(NamedTuple):
-    """A question: the best estimate of the capacity of this neuron."""
-
-    cell: DendriticNeuron | NeuronSpec
-    task: TaskSpec
-
-
-Question = Best | Along
 Tell = Callable[[float, str], object]
 
 
+class Question(Protocol):
+    """What can be asked: a value that can be pickled and hashed, and computes its answer in the other process."""
+
+    def answer(self, tell: Tell) -> object:
+        """The answer; ``tell`` reports progress and notices a cancellation."""
+
+
+@dataclass(frozen=True)
+class Status:
+    """Progress of an answer: it, or why there is none, or the share of work done and the current step."""
+
+    answer: Any = None
+    share: float = 0.0
+    words: str = "waiting"
+    problem: str = ""
+
+    @property
+    def done(self) -> bool:
+        """Whether the answer or a problem is known."""
+        return self.answer is not None or bool(self.problem)
+
+
 class Desk:
-    """Accepts questions whose answers take long.
+    """Accepts questions whose answers take long, each at most ``limit`` seconds; one process answers them in turn."""
 
-    Parameters
-    ----------
-    compute : callable
-        Answers a question; called in the other process with the question and a progress callback.
-
-    Examples
-    --------
-    >>> from dendrocap import Linear, NeuronSpec
-    >>> desk = Desk()
-    >>> question = Best(DendriticNeuron(NeuronSpec(Linear(), 0.5, 0.5), 100, 10), TaskSpec())
-    >>> print(desk.wait(question).answer.answer)
-    1 pattern per synapse
-    >>> desk.close()
-    """
-
-    def __init__(self, compute: Callable[[Question, Tell], object] | None = None) -> None:
-        self._compute = compute or answer_to
-        self._lock = threading.Condition()
+    def __init__(self, limit: float = math.inf) -> None:
+        self._limit = limit
         self._status: OrderedDict[Question, Status] = OrderedDict()
         self._asked: dict[Question, float] = {}
-        self._thread: threading.Thread | None = None
-        self._closed = False
+        self._process: BaseProcess | None = None
+        self._line: Connection | None = None
+        self._busy: Question | None = None  # the question that the process answers, and since when
+        self._since = self._cancelled = 0.0
 
     def ask(self, question: Question) -> Status:
         """Progress of the answer; ask again within seconds until it is done."""
-        with self._lock:
-            status = self._status.setdefault(question, Status())
-            self._status.move_to_end(question)
-            if not status.done:
-                self._asked[question] = time.monotonic()
-                if self._thread is None or not self._thread.is_alive():
-                    self._thread = threading.Thread(target=self._work, name="best estimates", daemon=True)
-                    self._thread.start()
-                self._lock.notify_all()
-            return status
+        status = self._status.setdefault(question, Status())
+        self._status.move_to_end(question)
+        if not status.done:
+            self._asked[question] = time.monotonic()
+        self.go_on()
+        return self._status[question]
 
     def known(self, question: Question) -> Status:
         """The answer if it is already known; asks nothing."""
-        with self._lock:
-            return self._status.get(question, Status())
+        return self._status.get(question, Status())
 
     def wait(self, question: Question) -> Status:
         """The status with the answer, or with the reason why there is none."""
         while not (status := self.ask(question)).done:
-            with self._lock:
-                self._lock.wait(GLANCE)
+            time.sleep(0.02)
         return status
+
+    def forget(self, question: Question) -> None:
+        """Drop a question and its answer."""
+        self._asked.pop(question, None)
+        self._status.pop(question, None)
 
     def close(self) -> None:
         """End the process and drop unanswered questions."""
-        with self._lock:
-            self._closed = True
-            self._lock.notify_all()
-        if self._thread is not None:
-            self._thread.join(10.0)
+        self._asked.clear()
+        self._end()
 
-    def _work(self) -> None:
-        """Answer questions one after the other, in a process that is started for the first one and kept."""
-        worker: _Worker | None = None
-        while (question := self._next()) is not None:
-            if worker is None or not worker.alive:
-                worker = _Worker(self._compute)
-            try:
-                self._answer(worker, question)
-            except (EOFError, OSError):  # the process died
-                self._set(
-                    question,
-                    Status(problem="the process that computes best estimates died; move a slider to try again"),
-                )
-                worker.end()
-        if worker is not None:
-            worker.end()
+    def go_on(self) -> None:
+        """Hear what the process tells, drop what is no longer asked, and pass on the oldest question."""
+        try:
+            while self._line is not None and self._line.poll():
+                self._hear(self._line.recv())
+            self._drop()
+            if self._busy is None and self._asked:
+                self._busy, self._since, self._cancelled = next(iter(self._asked)), time.monotonic(), 0.0
+                if self._process is None:
+                    self._start()
+                assert self._line is not None
+                self._line.send(self._busy)
+        except (EOFError, OSError):
+            self._end(DIED)
 
-    def _next(self) -> Question | None:
-        """The oldest question that is still being asked; None at the end."""
-        with self._lock:
-            while not self._closed:
-                self._forget()
-                if self._asked:
-                    return next(iter(self._asked))
-                self._lock.wait()
-            return None
+    def _hear(self, status: Status | None) -> None:
+        """An answer or progress; None after a cancellation."""
+        if status is not None and self._busy in self._asked:
+            self._status[self._busy] = status
+            if status.done:
+                del self._asked[self._busy]
+        if status is None or status.done:
+            self._busy = None
 
-    def _forget(self) -> None:
-        """Drop questions that are no longer asked, and the oldest of too many answers."""
+    def _drop(self) -> None:
+        """Drop questions that are no longer asked, the oldest of too many answers, and work that nobody waits for."""
         now = time.monotonic()
         for question in [one for one, at in self._asked.items() if now - at > PATIENCE]:
-            del self._asked[question]
-            self._status.pop(question, None)
+            self.forget(question)
         while len(self._status) > MOST_ANSWERS:
             self._status.popitem(last=False)
+        if self._busy is None:
+            return
+        if self._busy in self._asked:
+            if now - self._since > self._limit:
+                self._end(f"this took longer than {self._limit:g} seconds and was given up")
+        elif not self._cancelled:
+            assert self._line is not None
+            self._line.send(None)
+            self._cancelled = now
+        elif now - self._cancelled > GRACE:
+            self._end()
 
-    def _answer(self, worker: _Worker, question: Question) -> None:
-        worker.connection.send(question)
-        cancelled = False
-        while True:
-            if worker.connection.poll(GLANCE):
-                status: Status | None = worker.connection.recv()
-                if status is None:  # the process has noticed the cancellation
-                    return
-                self._set(question, status)
-                if status.done:
-                    return
-            elif not worker.alive:
-                raise EOFError
-            with self._lock:
-                self._forget()
-                wanted = question in self._asked and not self._closed
-            if not wanted and not cancelled:
-                worker.connection.send(CANCEL)
-                cancelled = True
-            if self._closed:
-                return
-
-    def _set(self, question: Question, status: Status) -> None:
-        with self._lock:
-            if question in self._asked:
-                self._status[question] = status
-                if status.done:
-                    del self._asked[question]
-            self._lock.notify_all()
-
-
-class _Worker:
-    """The process and the connection to it."""
-
-    def __init__(self, compute: Callable[[Question, Tell], object]) -> None:
+    def _start(self) -> None:
         context = multiprocessing.get_context("spawn")  # the server has threads, which a fork would break
-        self.connection, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(theirs, compute), name="best estimates", daemon=True)
+        self._line, theirs = context.Pipe()
+        self._process = context.Process(target=_serve, args=(theirs,), name="best estimates", daemon=True)
         self._process.start()
         theirs.close()
 
-    @property
-    def alive(self) -> bool:
-        return self._process.is_alive()
-
-    def end(self) -> None:
-        self.connection.close()
-        self._process.terminate()
-        self._process.join(5.0)
+    def _end(self, problem: str = "") -> None:
+        """End the process, with a problem for the question that it was answering."""
+        if self._process is not None and self._line is not None:
+            self._process.kill()
+            self._process.join()
+            self._line.close()
+        if problem and self._busy in self._asked:
+            self._status[self._busy] = Status(problem=problem)
+            del self._asked[self._busy]
+        self._process = self._line = self._busy = None
 
 
 class _Cancelled(Exception):
     """The question is no longer asked."""
 
 
-def _serve(connection: Connection, compute: Callable[[Question, Tell], object]) -> None:
+def _serve(line: Connection) -> None:
     """Answer questions until the connection closes."""
-    import signal
+    from dendrocap.errors import DendrocapError
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server handles Ctrl-C and ends this process
     with suppress(OSError, AttributeError):
         os.nice(5)  # the events of the page have priority
 
     def tell(share: float, words: str) -> None:
-        if connection.poll():
-            connection.recv()
+        if line.poll():
+            line.recv()
             raise _Cancelled
-        connection.send(Status(share=share, words=words))
+        line.send(Status(share=share, words=words))
 
     with suppress(EOFError, OSError):
         while True:
-            question = connection.recv()
-            if isinstance(question, str):  # a cancellation that arrived after the answer was sent
+            question = line.recv()
+            if question is None:  # a cancellation that arrived after the answer was sent
                 continue
             try:
-                connection.send(Status(answer=compute(question, tell), share=1.0, words="done"))
+                line.send(Status(answer=answered(question, tell), share=1.0, words="done"))
             except _Cancelled:
-                connection.send(None)
+                line.send(None)
             except DendrocapError as error:
-                connection.send(replace(Status(), problem=str(error)))
+                line.send(Status(problem=str(error)))
 
 
-def answer_to(question: Question, tell: Tell) -> object:
-    """The computation of the desk: a best estimate, or a curve with broken symmetry."""
-    if isinstance(question, Along):
-        return along(question, tell)
-    return capacity(question.cell, question.task, callback=tell)
+_ANSWERED: OrderedDict[Question, object] = OrderedDict()
+
+
+def answered(question: Question, tell: Tell) -> Any:
+    """The answer to a question, computed once in a process: a figure needs what the page asked for before."""
+    if question not in _ANSWERED:
+        _ANSWERED[question] = question.answer(tell)
+        if len(_ANSWERED) > MOST_ANSWERS // 8:
+            _ANSWERED.popitem(last=False)
+    return _ANSWERED[question]

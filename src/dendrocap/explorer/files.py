@@ -4,50 +4,38 @@ from __future__ import annotations
 
 import csv
 import io
-import threading
+import zipfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path, PurePath
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dendrocap.datasets.lab_files import Table, parse_table
-from dendrocap.errors import CorruptData, InvalidParameter, NoSolution
-from dendrocap.explorer.background import Best, Desk
-from dendrocap.explorer.parameters import MOST_POINTS, Parameters, to_query
+from dendrocap.errors import CorruptData, InvalidParameter
+from dendrocap.explorer.background import Tell, answered
+from dendrocap.explorer.parameters import MOST_POINTS, FittedCurve, Parameters, fitted_curve, to_query
 from dendrocap.explorer.trainer import MOST_EPOCHS
-from dendrocap.explorer.views import View, along_question, curve_axis, key_numbers, view
+from dendrocap.explorer.views import Best, View, along_question, curve_axis, key_numbers, view
+from dendrocap.fitting import fit_weights
+from dendrocap.numerics.types import Floats
 from dendrocap.theory.results import ONE, SHORT_ONE, SYMMETRIC
 
-DRAWING = threading.Lock()  # Matplotlib's settings are global
 
-
-@dataclass(frozen=True)
-class Export:
-    """A file computed from parameters; best estimates come from the desk, which may take a while."""
-
-    content_type: str
-    make: Callable[[Parameters, Desk], bytes]
-
-
-def best_view(parameters: Parameters, desk: Desk) -> View:
+def best_view(parameters: Parameters, tell: Tell) -> View:
     """The neuron with its best estimate and full curves."""
-    broken = desk.wait(along_question(parameters)).answer
-    status = desk.wait(Best(parameters.cell, parameters.task))
-    if status.problem:
-        raise NoSolution(status.problem)
-    return view(parameters, best=status.answer, broken=broken)
+    broken = answered(along_question(parameters), tell)
+    return view(parameters, best=answered(Best(parameters.cell, parameters.task), tell), broken=broken)
 
 
-def figure_file(parameters: Parameters, desk: Desk, suffix: str) -> bytes:
+def figure_file(suffix: str, parameters: Parameters, tell: Tell) -> bytes:
     """The neuron as a figure in the style of the package: "png" or "svg"."""
     from dendrocap import plot
 
     if parameters.inhibited and parameters.axis == "n_branches":  # which has no number then
         parameters = parameters.changed({"axis": "theta_d"})
-    shown = best_view(parameters, desk)
+    shown = best_view(parameters, tell)
     assert shown.answer is not None
     curve = shown.curve
     lines = {
@@ -56,17 +44,16 @@ def figure_file(parameters: Parameters, desk: Desk, suffix: str) -> bytes:
         "linear": (curve.linear_x, curve.linear),
     }
     target = io.BytesIO()
-    with DRAWING:
-        plot.save(plot.neuron_at_capacity(shown.answer, lines, curve.axis, parameters.units), target, suffix)
+    plot.save(plot.neuron_at_capacity(shown.answer, lines, curve.axis, parameters.units), target, suffix)
     return target.getvalue()
 
 
-def curves_table(parameters: Parameters, desk: Desk) -> bytes:
+def curves_table(parameters: Parameters, tell: Tell) -> bytes:
     """All curves of the page in one table with four columns: figure, quantity, x, y.
 
     Lines that begin with ``#`` hold the link, the answer and its validity. Points without a solution are left out.
     """
-    shown = best_view(parameters, desk)
+    shown = best_view(parameters, tell)
     answer = shown.answer
     assert answer is not None
     target = io.StringIO()
@@ -235,57 +222,71 @@ task = dc.{parameters.task!r}
 """
 
 
-EXPORTS = {
-    "neuron.png": Export("image/png", lambda parameters, desk: figure_file(parameters, desk, "png")),
-    "neuron.svg": Export("image/svg+xml", lambda parameters, desk: figure_file(parameters, desk, "svg")),
-    "neuron.csv": Export("text/csv; charset=utf-8", curves_table),
-    "neuron.py": Export("text/x-python; charset=utf-8", lambda parameters, _: neuron_script(parameters).encode()),
-    "training.py": Export(
-        "text/x-python; charset=utf-8", lambda parameters, desk: training_script(parameters).encode()
-    ),
+SCRIPTS: dict[str, Callable[[Parameters], str]] = {"neuron.py": neuron_script, "training.py": training_script}
+DRAWN: dict[str, Callable[[Parameters, Tell], bytes]] = {
+    "neuron.png": partial(figure_file, "png"),
+    "neuron.svg": partial(figure_file, "svg"),
+    "neuron.csv": curves_table,
 }
+CONTENT_TYPES = {
+    ".png": "image/png",
+    ".svg": "image/svg+xml",
+    ".csv": "text/csv; charset=utf-8",
+    ".py": "text/x-python; charset=utf-8",
+}
+
+
+class Drawn(NamedTuple):
+    """A question: an exported file, which needs the best estimate."""
+
+    name: str
+    parameters: Parameters
+
+    def answer(self, tell: Tell) -> bytes:
+        """Its content."""
+        return DRAWN[self.name](self.parameters, tell)
+
 
 # Measurements in uploaded files: checked, limited in size, never executed or unpickled.
 
 LARGEST_FILE = 100_000  # bytes
-
+LARGEST_BOOK = 10_000_000  # bytes of a spreadsheet, which is compressed, as it is read
 DIGITS = 6  # digits kept of each point, so that links stay short and agree with the page
-
 AMPLITUDES = ("epsp", "amplitude", "mv")  # hints in the header of the right column
-
 SMOOTHABLE = 6  # minimum number of points for a smooth curve
+N_BOOTSTRAP = 200
 
 
-class UploadedCurve(NamedTuple):
-    """A measured curve: the parameters that it sets, and a message about it."""
+class Uploaded(NamedTuple):
+    """What a file holds: the parameters that it sets, a message about it, amplitudes, and the fitted curve."""
 
     changes: dict[str, object]
     said: str
+    amplitudes_mv: Floats | None = None
+    fitted: FittedCurve | None = None
 
 
-def read_curve(content: bytes, name: str) -> UploadedCurve:
-    r"""Read a curve from a text file: branch input, branch output and, optionally, standard errors.
+class Upload(NamedTuple):
+    """A question: what a file holds for a neuron with these parameters; "curve" or "amplitudes" of connections."""
+
+    holds: str
+    content: bytes
+    name: str
+    n_tested: int | None
+    parameters: Parameters
+
+    def answer(self, tell: Tell) -> Uploaded:
+        """What it holds."""
+        if self.holds == "curve":
+            return read_curve(self.content, self.name)
+        return fit_amplitudes(read_amplitudes(self.content, self.name), self.n_tested, self.parameters)
+
+
+def read_curve(content: bytes, name: str) -> Uploaded:
+    """A curve: branch input, branch output and, optionally, standard errors.
 
     With a unit in the header (mV, uV, V) values are converted to millivolts; without one they are in model units, where
     a branch saturates at 1.
-
-    Parameters
-    ----------
-    content : bytes
-        Content of the file.
-    name : str
-        Its name, for messages.
-
-    Raises
-    ------
-    CorruptData
-        If it is too large, is not text, does not contain a curve, or x does not increase.
-
-    Examples
-    --------
-    >>> uploaded = read_curve(b"x,y\n0,0\n0.5,0.2\n1,1\n", "curve.csv")
-    >>> uploaded.changes["curve"], uploaded.changes["nonlinearity"]
-    (((0.0, 0.0), (0.5, 0.2), (1.0, 1.0)), 'tabulated')
     """
     name, table = _table(content, name)
     try:
@@ -295,33 +296,21 @@ def read_curve(content: bytes, name: str) -> UploadedCurve:
         columns = [measured.x, measured.y] + ([] if measured.sem is None else [measured.sem])
         points = tuple(tuple(map(_rounded, point)) for point in np.column_stack(columns).tolist())
         unit = "mV" if measured.unit else ""
-        changes: dict[str, object] = {"curve": points, "curve_unit": unit, "nonlinearity": "tabulated"}
-        Parameters().changed(changes)
-        if len(points) >= SMOOTHABLE:  # interpolated noise would increase the capacity
-            changes["nonlinearity"] = "smooth"
-            Parameters().changed(changes)
+        # Interpolated noise would increase the capacity.
+        kind = "smooth" if len(points) >= SMOOTHABLE else "tabulated"
+        Parameters(curve=points, curve_unit=unit, nonlinearity="tabulated")
+        fitted = fitted_curve(points, unit, kind)
     except InvalidParameter as error:
         raise CorruptData(f"{name}: {str(error).removeprefix(f'{name}: ')}") from None
     errors = ", with standard errors" if measured.sem is not None else ""
     if measured.sd is not None:
         errors = "; standard deviations without a column n of trial numbers are ignored"
     said = f"{len(points)} points read from {name} in {measured.unit or 'model units'}{errors}"
-    return UploadedCurve(changes, said)
+    return Uploaded({"curve": points, "curve_unit": unit, "nonlinearity": kind}, said, fitted=fitted)
 
 
-def read_amplitudes(content: bytes, name: str) -> NDArray[np.float64]:
-    r"""Read EPSP amplitudes in millivolts from a text file, one per connection.
-
-    Raises
-    ------
-    CorruptData
-        If the file is too large, is not text, or contains no such column.
-
-    Examples
-    --------
-    >>> read_amplitudes(b"epsp (uV)\n800\n1200\n", "epsp.csv").tolist()
-    [0.8, 1.2]
-    """
+def read_amplitudes(content: bytes, name: str) -> Floats:
+    """EPSP amplitudes in millivolts, one per connection."""
     name, table = _table(content, name)
     try:
         return table.column(hints=AMPLITUDES).values
@@ -329,11 +318,37 @@ def read_amplitudes(content: bytes, name: str) -> NDArray[np.float64]:
         raise CorruptData(f"{name}: {str(error).removeprefix(f'{name}: ')}") from None
 
 
+def fit_amplitudes(amplitudes_mv: Floats, n_tested: int | None, parameters: Parameters) -> Uploaded:
+    """The thresholds at which a neuron at capacity has the measured weights."""
+    if parameters.populations != "1":
+        raise InvalidParameter("EPSPs can only be fitted with one kind of branches: remove the apical ones first")
+    fit = fit_weights(
+        amplitudes_mv, n_tested, p0="free" if n_tested is None else "tested", nonlinearity=parameters.g,
+        task=parameters.task, units=parameters.units, n_bootstrap=N_BOOTSTRAP, rng=0,
+    )  # fmt: skip
+    # The mean weight always determines theta_d; the silent fraction determines theta_s if it can be reached.
+    changes: dict[str, object] = {"theta_d": fit.dendrites.theta_d}
+    theta_s = "no θ_s reaches that silent fraction, so θ_s is unchanged"
+    if fit.dendrites.reachable:
+        changes["theta_s"], theta_s = fit.dendrites.theta_s, f"θ_s = {fit.theta_s_mv.value:.3g} mV"
+    p0 = fit.silent_fraction
+    said = (
+        f"{amplitudes_mv.size} EPSPs fitted (the paper's replica-symmetric weights): silent {p0.value:.0%} "
+        f"[{p0.low:.0%}, {p0.high:.0%}], θ_d = {fit.theta_d_mv.value:.3g} [{fit.theta_d_mv.low:.3g}, "
+        f"{fit.theta_d_mv.high:.3g}] mV; {theta_s}"
+    )
+    return Uploaded(changes, said, amplitudes_mv)
+
+
 def _table(content: bytes, name: str) -> tuple[str, Table]:
     """The file name without folders, and the cells of the file."""
     name = PurePath(name.replace("\\", "/")).name[:60] or "the file"
     if len(content) > LARGEST_FILE:
         raise CorruptData(f"{name} has {len(content):,} bytes; at most {LARGEST_FILE:,} are allowed")
+    if zipfile.is_zipfile(io.BytesIO(content)):
+        with zipfile.ZipFile(io.BytesIO(content)) as book:
+            if sum(part.file_size for part in book.infolist()) > LARGEST_BOOK:
+                raise CorruptData(f"{name} holds more than {LARGEST_BOOK:,} bytes; save its sheet as CSV")
     try:
         return name, parse_table(content, Path(name))
     except InvalidParameter as error:

@@ -403,15 +403,25 @@ class FittedCurve(NamedTuple):
     warning: str = ""
 
 
-@lru_cache(maxsize=64)
-def fitted_curve(curve: tuple[Point, ...], unit: str, kind: str) -> FittedCurve:
-    """A measured curve as interpolated points, smoothed, or fitted with Polsky's function.
+FITTED: dict[tuple[object, ...], FittedCurve] = {}
+MOST_FITTED = 64
 
-    Examples
-    --------
-    >>> fitted_curve(((0.0, 0.0), (10.0, 3.0), (20.0, 12.0)), "mV", "tabulated").scale
-    12.0
-    """
+
+def fitted_curve(curve: tuple[Point, ...], unit: str, kind: str) -> FittedCurve:
+    """A measured curve as interpolated points, smoothed, or fitted with Polsky's function; fitted once."""
+    if (curve, unit, kind) not in FITTED:
+        remember({"curve": curve, "curve_unit": unit, "nonlinearity": kind}, _fitted(curve, unit, kind))
+    return FITTED[curve, unit, kind]
+
+
+def remember(changes: Mapping[str, object], fitted: FittedCurve) -> None:
+    """Keep a fit, such as one that another process made; the oldest of too many goes."""
+    FITTED[changes["curve"], changes["curve_unit"], changes["nonlinearity"]] = fitted
+    if len(FITTED) > MOST_FITTED:
+        del FITTED[next(iter(FITTED))]
+
+
+def _fitted(curve: tuple[Point, ...], unit: str, kind: str) -> FittedCurve:
     x, y, *errors = (list(column) for column in zip(*curve, strict=True))
     scale = None if unit else 1.0
     if kind == "tabulated":

@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 import asyncio
+import hmac
+import ipaddress
 import logging
+import multiprocessing
+import os
+import secrets
 import signal
-import socket
+import threading
 import webbrowser
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import jinja2
 import panel as pn
 from bokeh.settings import settings
 from panel.custom import JSComponent
+from tornado.httputil import HTTPServerRequest
+from tornado.ioloop import PeriodicCallback
+from tornado.routing import Matcher, Rule
 from tornado.web import HTTPError, RequestHandler
 from tornado.websocket import WebSocketClosedError
 
 from dendrocap import __version__
-from dendrocap.errors import DendrocapError, InvalidParameter
-from dendrocap.explorer.files import EXPORTS, LARGEST_FILE
+from dendrocap.errors import InvalidParameter
+from dendrocap.explorer.files import CONTENT_TYPES, DRAWN, LARGEST_FILE, SCRIPTS, Drawn
 from dendrocap.explorer.parameters import (
     AXES,
     NONLINEARITIES,
@@ -36,7 +43,7 @@ from dendrocap.explorer.parameters import (
     pair_from_arguments,
 )
 from dendrocap.explorer.plots import DARK, LIGHT
-from dendrocap.explorer.session import DESK, Session
+from dendrocap.explorer.session import DESK, READER, Session
 from dendrocap.explorer.views import along_question, view
 
 # The page of a session: its template, and the bridge for messages between browser and session.
@@ -158,90 +165,147 @@ def _template(titles: Mapping[str, Mapping[str, str]]) -> jinja2.Template:
     return template
 
 
-# Most of these threads wait for a best estimate from the other process.
-SLOW = ThreadPoolExecutor(max_workers=4, thread_name_prefix="slow")
-
-ATTEMPTS = 5
-
 LARGEST_MESSAGE = 1_000_000  # bytes; an upload of the largest allowed size takes a seventh of it
+MOST_EXPORTS = 4  # drawn or waiting at a time
+GLANCE = 0.2  # seconds between looks for the answer to an export
+LAST_MOMENT = 2.0  # seconds after which what still runs is ended
+LOCAL = ("127.0.0.1", "localhost", "::1")
+ANY = ("0.0.0.0", "::")
 
 
-class FromLink(RequestHandler):
-    """Base of handlers whose answer depends only on the parameters of a link."""
+class ExportHandler(RequestHandler):
+    """Exported files, such as /export/neuron.png?theta_d=0.5, each drawn while its client waits for it."""
 
-    async def answer(self, make: Callable[[Parameters], Any]) -> Any:
-        """The result of ``make`` for the link of this request; a bad link or no solution gives code 400."""
+    waiting: ClassVar[int] = 0
+    _left = False
+
+    async def get(self, name: str) -> None:
+        """Send the file with this name; a bad link or no solution gives code 400 and a sentence."""
+        if name not in SCRIPTS and name not in DRAWN:
+            raise HTTPError(404)
         parameters, problems = from_arguments(self.request.query_arguments)
+        if problems:
+            raise HTTPError(400, "; ".join(problems))
+        content = SCRIPTS[name](parameters).encode() if name in SCRIPTS else await self._drawn(Drawn(name, parameters))
+        self.set_header("Content-Type", CONTENT_TYPES[Path(name).suffix])
+        self.set_header("Cache-Control", "no-store")
+        self.finish(content)
+
+    async def _drawn(self, question: Drawn) -> bytes:
+        if ExportHandler.waiting >= MOST_EXPORTS:
+            raise HTTPError(503, f"{MOST_EXPORTS} files are being made: try again when one is done")
+        ExportHandler.waiting += 1
         try:
-            if problems:
-                raise InvalidParameter("; ".join(problems))
-            return await asyncio.get_running_loop().run_in_executor(SLOW, make, parameters)
-        except DendrocapError as error:
-            raise HTTPError(400, reason="no answer", log_message=str(error)) from error
+            while not (status := DESK.ask(question)).done:
+                await asyncio.sleep(GLANCE)
+                if self._left:
+                    raise HTTPError(499, "the client has left")
+        finally:
+            ExportHandler.waiting -= 1
+            DESK.forget(question)
+        if status.problem:
+            raise HTTPError(400, status.problem)
+        content: bytes = status.answer
+        return content
+
+    def on_connection_close(self) -> None:
+        """Nobody waits for the file any more."""
+        self._left = True
 
     def write_error(self, status_code: int, **details: Any) -> None:
         """Answer with one line of text instead of a traceback."""
         _, error, _ = details.get("exc_info", (None, None, None))
-        text = getattr(error, "log_message", None) if status_code < 500 else None
+        text = getattr(error, "log_message", None)
         self.set_header("Content-Type", "text/plain; charset=utf-8")
-        self.finish((text or self._reason) + "\n")
+        self.finish((text or self._reason).replace("%%", "%") + "\n")
 
 
-class ExportHandler(FromLink):
-    """Exported files, such as /export/neuron.png?theta_d=0.5."""
+class Foreign(Matcher):
+    """Matches requests that are not for this page.
 
-    async def get(self, name: str) -> None:
-        """Send the file with this name."""
-        if name not in EXPORTS:
-            raise HTTPError(404)
-        content = await self.answer(lambda parameters: EXPORTS[name].make(parameters, DESK))
-        self.set_header("Content-Type", EXPORTS[name].content_type)
-        self.set_header("Cache-Control", "no-store")
-        self.finish(content)
-
-
-def usable_port(port: int, address: str, *, fixed: bool) -> int:
-    """The port, or a free one if it is taken and not ``fixed``.
-
-    Raises
-    ------
-    InvalidParameter
-        If the address cannot be listened on, or a fixed port is taken.
+    Those are requests under another name, as after DNS rebinding, requests of other pages and, where a token is
+    needed, requests that do not bring it.
     """
+
+    def __init__(self, address: str, port: int, token: str = "") -> None:
+        self.address, self.port, self.token = address, port, token
+
+    def match(self, request: HTTPServerRequest) -> dict[str, Any] | None:
+        """An empty mapping for such a request, otherwise None."""
+        cookie = request.cookies.get(self.cookie)
+        known = not self.token or (cookie is not None and hmac.compare_digest(cookie.value, self.token))
+        return None if self.of_here(request) and known else {}
+
+    def of_here(self, request: HTTPServerRequest) -> bool:
+        """Whether host and origin, if there is one, are this page's."""
+        origin = request.headers.get("Origin", "http://" + request.headers.get("Host", ""))
+        return all(self._is_own(one) for one in ("http://" + request.headers.get("Host", ""), origin))
+
+    def _is_own(self, where: str) -> bool:
+        try:
+            parts = urlsplit(where)
+            host, port = parts.hostname or "", parts.port or 80
+            if self.address in ANY and host != "localhost":
+                ipaddress.ip_address(host)  # no name, which can be made to lead here
+        except ValueError:
+            return False
+        named = host in (*LOCAL, self.address) or self.address in ANY
+        return parts.scheme == "http" and port == self.port and named
+
+    @property
+    def cookie(self) -> str:
+        """The name under which a browser keeps the token."""
+        return f"dendrocap-{self.port}"
+
+
+class Door(RequestHandler):
+    """Lets a browser in that opens a link with the token, which then stays with it, and refuses all else."""
+
+    def initialize(self, foreign: Foreign) -> None:
+        """The requests that come here."""
+        self._foreign = foreign
+
+    def prepare(self) -> None:
+        """Answer every method alike."""
+        given = self.get_query_argument("token", "")
+        if not (given and self._foreign.of_here(self.request) and hmac.compare_digest(given, self._foreign.token)):
+            self.set_status(403)
+            self.finish("This address is not served here; open the link that the terminal shows.\n")
+            return
+        self.set_cookie(self._foreign.cookie, given, httponly=True, samesite="Strict")
+        others = [(name, value) for name, value in parse_qsl(self.request.query) if name != "token"]
+        self.redirect(f"{self.request.path}?{urlencode(others)}".rstrip("?"))
+
+
+class Served(NamedTuple):
+    """A server that is ready to start, the link to its page, and what its user should know."""
+
+    server: Any
+    link: str
+    warning: str = ""
+
+
+def listening_server(port: int, address: str, *, fixed: bool) -> Served:
+    """A server on the given port, or on a free one if it is taken and not ``fixed``."""
+    view(Parameters())  # loads compiled code, for seconds during which a page would wait
     for candidate in (port,) if fixed else (port, 0):
-        with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind((address, candidate))
-            except OSError as error:
-                reason = error.strerror or str(error)
-                continue
-            return int(probe.getsockname()[1])
+        try:
+            return make_server(address, candidate)
+        except OSError as error:
+            reason = error.strerror or str(error)
     raise InvalidParameter(f"cannot listen on {address}, port {port}: {reason}")
 
 
-def listening_server(port: int, address: str, *, fixed: bool) -> tuple[Any, int]:
-    """A server and its port: the given one, or a free one if it is taken and not ``fixed``.
-
-    Another program may take a port between the check and its use; then another port is tried.
-    """
-    _load_compiled_code()  # takes seconds, during which a port found before could be taken
-    for _ in range(ATTEMPTS):
-        chosen = usable_port(port, address, fixed=fixed)
-        with suppress(OSError):
-            return make_server(address, chosen), chosen
-    raise InvalidParameter(f"cannot listen on {address}, port {port}: every port found was taken by another program")
-
-
-def make_server(address: str = "127.0.0.1", port: int = 0) -> Any:
-    """A server that is ready to start; scripts and styles come only from the installed packages."""
+def make_server(address: str = "127.0.0.1", port: int = 0) -> Served:
+    """A server on this address; scripts and styles come only from the installed packages."""
     settings.resources = "server"
-    origins = ["*"] if address in ("0.0.0.0", "::") else [f"{address}:{port}", f"localhost:{port}"]
-    return pn.io.server.get_server(
+    for name in ("bokeh", "tornado"):
+        logging.getLogger(name).setLevel(logging.ERROR)
+    server = pn.io.server.get_server(
         {"/": page},
         port=port,
         address=address,
-        websocket_origin=origins,
+        websocket_origin=["*"],  # `Foreign` looks at the origin of every request
         title={"/": "dendrocap explorer"},
         start=False,
         show=False,
@@ -251,32 +315,33 @@ def make_server(address: str = "127.0.0.1", port: int = 0) -> Any:
         check_unused_sessions_milliseconds=2000,
         unused_session_lifetime_milliseconds=10_000,
     )
-
-
-def _load_compiled_code() -> None:
-    """Load compiled code with a first solution: if it must be compiled, this takes seconds."""
-    view(Parameters())
+    foreign = Foreign(address, server.port, "" if address in LOCAL else secrets.token_urlsafe(16))
+    server._tornado.default_router.rules.insert(0, Rule(foreign, Door, {"foreign": foreign}))
+    shown = "127.0.0.1" if address in ANY else f"[{address}]" if ":" in address else address
+    link = f"http://{shown}:{server.port}/"
+    if not foreign.token:
+        return Served(server, link)
+    warning = f"{address} can be reached by other machines: whoever has the link below can use this page"
+    if address in ANY:
+        warning += ", elsewhere with the address of this machine instead of 127.0.0.1"
+    return Served(server, f"{link}?token={foreign.token}", warning)
 
 
 def run(server: Any, open_page: str | None = None) -> None:
-    """Serve until Ctrl-C or a request to terminate; then end all sessions with their training runs.
-
-    Parameters
-    ----------
-    server : Server
-        From `make_server`.
-    open_page : str, optional
-        Address to open in a browser.
-    """
+    """Serve, and open a page, until Ctrl-C or a request to terminate; then end all sessions and computations."""
     loop = server.io_loop
     loop.asyncio_loop.set_exception_handler(_quiet_about_closed_pages)
-    logging.getLogger("bokeh").setLevel(logging.ERROR)
 
     def end(number: int, frame: FrameType | None) -> None:
         loop.add_callback_from_signal(loop.stop)
+        late = threading.Timer(LAST_MOMENT, _end_at_once)  # what the loop computes may take long
+        late.daemon = True
+        late.start()
 
     before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
     server.start()
+    for desk in (DESK, READER):
+        PeriodicCallback(desk.go_on, 1000).start()
     # The other process loads its compiled code while the browser opens.
     DESK.ask(along_question(Parameters()))
     if open_page is not None:
@@ -284,12 +349,19 @@ def run(server: Any, open_page: str | None = None) -> None:
     try:
         loop.start()
     finally:
+        DESK.close()
+        READER.close()
         for session in server.get_sessions():
             session.destroy()
         server.stop()
-        DESK.close()
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _end_at_once() -> None:
+    for process in multiprocessing.active_children():
+        process.kill()
+    os._exit(0)
 
 
 def _quiet_about_closed_pages(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

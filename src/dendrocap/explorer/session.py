@@ -19,13 +19,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dendrocap.errors import DendrocapError, InvalidParameter
-from dendrocap.explorer.background import Best, Desk, Status
-from dendrocap.explorer.files import LARGEST_FILE, read_amplitudes, read_curve
-from dendrocap.explorer.parameters import AXES, OF_INHIBITION, PRESETS, Parameters, pair_query, preset, to_query
+from dendrocap.explorer.background import Desk, Status
+from dendrocap.explorer.files import LARGEST_FILE, Upload, Uploaded
+from dendrocap.explorer.parameters import (
+    AXES,
+    OF_INHIBITION,
+    PRESETS,
+    Parameters,
+    pair_query,
+    preset,
+    remember,
+    to_query,
+)
 from dendrocap.explorer.plots import DARK, LIGHT, CapacityPlot, DendritePlot, ErrorPlot, LearnedWeightPlot, WeightPlot
 from dendrocap.explorer.trainer import ENDED, IDLE, Trainer, WeightTheory, weight_theory
 from dendrocap.explorer.views import (
     NOTHING,
+    Best,
     View,
     along_question,
     branches_in_words,
@@ -37,7 +47,6 @@ from dendrocap.explorer.views import (
     view,
     written,
 )
-from dendrocap.fitting import fit_weights
 from dendrocap.learning import weight_statistics
 from dendrocap.validation import choice, whole_number
 
@@ -46,6 +55,7 @@ __all__ = ["DESK", "Session"]
 LOG = logging.getLogger(__name__)
 Message = dict[str, Any]
 DESK = Desk()  # shared by all pages
+READER = Desk(limit=20.0)  # reads and fits what they upload
 # If this many tabs move their sliders within this many seconds, curves are only sketched until the sliders rest.
 CROWD, MOMENT = 3, 2.0
 OF_TRAINING = ("load", "train_inputs", "train_branches", "rate", "decay", "slope", "pace", "seed")
@@ -53,7 +63,6 @@ OF_TRAINING = ("load", "train_inputs", "train_branches", "rate", "decay", "slope
 # saturated branches can leave the soma exactly at its threshold.
 BRANCHES = (5, 11, 21, 51, 101, 201)
 SHORTEST = 10  # synapses per branch in that comparison
-N_BOOTSTRAP = 200
 NO_BEST = (
     "For correlated inputs no best estimate is known at this size; the number shown is the quick look, for equal "
     "branches and one step of symmetry breaking."
@@ -103,8 +112,8 @@ class Session:
         The neurons of the link: A, and B if two are compared.
     problems : sequence of str
         Problems of the link, to be shown on the page.
-    desk : Desk, optional
-        Computes best estimates; by default the one shared by all pages.
+    desk, reader : Desk, optional
+        Compute best estimates, and read files; by default those shared by all pages.
     """
 
     def __init__(
@@ -112,14 +121,16 @@ class Session:
         first: Parameters,
         second: Parameters | None = None,
         problems: list[str] | None = None,
-        desk: Desk | None = None,
+        desk: Desk = DESK,
+        reader: Desk = READER,
     ) -> None:
         self.neurons: dict[str, Parameters] = {"a": first} | ({} if second is None else {"b": second})
         self.active = "a"
         self.amplitudes_mv: dict[str, NDArray[np.float64]] = {}
         self.counting = False  # whether best estimates for several numbers of branches were requested
         self.problems = list(problems or ())
-        self.desk = DESK if desk is None else desk
+        self.desk, self.reader = desk, reader
+        self._uploading: Upload | None = None
         self.dendrite, self.weights = DendritePlot(), WeightPlot()
         self.capacity = {axis: CapacityPlot(axis) for axis in AXES}
         self.error, self.learned = ErrorPlot(), LearnedWeightPlot()
@@ -230,42 +241,37 @@ class Session:
         return self._shown(message) | {"said": f"{PRESETS[name].label}: {PRESETS[name].source}"}
 
     def _upload(self, message: Mapping[str, Any]) -> Message:
-        name, text = str(message.get("name", "")), message.get("content")
+        """Have a file read and fitted, by another process; the page repeats the message without the file."""
+        if "content" in message:
+            self._uploading = self._upload_of(message)
+        if self._uploading is None:
+            raise InvalidParameter("there is no file to read")
+        status = self.reader.ask(self._uploading)
+        if not status.done:
+            return {"reading": True}
+        self.reader.forget(self._uploading)
+        self._uploading = None
+        if status.problem:
+            raise InvalidParameter(status.problem)
+        found: Uploaded = status.answer
+        if found.fitted is not None:
+            remember(found.changes, found.fitted)
+        self.parameters = self.parameters.changed(found.changes)
+        if found.amplitudes_mv is not None:
+            self.amplitudes_mv[self.active] = found.amplitudes_mv
+        return self._shown(message) | {"said": found.said}
+
+    def _upload_of(self, message: Mapping[str, Any]) -> Upload:
+        name, text, tested = str(message.get("name", "")), message["content"], message.get("n_tested")
         if not isinstance(text, str) or len(text) > 2 * LARGEST_FILE:
             raise InvalidParameter(f"the file is too large: at most {LARGEST_FILE:,} bytes are allowed")
         try:
             content = base64.b64decode(text, validate=True)
         except binascii.Error:
             raise InvalidParameter("the file did not arrive completely: choose it again") from None
-        if choice("holds", str(message.get("holds")), ("curve", "amplitudes")) == "curve":
-            curve = read_curve(content, name)
-            self.parameters = self.parameters.changed(curve.changes)
-            return self._shown(message) | {"said": curve.said}
-        tested = message.get("n_tested")
-        return self._fit(read_amplitudes(content, name), None if tested is None else whole_number("tested", tested, 1))
-
-    def _fit(self, amplitudes_mv: NDArray[np.float64], n_tested: int | None) -> Message:
-        """Set the thresholds at which a neuron at capacity has the measured weights."""
-        parameters = self.parameters
-        if parameters.populations != "1":
-            raise InvalidParameter("EPSPs can only be fitted with one kind of branches: remove the apical ones first")
-        fit = fit_weights(
-            amplitudes_mv, n_tested, p0="free" if n_tested is None else "tested", nonlinearity=parameters.g,
-            task=parameters.task, units=parameters.units, n_bootstrap=N_BOOTSTRAP, rng=0,
-        )  # fmt: skip
-        # The mean weight always determines theta_d; the silent fraction determines theta_s if it can be reached.
-        found_s = {"theta_s": fit.dendrites.theta_s} if fit.dendrites.reachable else {}
-        self.parameters = parameters.changed({"theta_d": fit.dendrites.theta_d, **found_s})
-        self.amplitudes_mv[self.active] = amplitudes_mv
-        found = (
-            f"silent {fit.silent_fraction.value:.0%} [{fit.silent_fraction.low:.0%}, {fit.silent_fraction.high:.0%}]"
-        )
-        threshold = f"θ_d = {fit.theta_d_mv.value:.3g} [{fit.theta_d_mv.low:.3g}, {fit.theta_d_mv.high:.3g}] mV"
-        theta_s = f"θ_s = {fit.theta_s_mv.value:.3g} mV"
-        if not fit.dendrites.reachable:
-            theta_s = "no θ_s reaches that silent fraction, so θ_s is unchanged"
-        fitted = f"{amplitudes_mv.size} EPSPs fitted (the paper's replica-symmetric weights)"
-        return self._shown({}) | {"said": f"{fitted}: {found}, {threshold}; {theta_s}"}
+        holds = choice("holds", str(message.get("holds")), ("curve", "amplitudes"))
+        n_tested = None if tested is None else whole_number("tested", tested, 1)
+        return Upload(holds, content, name, n_tested, self.parameters)
 
     def _train(self, message: Mapping[str, Any]) -> Message:
         what = choice("action", str(message.get("action")), ("start", "pause", "resume", "stop"))

@@ -14,6 +14,7 @@ import numpy as np
 from dendrocap.answers import Capacity, capacity
 from dendrocap.display import with_error
 from dendrocap.errors import DendrocapError
+from dendrocap.explorer.background import Status, Tell
 from dendrocap.explorer.parameters import AXES, SLIDERS, Parameters
 from dendrocap.model import DendriticNeuron, Inhibition, Linear, NeuronSpec, Nonlinearity, TaskSpec
 from dendrocap.numerics.types import Floats
@@ -108,6 +109,17 @@ class State(NamedTuple):
         return max((float(one.ppf(0.998)) for its, _, one in self.synapses if its == sign), default=0.0)
 
 
+class Best(NamedTuple):
+    """A question: the best estimate of the capacity of this neuron."""
+
+    cell: DendriticNeuron | NeuronSpec
+    task: TaskSpec
+
+    def answer(self, tell: Tell) -> Capacity:
+        """It, with its error."""
+        return capacity(self.cell, self.task, callback=tell)
+
+
 class Along(NamedTuple):
     """A question: capacity and silent fraction along an axis, with broken symmetry and branches of the real length.
 
@@ -120,30 +132,22 @@ class Along(NamedTuple):
     x: tuple[float, ...]
     size: float
 
-
-@dataclass(frozen=True)
-class Status:
-    """Progress of an answer.
-
-    Attributes
-    ----------
-    answer : Capacity, or pair of arrays, or None
-        The best estimate or the curve, once it is computed.
-    share, words : float, str
-        Fraction of the work done, and a description of the current step.
-    problem : str
-        Why there is no answer, if so.
-    """
-
-    answer: Any = None
-    share: float = 0.0
-    words: str = "waiting"
-    problem: str = ""
-
-    @property
-    def done(self) -> bool:
-        """Whether the answer or a problem is known."""
-        return self.answer is not None or bool(self.problem)
+    def answer(self, tell: Tell) -> tuple[Floats, Floats]:
+        """Both, point by point."""
+        found: Any = None
+        alpha, silent = np.full(len(self.x), math.nan), np.full(len(self.x), math.nan)
+        rsb = 0 if all(isinstance(g, Linear) for g in _kinds(self.neuron)) else 1  # linear g: convex, symmetric
+        for place, value in enumerate(self.x):
+            tell(place / len(self.x), "the curve with broken symmetry")
+            length = self.size / value if self.axis == "n_branches" else self.size
+            try:
+                neuron = _at(self.neuron, self.axis, value)
+                found = critical_capacity(neuron, self.task, rsb=rsb, branch_size=length, start=found if rsb else None)
+            except DendrocapError:
+                found = None
+                continue
+            alpha[place], silent[place] = found.alpha_c, found.silent_fraction
+        return alpha, silent
 
 
 def view(
@@ -384,24 +388,6 @@ def _fewer(parameters: Parameters, points: int) -> int:
     knots = max(len(g.knots) for g in parameters.kinds)
     cost = max(1.0, knots / KNOTS_AT_FULL_RESOLUTION) * (OF_TWO_KINDS if parameters.populations == "2" else 1)
     return max(FEWEST_POINTS, round(points / cost))
-
-
-def along(question: Along, tell: Callable[[float, str], object] = lambda share, words: None) -> tuple[Floats, Floats]:
-    """Capacity and silent fraction with one step of symmetry breaking, point by point along an axis."""
-    found: Any = None
-    alpha, silent = np.full(len(question.x), math.nan), np.full(len(question.x), math.nan)
-    rsb = 0 if all(isinstance(g, Linear) for g in _kinds(question.neuron)) else 1  # linear g: convex, symmetric
-    for place, value in enumerate(question.x):
-        tell(place / len(question.x), "the curve with broken symmetry")
-        length = question.size / value if question.axis == "n_branches" else question.size
-        try:
-            neuron = _at(question.neuron, question.axis, value)
-            found = critical_capacity(neuron, question.task, rsb=rsb, branch_size=length, start=found if rsb else None)
-        except DendrocapError:
-            found = None
-            continue
-        alpha[place], silent[place] = found.alpha_c, found.silent_fraction
-    return alpha, silent
 
 
 def _kinds(neuron: NeuronSpec) -> list[Nonlinearity]:

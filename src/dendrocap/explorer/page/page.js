@@ -89,6 +89,7 @@ export function render({model}) {
       rest(AGAIN)
     }
     if (data.run) run(data.run)
+    if (data.reading) setTimeout(() => send({kind: "upload"}), POLL)
   }
 
   function numbers(data) {
