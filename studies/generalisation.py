@@ -17,7 +17,7 @@ from pathlib import Path
 
 from dendrocap import SGD, DendrocapError, NeuronSpec, Polsky, Recipe
 from dendrocap.datasets import BinarySet, binary_set
-from dendrocap.sweeps.generalise import Contender, contenders, generalisation_curve, generalise, summary
+from dendrocap.sweeps.library import Contender, contenders, generalisation_curve, generalise, summary
 from studies.tables import Row, complete
 
 TABLE = Path(__file__).with_suffix(".csv")

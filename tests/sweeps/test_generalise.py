@@ -12,7 +12,7 @@ from dendrocap import SGD, InvalidParameter, Recipe
 from dendrocap.cli import app
 from dendrocap.datasets import binary_set
 from dendrocap.learning import Training
-from dendrocap.sweeps.generalise import balanced_error, contenders, generalisation_curve, generalise
+from dendrocap.sweeps.library import balanced_error, contenders, generalisation_curve, generalise
 from tests.drawing import lines_of
 
 
@@ -78,7 +78,7 @@ def test_ctrl_c_shows_the_runs_that_were_finished(small_sets, monkeypatch):
             callback(generalisation_curve(images, contender, seed=0))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("dendrocap.sweeps.generalise.generalise", until_interrupted)
+    monkeypatch.setattr("dendrocap.sweeps.library.generalise", until_interrupted)
     outcome = run("generalise", "mnist", "--max-epochs", 3, "--seeds", 2, "--json")
     assert outcome.exit_code == 130
     assert {row["neuron"] for row in json.loads(outcome.stdout)} == {"dendritic, K = 7"}  # the other was cut short

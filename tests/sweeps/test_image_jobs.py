@@ -8,8 +8,8 @@ import pytest
 from dendrocap.datasets import binary_set
 from dendrocap.errors import InvalidParameter
 from dendrocap.sweeps import Sweep
-from dendrocap.sweeps.generalise import RECIPE, generalise, positive_logistic
 from dendrocap.sweeps.jobs import check
+from dendrocap.sweeps.library import RECIPE, generalise, positive_logistic
 from dendrocap.sweeps.process import run_cell
 
 

@@ -7,7 +7,7 @@ from scipy.optimize import minimize
 
 from dendrocap.datasets import binary_set
 from dendrocap.errors import InvalidParameter
-from dendrocap.sweeps.generalise import positive_logistic
+from dendrocap.sweeps.library import positive_logistic
 
 
 def loss(x, inputs, labels, l2):

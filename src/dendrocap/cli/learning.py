@@ -416,8 +416,8 @@ def generalise(
     Example: dendrocap generalise mnist --preset quick --plot mnist.png
     """
     from dendrocap.datasets import BINARY_SETS
-    from dendrocap.sweeps.generalise import GeneralisationCurve, summary
-    from dendrocap.sweeps.generalise import generalise as run
+    from dendrocap.sweeps.library import GeneralisationCurve, summary
+    from dendrocap.sweeps.library import generalise as run
     from dendrocap.validation import choice, whole_number
 
     choice("dataset", dataset, tuple(BINARY_SETS))

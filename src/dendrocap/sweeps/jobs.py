@@ -95,7 +95,7 @@ BUILT_IN = {
     "learning_speed": "dendrocap.sweeps.library:learning_speed",
     "learned_weights": "dendrocap.sweeps.library:learned_weights",
     "robustness": "dendrocap.sweeps.library:robustness",
-    "generalise": "dendrocap.sweeps.library:generalise",
+    "generalise": "dendrocap.sweeps.library:both_neurons",
     "image_error": "dendrocap.sweeps.library:image_error",
     "image_logistic": "dendrocap.sweeps.library:image_logistic",
 }

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-BOOKKEEPING = ("status", "reason", "seconds", "host", "version", "environment")
-
 _NOTHING = object()
 
 
@@ -42,16 +40,14 @@ def rows(sweep: Sweep, records: Iterable[Record]) -> list[dict[str, Any]]:
     """
     records = list(records)
     names = metric_names(sweep, records)
-    return [
-        {
-            **record.parameters,
-            "seed": record.seed,
-            **{shown: record.metrics.get(name, math.nan) for name, shown in names.items()},
-            **{name: getattr(record, name) for name in BOOKKEEPING[:-1]},
-            "environment": str(record.environment),
-        }
-        for record in records
-    ]
+    missing = dict.fromkeys(names.values(), math.nan)
+    return [{**record.parameters, "seed": record.seed, **missing, **_row(record, names)} for record in records]
+
+
+def _row(record: Record, names: Mapping[str, str]) -> dict[str, Any]:
+    """The metrics that a cell has, under the names that are shown, and how it was run."""
+    metrics = {names[name]: value for name, value in record.metrics.items() if name in names}
+    return metrics | {name: getattr(record, name) for name in BOOKKEEPING} | {"environment": str(record.environment)}
 
 
 def metric_names(sweep: Sweep, records: Iterable[Record]) -> dict[str, str]:
@@ -86,15 +82,14 @@ def dataset(sweep: Sweep, records: Iterable[Record]) -> xr.Dataset:
     place = {cell.key: number for number, cell in enumerate(sweep)}
     at = {place[record.key]: record for record in records if record.key in place}
     shape = tuple(len(values) for values in dimensions.values())
+    names = metric_names(sweep, at.values())
+    found = {i: _row(record, names) for i, record in at.items()}
     variables = {}
-    for name, shown in metric_names(sweep, at.values()).items():
-        values = [at[i].metrics.get(name) if i in at else None for i in range(len(sweep))]
-        array = _array(values)
-        own = [f"{shown}_{axis}" for axis in range(array.ndim - 1)]
-        variables[shown] = ([*dimensions, *own], array.reshape(shape + array.shape[1:]))
-    for name, array_of in (("status", _texts), ("seconds", _array)):
-        values = [getattr(at[i], name) if i in at else None for i in range(len(sweep))]
-        variables[name] = (list(dimensions), array_of(values).reshape(shape))
+    for name, array_of in {**dict.fromkeys(names.values(), _array), **BOOKKEEPING}.items():
+        if array_of is not None:
+            array = array_of([found[i].get(name) if i in found else None for i in range(len(sweep))])
+            own = [f"{name}_{axis}" for axis in range(array.ndim - 1)]
+            variables[name] = ([*dimensions, *own], array.reshape(shape + array.shape[1:]))
     coordinates = {name: np.asarray(values) for name, values in dimensions.items()}
     return xr.Dataset(variables, coordinates, _attributes(sweep))
 
@@ -163,6 +158,12 @@ def _texts(values: list[Any]) -> NDArray[Any]:
     return np.array(words, dtype=object)
 
 
+# How a cell was run: columns of every table; of some, datasets have a variable, made by this function.
+BOOKKEEPING: dict[str, Callable[[list[Any]], NDArray[Any]] | None] = {
+    "status": _texts, "reason": None, "seconds": _array, "host": None, "version": None, "environment": None,
+}  # fmt: skip
+
+
 def _needs(library: str) -> None:
     try:
         import_module(library)
@@ -175,18 +176,9 @@ def _needs(library: str) -> None:
 
 @dataclass(frozen=True)
 class Average(Displayed):
-    """A metric at one point of the grid, averaged over seeds.
+    """A metric at one point of the grid, averaged over the finished cells that have it: the seeds.
 
-    Parameters
-    ----------
-    line : object
-        Value of the axis that distinguishes lines; None without such an axis.
-    x : object
-        Value of the axis to draw along.
-    mean, standard_error : float
-        Mean over the finished cells that have the metric, and its standard error; NaN for a single cell.
-    cells : int
-        Number of these cells.
+    ``line`` is the value of the axis that distinguishes lines, if there is one; a single cell has no standard error.
     """
 
     _displayed = ("mean", "standard_error", "line", "x", "cells")
@@ -199,43 +191,28 @@ class Average(Displayed):
 
 
 def averages(
-    sweep: Sweep,
-    records: Iterable[Record],
-    x: str,
-    y: str,
-    by: str | None = None,
-    at: Mapping[str, str] | None = None,
+    sweep: Sweep, records: Iterable[Record], x: str, y: str, by: str | None = None, at: Mapping[str, str] | None = None
 ) -> list[Average]:
     """The metric ``y`` along the axis ``x``, for each value of the axis ``by``.
 
-    Parameters
-    ----------
-    sweep : Sweep
-        The sweep that was run.
-    records : iterable of Record
-        Its stored cells.
-    x, y, by : str
-        Two axes of the grid, and a metric that is one number per cell.
-    at : mapping, optional
-        Value of each of the other axes, as a string; not needed for an axis with a single value.
+    ``at`` holds the value of each of the other axes, as a string; an axis with a single value needs none.
     """
     axes = [choice("axis", axis, tuple(sweep.grid)) for axis in (x, by) if axis is not None]
     chosen = {axis: _chosen(sweep, axis, at or {}) for axis in sweep.grid if axis not in axes}
     for axis in at or {}:
         choice("axis in at", axis, tuple(chosen))
+    records = list(records)
     values: dict[tuple[Any, Any], list[float]] = {}
-    known: set[str] = set()
     for record in records:
-        known |= record.metrics.keys()
         if y in record.metrics and all(record.parameters[axis] == value for axis, value in chosen.items()):
             place = (record.parameters[by] if by else None, record.parameters[x])
             values.setdefault(place, []).append(_number(y, record.metrics[y]))
     if not values:
-        raise InvalidParameter(f"no finished cell has the metric {y}; known: {', '.join(sorted(known)) or 'none'}")
-    lines = sweep.grid[by] if by else [None]
+        known = sorted({name for record in records for name in record.metrics})
+        raise InvalidParameter(f"no finished cell has the metric {y}; known: {', '.join(known) or 'none'}")
     return [
         Average(line, at_x, float(np.mean(own)), standard_error(own), len(own))
-        for line in lines
+        for line in (sweep.grid[by] if by else [None])
         for at_x in sweep.grid[x]
         if (own := values.get((line, at_x)))
     ]
