@@ -153,6 +153,7 @@ class Immediate(FuturesPool):
 
 def test_what_arrived_before_the_stop_is_not_thrown_away(monkeypatch):
     monkeypatch.setattr(child_module, "_children", threading.local())  # whose process ends with the test
+    monkeypatch.setattr(child_module, "BATCH", 60.0)  # so that every batch is a fast one
     stop = threading.Event()
     outcomes = FuturesExecutor(Immediate(), 2).run(draws(40), stop)
     first = next(outcomes)

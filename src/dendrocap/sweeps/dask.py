@@ -100,7 +100,7 @@ class DaskBatches(Batches):
             if new := [worker for worker in present if worker not in self._threads and worker not in self._unfit]:
                 here = Environment.here().plain
                 for worker, why in self._client.run(objection, here, workers=new, on_error="return").items():
-                    if why:
+                    if why and not isinstance(why, OSError):  # which says that it has just left
                         self._exclude(worker, why if isinstance(why, str) else repr(why))
             self._threads = {worker: threads for worker, threads in present.items() if worker not in self._unfit}
             if present and not self._threads:

@@ -150,9 +150,8 @@ class Job:
     def __call__(self, cell: Cell) -> dict[str, Any]:
         """The metrics of a cell."""
         given = self.fitted(cell.parameters)
-        for name in self.built:
+        for name, (names, _, build) in self.built.items():
             if name not in given:
-                names, _, build = flat(name)
                 own = {key: given.pop(key) for key in names if key in given and key not in self.arguments}
                 default = self.arguments[name].default
                 given[name] = build(own, None if default is inspect.Parameter.empty else default)
@@ -164,18 +163,16 @@ class Job:
             given["rng"] = generator_for("job", cell.seed)
         return metrics_of(self.function(**given))
 
-    @property
-    def built(self) -> list[str]:
-        """Which of its arguments are built from flat parameters."""
-        return [name for name in BUILT if name in self.arguments]
+    @cached_property
+    def built(self) -> dict[str, Flat]:
+        """Those of its arguments that are built from flat parameters."""
+        return {name: flat(name) for name in BUILT if name in self.arguments}
 
     @cached_property
     def types(self) -> dict[str, Any]:
         """Types of its parameters, from annotations, including those from which neuron, task and recipe are built."""
-        return {
-            **{key: hint for name in self.built for key, hint in flat(name).types.items() if key in flat(name).names},
-            **types_of(self.function),
-        }
+        built = {key: how.types[key] for how in self.built.values() for key in how.names if key in how.types}
+        return {**built, **types_of(self.function)}
 
     def fitted(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
         """Parameters converted to the types that the function asks for; raises for a value of the wrong type."""
@@ -186,20 +183,21 @@ class Job:
 
     def described(self) -> list[dict[str, str]]:
         """The parameters that a sweep can give, with type and default; those that are filled in are left out."""
-        built = {key: "" for name in self.built for key in flat(name).names}
         own = {name: p for name, p in self.arguments.items() if name not in FILLED_IN and p.kind is not p.VAR_KEYWORD}
         rows = {name: "needed" if p.default is p.empty else repr(p.default) for name, p in own.items()}
+        for key in (key for how in self.built.values() for key in how.names):
+            rows.setdefault(key, "")
         return [
             {"parameter": name, "type": _type_name(self.types.get(name)), "default": default}
-            for name, default in {**rows, **{key: word for key, word in built.items() if key not in rows}}.items()
+            for name, default in rows.items()
         ]
 
     def accepts(self, names: frozenset[str]) -> None:
         """Raise for parameters that the function does not have, and for required ones that are missing."""
         known = set(self.arguments)
-        for name in self.built:
+        for name, how in self.built.items():
             if name not in names:
-                known |= set(flat(name).names)
+                known |= set(how.names)
         open_ended = any(p.kind is p.VAR_KEYWORD for p in self.arguments.values())
         unknown = sorted(names - known)
         if unknown and not open_ended:

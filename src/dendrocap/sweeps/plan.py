@@ -20,16 +20,8 @@ from dendrocap.sweeps.sweep import Cell, Sweep
 class Plan:
     """The cells of some sweeps, or of one shard of them, and which of them remain to be run.
 
-    Parameters
-    ----------
-    sweeps : sequence of Sweep
-        The sweeps. A cell that two sweeps share is run once.
-    store : Store
-        The results so far.
-    shard : str
-        The part to run, such as ``2/3``; empty for the whole.
-    retry_failed, rerun_older : bool
-        Whether to run again failed cells, and finished cells of other versions.
+    A cell that two sweeps share is run once. Failed cells are run again with ``retry_failed``, finished cells of other
+    versions with ``rerun_older``.
     """
 
     def __init__(
@@ -46,7 +38,6 @@ class Plan:
         self._retry_failed, self._rerun_older = retry_failed, rerun_older
         self._lines: dict[str, list[SearchLine]] = {}  # by the keys of their cells
         self._queue: deque[Cell] = deque()
-        self._entries: dict[tuple[str, Environment], tuple[str, Environment]] = {}  # few values, shared by all cells
         self.wanted: dict[str, Cell] = {}
         different = {sweep.digest: sweep for sweep in sweeps}.values()
         for sweep in different:
@@ -102,8 +93,7 @@ class Plan:
     def learn(self, outcome: Outcome) -> None:
         """Record an outcome."""
         key = outcome.cell.key
-        entry = (outcome.status, outcome.environment)
-        self._stored[key] = self._entries.setdefault(entry, entry)
+        self._stored[key] = (outcome.status, outcome.environment)
         for line in self._lines.get(key, ()):
             line.learn(key, outcome.metrics.get(line.search.metric))
             self._want(line)
@@ -125,15 +115,7 @@ class Plan:
 
 
 class SearchLine:
-    """One line along the searched axis: a combination of the other axes, with all seeds.
-
-    Parameters
-    ----------
-    sweep : Sweep
-        A sweep with a search.
-    others : mapping
-        Values of the other axes.
-    """
+    """One line along the searched axis of a sweep: a combination of values of the other axes, with all seeds."""
 
     def __init__(self, sweep: Sweep, others: Mapping[str, Any]) -> None:
         assert sweep.search is not None
@@ -188,13 +170,7 @@ def search_lines(sweep: Sweep) -> Iterator[SearchLine]:
 
 
 def parse_shard(text: str) -> tuple[int, int]:
-    """The two numbers of ``i/n``; (1, 1) for an empty string.
-
-    Examples
-    --------
-    >>> parse_shard("2/3"), parse_shard("")
-    ((2, 3), (1, 1))
-    """
+    """The two numbers of ``i/n``; (1, 1) for an empty string."""
     if not text:
         return 1, 1
     number, separator, shards = text.partition("/")
@@ -211,20 +187,12 @@ CLEAR = 2.0
 
 @dataclass(frozen=True)
 class Crossing(Displayed):
-    """A place at which a metric, averaged over seeds, crosses a level.
+    """A place at which a metric, averaged over seeds, crosses a level; NaN if there is none.
 
-    Parameters
-    ----------
-    others : mapping
-        Values of the other axes.
-    value : float
-        Value of the searched axis at the crossing, interpolated between two neighbours; NaN if there is none.
-    low, high : float
-        The nearest values that were run at which the metric is above or below the level by more than two standard
-        errors over seeds. An average over few seeds may cross anywhere between them, and more than once. If the seeds
-        agree, the two values are neighbours.
-    cells : int
-        Number of cells that were run for it.
+    ``value`` is interpolated between two neighbours on the searched axis, ``others`` are the values of the other axes.
+    ``low`` and ``high`` are the nearest values that were run at which the metric is above or below the level by more
+    than two standard errors over seeds. An average over few seeds may cross anywhere between them, and more than once.
+    If the seeds agree, the two values are neighbours. ``cells`` were run for it.
     """
 
     _displayed = ("value", "low", "high", "others", "cells")

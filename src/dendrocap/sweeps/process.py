@@ -167,11 +167,8 @@ def _thread_pools(modules: int) -> ThreadpoolController:
 
 # A worker process: it reads cells and writes outcomes, one line of text each.
 #
-# Nothing is pickled and the user's main script is not imported again. A line is an id, a space and JSON; an answer has
-# the id of its request, so that an answer to another request is noticed. Its first line reports its versions. The id
-# ``?`` asks about a job: the answer is the reason why the process cannot run it, if there is one.
-
-ABOUT_A_JOB = "?"
+# Nothing is pickled and the user's main script is not imported again. A line is the key of a cell, a space and JSON; an
+# answer has the key of its request, so that an answer to another request is noticed. The first line reports versions.
 
 # Fields that both sides already have.
 NOT_SENT = ("cell", "environment")
@@ -205,23 +202,22 @@ def main(idle: float | None = None) -> None:
     own = os.getpid()
     for line in _lines_until_the_client_is_gone(requests, idle):
         name, _, request = line.partition(" ")
-        answer = (
-            _about(json.loads(request)) if name == ABOUT_A_JOB else outcome_text(run_cell(Cell(*json.loads(request))))
-        )
+        answer = _answer(Cell(*json.loads(request)))
         if os.getpid() != own:  # a copy of this process that the job has made
             os._exit(0)
         answers.write(f"{name} {answer}\n")
         answers.flush()
 
 
-def _about(job: str) -> str:
+def _answer(cell: Cell) -> str:
+    """The outcome of a cell as JSON, or the reason why this process cannot run its job."""
     try:
-        job_named(job)
+        job_named(cell.job)
     except InvalidParameter as error:
         # Only the cause: the Python path of every worker would fill the screen.
-        why = f"the job {job} cannot be imported: {error.__cause__!r}" if error.__cause__ else str(error)
-        return json.dumps(why)
-    return json.dumps("")
+        why = f"the job {cell.job} cannot be imported: {error.__cause__!r}" if error.__cause__ else str(error)
+        return json.dumps({"refused": why})
+    return outcome_text(run_cell(cell))
 
 
 def _lines_until_the_client_is_gone(source: IO[str], idle: float | None) -> Iterator[str]:
@@ -277,7 +273,6 @@ class Child:
         self._answers: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._expired = False
         self._ahead = ""  # the line that was already sent
-        self._jobs: dict[str, str] = {}
         self.environment = Environment.here()
 
     def start(self) -> None:
@@ -306,16 +301,6 @@ class Child:
                 return
         raise WorkersLost(f"a worker process could not start: it ended with exit code {code}")
 
-    def objection(self, job: str) -> str:
-        """Why the process cannot run a job, such as a module that it cannot import; empty if it can run it."""
-        if job not in self._jobs:
-            answer = self._ask(f"{ABOUT_A_JOB} {json.dumps(job)}\n", math.inf)
-            if not answer:
-                code = self.end()
-                return "" if self.over() else f"its process ended with exit code {code} while importing the job {job}"
-            self._jobs[job] = json.loads(answer)
-        return self._jobs[job]
-
     def outcome(self, line: str, ahead: str = "", patience: float = math.inf) -> str | None:
         """The outcome of a cell as JSON, from a new process if necessary; None if it is over, or takes too long.
 
@@ -339,7 +324,6 @@ class Child:
     def end(self) -> int:
         """End the process and all that its cells have started, and return its exit code."""
         process, self._process, self._ahead = self._process, None, ""
-        self._jobs.clear()
         if process is None:
             return 0
         if not (self._expired or self.over()):
@@ -419,10 +403,8 @@ STUCK = 5.0
 IDLE = 60.0
 
 
-def run_lines(child: Child, lines: Sequence[str], jobs: Sequence[str], budget: float) -> dict[str, Any]:
+def run_lines(child: Child, lines: Sequence[str], budget: float) -> dict[str, Any]:
     """Outcomes of the first cells of a batch, as many as fit into ``budget`` seconds, in a process.
-
-    Before its first cell the process must show that it can import the jobs.
 
     Returns
     -------
@@ -430,9 +412,7 @@ def run_lines(child: Child, lines: Sequence[str], jobs: Sequence[str], budget: f
         ``answers``, one text for each cell that was run, ``environment``, whether the batch was ``fast``, and whether
         its next cell is ``stuck``; or ``refused``, the reason why this worker cannot run the cells.
     """
-    for job in jobs:
-        if objection := child.objection(job):
-            return {"refused": objection}
+    child.start()
     began, answers, stuck = time.monotonic(), [], False
     for line, following in zip(lines, [*lines[1:], ""], strict=True):
         ahead = following if time.monotonic() - began < budget and not child.over() else ""
@@ -440,6 +420,9 @@ def run_lines(child: Child, lines: Sequence[str], jobs: Sequence[str], budget: f
         if answer is None:
             stuck = not child.over()
             break
+        if answer.startswith('{"refused"'):
+            found: dict[str, Any] = json.loads(answer)
+            return found
         answers.append(answer)
         if not ahead:
             break
@@ -468,8 +451,8 @@ def run_batch(run: str, timeout: float | None, *batch: Any) -> dict[str, Any]:
 class Batches:
     """The batches of a run: which are being run, and which cells are to be dealt out again.
 
-    ``submit`` takes the lines of a batch, its jobs and the seconds it may take, and returns a
-    `concurrent.futures.Future` of what `run_lines` returns; ``workers`` is how many batches run at a time.
+    ``submit`` takes the lines of a batch and the seconds it may take, and returns a `concurrent.futures.Future` of what
+    `run_lines` returns; ``workers`` is how many batches run at a time.
     """
 
     def __init__(self, submit: Callable[..., Future[dict[str, Any]]], workers: int) -> None:
@@ -519,9 +502,8 @@ class Batches:
                 batch.append(cell)
             if not batch:
                 break
-            lines, jobs = [cell_line(cell) for cell in batch], sorted({cell.job for cell in batch})
             try:
-                future = self._submit(lines, jobs, budget)
+                future = self._submit([cell_line(cell) for cell in batch], budget)
             except RuntimeError as error:  # the pool is closed or broken
                 raise WorkersLost(f"the workers take no cells: {error}") from error
             self._flying[future] = batch
@@ -571,17 +553,7 @@ class Batches:
 
 
 class Executor(Protocol):
-    """Anything that turns cells into outcomes.
-
-    Examples
-    --------
-    >>> import threading
-    >>> from dendrocap import Sweep
-    >>> sweep = Sweep("capacity", grid={"theta_d": [0.1, 0.5]}, parameters={"nonlinearity": "linear", "theta_s": 0.5})
-    >>> executor: Executor = SerialExecutor()
-    >>> [outcome.status for outcome in executor.run(sweep, threading.Event())]
-    ['done', 'done']
-    """
+    """Anything that turns cells into outcomes."""
 
     running: int  # number of cells in progress, for display
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise, product
 from pathlib import Path
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 
@@ -39,22 +39,9 @@ MOST_VALUES = 100_000
 class Search(Displayed, Sequence[float | int]):
     """The values of an axis, and the metric whose crossing of a level is searched for.
 
-    As a sequence it contains the values of the full grid.
-
-    Parameters
-    ----------
-    axis : str
-        Name of the axis.
-    metric : str
-        Name of the metric, which is averaged over seeds; True counts as 1.
-    level : float
-        The level to cross.
-    low, high : float
-        Ends of the axis.
-    resolution : float
-        Spacing of the values; a crossing is located between two neighbours.
-    points : int
-        Number of values that are run first. With more of them, crossings that lie close together are found.
+    As a sequence it contains the values of the full grid, from ``low`` to ``high`` in steps of ``resolution``. The
+    metric is averaged over seeds; True counts as 1. ``points`` values, evenly spaced, are run first: with more of them,
+    crossings that lie close together are found.
 
     Examples
     --------
@@ -77,11 +64,7 @@ class Search(Displayed, Sequence[float | int]):
     def from_table(cls, axis: str, table: Mapping[str, Any]) -> Search:
         """The search described by a table of a TOML file."""
         where = f"grid.{axis}"
-        for key in table:
-            choice(f"key in {where}", key, SEARCH_KEYS)
-        for key in SEARCH_KEYS[:-1]:
-            if key not in table:
-                raise InvalidParameter(f"{where} lacks {key}: a search needs find, level, from, to and resolution")
+        _check_keys(where, table, SEARCH_KEYS, SEARCH_KEYS[:-1], "a search needs find, level, from, to and resolution")
         metric = table["find"]
         if not isinstance(metric, str) or not metric:
             raise refuse(f"{where}.find", metric, "the name of a metric, such as 'solved'")
@@ -103,12 +86,6 @@ class Search(Displayed, Sequence[float | int]):
     def __len__(self) -> int:
         return len(self.values)
 
-    @overload
-    def __getitem__(self, number: int) -> float | int: ...
-
-    @overload
-    def __getitem__(self, number: slice) -> Sequence[float | int]: ...
-
     def __getitem__(self, number: int | slice) -> Any:
         return self.values[number]
 
@@ -122,10 +99,7 @@ class Search(Displayed, Sequence[float | int]):
     def values(self) -> tuple[float | int, ...]:
         """The values of the full grid; integers if all of them are."""
         count = int((self.high - self.low) / self.resolution + 1e-9) + 1
-        # Rounded as in a range, so that the cells are the same as those of a grid typed by hand.
-        values = [float(f"{self.low + number * self.resolution:.12g}") for number in range(count)]
-        whole = all(value.is_integer() for value in values)
-        return tuple(int(value) for value in values) if whole else tuple(values)
+        return tuple(_rounded(self.low + number * self.resolution for number in range(count)))
 
     def needed(self, known: Mapping[int, float]) -> set[int]:
         """Indices of the values to run, given the metric at some of them; a NaN counts as unknown."""
@@ -170,16 +144,7 @@ LARGEST_EXACT = 2**53
 
 @dataclass(frozen=True)
 class Cell:
-    """One run of a sweep.
-
-    Parameters
-    ----------
-    job : str
-        Name of the job.
-    parameters : dict
-        Its arguments, including the fixed ones.
-    seed : int
-        Number of the independent repetition: the root of the cell's randomness (`dendrocap.model.patterns`).
+    """One run of a sweep: a job, its arguments, and the number that is the root of its randomness.
 
     Examples
     --------
@@ -414,23 +379,29 @@ def _axis(name: str, values: Any) -> tuple[Any, ...] | Search:
     return axis
 
 
-def _range(name: str, table: Mapping[str, Any]) -> list[float]:
-    for key in table:
-        choice(f"key in grid.{name}", key, RANGE_KEYS)
-    for key in RANGE_KEYS[:3]:
-        if key not in table:
-            raise InvalidParameter(f"grid.{name} lacks {key}: a range needs from, to and points")
+def _range(name: str, table: Mapping[str, Any]) -> list[float] | list[int]:
+    _check_keys(f"grid.{name}", table, RANGE_KEYS, RANGE_KEYS[:3], "a range needs from, to and points")
     scale = choice(f"grid.{name}.scale", table.get("scale", "linear"), ("linear", "log"))
     low = 0.0 if scale == "log" else -math.inf
     start = real_number(f"grid.{name}.from", table["from"], low, low_open=True)
     stop = real_number(f"grid.{name}.to", table["to"], low, low_open=True)
     points = whole_number(f"grid.{name}.points", table["points"], 2, MOST_CELLS)
-    # Rounded to 12 digits, so that 0.1 .. 1.0 in ten steps equals a list typed by hand.
     spaced = np.geomspace(start, stop, points) if scale == "log" else np.linspace(start, stop, points)
-    values = [float(f"{value:.12g}") for value in spaced]
-    # A range of whole numbers between integer ends consists of integers.
-    whole = all(isinstance(table[key], int) for key in ("from", "to")) and all(value.is_integer() for value in values)
-    return [int(value) for value in values] if whole else values
+    return _rounded(spaced, whole=all(isinstance(table[key], int) for key in ("from", "to")))
+
+
+def _rounded(numbers: Iterable[float], *, whole: bool = True) -> list[float] | list[int]:
+    """Numbers with 12 digits, so that 0.1 .. 1.0 in ten steps equals a list typed by hand; integers if all may be."""
+    values = [float(f"{number:.12g}") for number in numbers]
+    return [int(value) for value in values] if whole and all(value.is_integer() for value in values) else values
+
+
+def _check_keys(where: str, table: Mapping[str, Any], known: Sequence[str], needed: Sequence[str], words: str) -> None:
+    for key in table:
+        choice(f"key in {where}", key, known)
+    for key in needed:
+        if key not in table:
+            raise InvalidParameter(f"{where} lacks {key}: {words}")
 
 
 def _plain(name: str, value: Any) -> Any:
