@@ -149,6 +149,8 @@ def test_changes_of_a_saved_run_are_one_command(tmp_path, drawn):
         (("algorithmic-capacity", "--patience", 5, "--method", "guess"), 2, "guess"),
         (("algorithmic-capacity", "--patience", 5, "--seeds", 0), 2, "--seeds = 0"),
         (("perturb",), 2, "RUN"),
+        (("perturb", "run.npz", "-N", 5000), 2, "-N"),
+        (("generalise", "digits", "--max-epochs", 0), 2, "--max-epochs = 0"),
         (("perturb", "missing.npz"), 1, "missing.npz"),
     ],
 )

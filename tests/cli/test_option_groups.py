@@ -90,6 +90,36 @@ def test_patience_and_decay_exclude_each_other():
     assert outcome.stderr == "error: patience and decay cannot be combined: choose one\n"
 
 
+# Lines with options that would do nothing, and what is said of them. Nothing is read: the files need not exist.
+USELESS = {
+    "capacity -g relu,linear --gamma 3 --x-min 0.1": "--x-min and --gamma do nothing for relu,linear: leave them out",
+    "saddle-point -g linear --x-min 0.1,0.9": "--x-min does nothing for linear",
+    "saddle-point --quantity q": "--quantity does nothing without --plot",
+    "noise --alpha 0.1,0.2 --log": "--log does nothing without a range start:stop:count",
+    "capacity --rsb 0 --accuracy fast --seed 3": "--accuracy and --seed do nothing for one given estimate",
+    "capacity --accuracy fast --seed 3": "--seed does nothing with --accuracy fast",
+    "train --linear -K 3 --theta-s 1": "--theta-s and --n-branches do nothing with --linear",
+    "train --resume run.npz -N 5000 --alpha 9": "--n-inputs and --alpha do nothing with --resume",
+    "train --data task.npz -N 5000 --alpha 9": "--alpha and --n-inputs do nothing with --data",
+    "solve --solver sgd --anyway": "--anyway does nothing unless theory decides",
+    "fit weights epsp.csv --kind smooth --sem 3": "--sem and --kind do nothing without --curve",
+    "fit weights epsp.csv --curve curve.csv --gamma 3 --scale 2": "--gamma and --scale do nothing with --curve",
+    "fit weights epsp.csv --synapses-per-um 2": "--synapses-per-um does nothing without --cell",
+    "fit weights epsp.csv --cell cell.swc -K 5": "--n-branches does nothing with --cell",
+    "fit weights epsp.csv --bin-width 0.2": "--bin-width does nothing without --method histogram or a figure",
+    "fit weights epsp.csv --bootstrap 0 --level 0.9": "--level does nothing without a bootstrap",
+    "cell cell.swc --seed 3": "--seed does nothing with --accuracy fast",
+    "reproduce 1 --list --preset paper": "figures and --preset do nothing with --list",
+}
+
+
+@pytest.mark.parametrize("line", USELESS)
+def test_an_option_without_effect_is_refused(line):
+    outcome = runner.invoke(app, line.split())
+    assert (outcome.exit_code, outcome.stdout) == (2, "")
+    assert USELESS[line] in outcome.stderr
+
+
 # Option, its spelling everywhere, and words that earlier versions had for it.
 SPELLINGS = {
     "--nonlinearity": ("-g", ()),

@@ -10,6 +10,7 @@ All commands follow these conventions:
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
@@ -69,6 +70,14 @@ SETTINGS = {"help_option_names": ["-h", "--help"]}
 USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
 
 
+_typed: list[str] = []
+
+
+def same_again() -> str:
+    """The command line that was typed, to be typed once more."""
+    return shlex.join(["dendrocap", *_typed])
+
+
 class Loaded(Mapping[str, Any]):
     """Commands by name; a module is imported when one of its commands is looked up."""
 
@@ -113,6 +122,7 @@ class Root(TyperGroup):
         super().__init__(**{**settings, "commands": Loaded(COMMANDS)})
 
     def main(self, args: Sequence[str] | None = None, standalone_mode: bool = True, **extra: Any) -> Any:  # type: ignore[override]
+        _typed[:] = sys.argv[1:] if args is None else args
         try:
             outcome = super().main(args, standalone_mode=False, **extra)
         except USAGE_ERROR as error:

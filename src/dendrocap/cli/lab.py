@@ -205,6 +205,8 @@ def weights(
         refuse_useless("without --cell", "synapses_per_um")
     else:
         refuse_useless("with --cell, which determines N and K", "n_inputs", "n_branches")
+    if curve is None and not bootstrap:
+        refuse_useless("without a bootstrap or a curve to resample", "seed", "level")
     if method == "likelihood" and not (plot or out):
         refuse_useless("without --method histogram or a figure", "bin_width")
     measured: NonlinearityFit | None = None

@@ -359,6 +359,8 @@ def perturb(
     for name, (change, per) in CHANGES.items():
         listed = values("--" + name.replace("_", "-"), getattr(changes, name))
         wanted += [{change: value / per} for value in listed if value]
+    if not any({"failures", "flips", "synaptic_noise"} & one.keys() for one in wanted):
+        refuse_useless("without failures, flips and noise", "samples", "seed")
     found = [intervene(stored, stored.inputs, stored.labels, **one, samples=samples, seed=seed) for one in wanted]
     if as_json:
         emit([asdict(one) for one in found], as_json=True)

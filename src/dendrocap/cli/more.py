@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import sys
 import webbrowser
 from collections import Counter
@@ -13,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dendrocap.cli.options import Dask, Workers, chosen_executor, names_in, sweep_state
+from dendrocap.cli import same_again
+from dendrocap.cli.options import Dask, Workers, chosen_executor, names_in, refuse_useless, sweep_state
 from dendrocap.cli.output import JsonFlag, emit, message, progress
 from dendrocap.errors import MissingExtra
 
@@ -63,6 +63,7 @@ def reproduce(
     from dendrocap.validation import choice
 
     if listing:
+        refuse_useless("with --list", "figures", "preset", "out", "seeds", "workers", "dask", "show")
         emit([_listed(figure, PRESETS.values()) for figure in selected()], as_json=as_json)
         return
     choice("--preset", preset, tuple(PRESETS))
@@ -90,8 +91,7 @@ def reproduce(
     emit(_claim_rows(made) if as_json else _figure_rows(made), as_json=as_json, title=f"{preset} preset")
     message(f"report: {page}")
     if made.interrupted:
-        again = shlex.join(["dendrocap", "reproduce", *(figures or ()), "--preset", preset, "--out", str(out)])
-        message(f"interrupted: finished runs are kept; resume with: {again}")
+        message(f"interrupted: finished runs are kept; resume with: {same_again()}")
         raise typer.Exit(130)
     if show or (show is None and _has_display()):
         webbrowser.open(page.absolute().as_uri())

@@ -70,7 +70,11 @@ def refuse_useless(because: str, *names: str) -> None:
 
 def names_of(*groups: Any) -> list[str]:
     """Names of all options of some groups."""
-    return [name for group in groups for name in (group.given if isinstance(group, Flat) else group.__match_args__)]
+    return [
+        name
+        for group in groups
+        for name in (group.given if isinstance(group, Flat) else [field.name for field in fields(group)])
+    ]
 
 
 def _options(parameter: inspect.Parameter) -> list[inspect.Parameter] | None:

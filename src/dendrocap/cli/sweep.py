@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dendrocap.cli import same_again
 from dendrocap.cli.options import (
     Dask,
     SchedulerFile,
@@ -20,7 +21,7 @@ from dendrocap.cli.options import (
     refuse_useless,
     sweep_state,
 )
-from dendrocap.cli.output import FIGURE_FORMATS, JsonFlag, draw, emit, message, progress
+from dendrocap.cli.output import FIGURE_FORMATS, JsonFlag, draw, emit, message, progress, to_write
 from dendrocap.display import with_error
 from dendrocap.errors import InvalidParameter
 from dendrocap.files import writable
@@ -70,11 +71,6 @@ def run(
     number, shards = parse_shard(shard)
     wanted = read_sweep(file)
     own_store = store.with_name(f"{store.stem}.{number}-of-{shards}{store.suffix}") if shard else store
-    again = _command(
-        "run", file, store=store, workers=workers, dask=dask, scheduler_file=scheduler_file, wait_workers=wait_workers,
-        timeout=timeout, max_failures=max_failures, shard=shard, retry_failed=retry_failed, mixed=mixed,
-        rerun_older=rerun_older,
-    )  # fmt: skip
     sys.path.insert(0, str(file.parent.absolute()))  # as Python does for the folder of a script
     with progress(None, f"{wanted.name} {shard}".strip()) as tell:
 
@@ -99,7 +95,7 @@ def run(
     emit([_row(wanted, counts, shard)], as_json=as_json)
     stored = f"{counts.done + counts.failed} of {counts.cells} cells are stored"
     if report.interrupted:
-        message(f"interrupted: {stored}; resume with: {again}")
+        message(f"interrupted: {stored}; resume with: {same_again()}")
         raise typer.Exit(130)
     if report.stopped:
         message(f"stopped: {report.stopped}; {stored}: {_command('status', failed=True, store=own_store)} shows why")
@@ -203,7 +199,7 @@ def _crossings(wanted: Sweep, records: list[Record], as_json: bool) -> None:
 
 def salvage(
     store: Annotated[Path, typer.Argument(metavar="STORE", help="A store that is damaged or of an older format.")],
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The store to write.")],
+    out: Annotated[Path, to_write("--out", "-o", words="The store to write.")],
     as_json: JsonFlag = False,
 ) -> None:
     """Write the intact rows of a damaged store to a new one; the old file is not changed."""
@@ -219,7 +215,7 @@ def salvage(
 
 def merge(
     stores: Annotated[list[Path], typer.Argument(metavar="STORE...", help="Stores of shards, or other stores.")],
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The store with all cells.")],
+    out: Annotated[Path, to_write("--out", "-o", words="The store with all cells.")],
     as_json: JsonFlag = False,
 ) -> None:
     """Merge the cells of several stores into one.
@@ -307,13 +303,10 @@ def export(
 
 
 def _command(name: str, *arguments: Any, **options: Any) -> str:
-    """A command line for the user to type, without the options that are not set."""
+    """A command line for the user to type."""
     words = ["dendrocap", "sweep", name, *map(str, arguments)]
     for option, value in options.items():
-        if value is True:
-            words.append(f"--{option.replace('_', '-')}")
-        elif value is not None and value is not False and value != "":
-            words += [f"--{option.replace('_', '-')}", f"{value:g}" if isinstance(value, float) else str(value)]
+        words += [f"--{option.replace('_', '-')}", *([] if value is True else [str(value)])]
     return shlex.join(words)
 
 

@@ -236,6 +236,8 @@ def capacity(
     if grid.has("n_inputs") != grid.has("n_branches"):
         raise InvalidParameter("--n-inputs and --n-branches must be given together")
     if not grid.has("rsb", "branch_size", "w_max", "ridge"):
+        if accuracy == "fast":
+            refuse_useless("with --accuracy fast, which draws no samples", "seed")
         _best(grid, estimates, accuracy, seed)
         return
     if estimates or grid.has(*SIZES):
