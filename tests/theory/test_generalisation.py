@@ -116,11 +116,11 @@ def test_dendritic_student_of_a_linear_teacher(alpha, error):
 @pytest.mark.parametrize(("student", "teacher"), [(LINEAR, POLSKY), (RELU, POLSKY), (POLSKY, SATURATING)])
 @pytest.mark.parametrize("alpha", [0.1, 1.0, 2.0])
 def test_students_found_at_once_are_those_followed_from_a_small_load(student, teacher, alpha):
-    problem = _Student(student, teacher, TASK)
-    start = problem.patterns(2.0 * problem.W_bar**2, problem.W_bar**2, problem.W_bar * problem.W_teacher)
-    followed = problem._followed(alpha, np.log([start.A_hat, start.q_hat, start.R_hat]))
+    followed = _Student(student, teacher, TASK).at(alpha, longest=0.3)
     found = dc.teacher_student(student, alpha=alpha, teacher=teacher)
-    assert_allclose([found.A_hat, found.q_hat, found.R_hat], np.exp(followed.x), rtol=1e-8)
+    assert_allclose(
+        [found.A_hat, found.q_hat, found.R_hat], [followed.A_hat, followed.q_hat, followed.R_hat], rtol=1e-8
+    )
 
 
 def test_scale_of_a_linear_student_does_not_matter():

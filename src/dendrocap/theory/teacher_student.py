@@ -26,16 +26,12 @@ from dendrocap.theory.dendrite import BranchInput, BranchKernel, MixedPair, Pair
 from dendrocap.theory.learned import EXACT
 from dendrocap.theory.neuron_kernel import TreeKernel
 from dendrocap.theory.results import SYMMETRIC
-from dendrocap.theory.solver import Solved, bracketed_root, newton
+from dendrocap.theory.solver import bracketed_root, followed
 from dendrocap.validation import real_number, refuse
 
 NODES = 16  # per Gauss-Legendre panel
 
-FIRST_LOAD, LARGEST_STRIDE = 0.25, 2.0  # loads at which a student is followed up to the requested one
-
-SMALLEST_STRIDE = 1.01  # below this, the search is given up
-
-ACCEPTED = 1e-9  # largest mismatch of the equations, relative
+FIRST_LOAD, SHORTEST = 0.25, 0.01  # load at which a student is followed up to others, and step in its logarithm
 
 
 @dataclass(frozen=True)
@@ -180,11 +176,6 @@ def crossing_load(teacher: NeuronSpec, task: TaskSpec | None = None, student: Ne
     return bracketed_root(advantage, low, high, xtol=1e-9).at
 
 
-def _error(covariance: float, variance: float, other: float) -> float:
-    """Probability that two normal numbers have different signs."""
-    return math.acos(min(covariance / math.sqrt(variance * other), 1.0)) / math.pi
-
-
 def _matched(neuron: NeuronSpec, task: TaskSpec, alpha: float) -> TeacherStudent:
     """Student and teacher of the same form: a curve in q_hat that reaches the load [nishimori]."""
     from dendrocap.theory._laws import taught_averages, taught_energy
@@ -237,12 +228,14 @@ def _matched(neuron: NeuronSpec, task: TaskSpec, alpha: float) -> TeacherStudent
     )
 
 
-class _Patterns(NamedTuple):
-    """Requirements of the patterns on the student's weights, per unit of load, and the state of the soma."""
+class _State(NamedTuple):
+    """The weights of a student, the soma, and what patterns ask of the conjugates per unit of load."""
 
-    A_hat: float
-    q_hat: float
-    R_hat: float
+    Q: float
+    dq: float
+    R: float
+    M_hat: float
+    asked: Floats  # A_hat, q_hat, R_hat
     kernel: PairKernel
     overlap: float  # rho, the covariance of the somatic inputs with the teacher's, of unit variance
 
@@ -261,58 +254,34 @@ class _Student:
         self._teacher_input, self._teacher_variance = BranchInput(given.mean, math.sqrt(V)), given.variance
         self._eta = 0.0
 
-    def at(self, alpha: float) -> TeacherStudent:
-        """The student at a load."""
+    def at(self, alpha: float, longest: float = math.inf) -> TeacherStudent:
+        """The student at a load: most are found at once, from conjugates that grow like the load at first."""
+        W2, none = self.W_bar**2, -1.0 / self.W_bar
+        free = self._with_patterns(2.0 * W2, W2, self.W_bar * self.W_teacher, none)
         if alpha == 0.0:
-            none = self.patterns(2.0 * self.W_bar**2, self.W_bar**2, self.W_bar * self.W_teacher)
-            order = (2.0 * self.W_bar**2, self.W_bar**2, self.W_bar * self.W_teacher)
-            return self._described(0.0, none, order, (0.0, 0.0, 0.0, -1.0 / self.W_bar), 0.0)
-        start = self.patterns(2.0 * self.W_bar**2, self.W_bar**2, self.W_bar * self.W_teacher)
-        per_load = np.log([start.A_hat, start.q_hat, start.R_hat])
-        # The conjugates grow like the load at first: most students are found from there at once.
-        direct = newton(lambda x: self._mismatch(x, alpha), per_load + math.log(alpha), target=1e-11)
-        found = direct if direct.residual < ACCEPTED else self._followed(alpha, per_load)
-        return self._solution(alpha, found.x, found.residual)
+            return self._described(0.0, free, np.zeros(3), 0.0)
+        first = math.log(0.5 * min(alpha, FIRST_LOAD))
+        *_, last = followed(
+            lambda log_load: lambda x: np.log(self._state(x).asked) + log_load - x,
+            np.log(free.asked) + first,
+            first,
+            math.log(alpha),
+            slope=1.0,
+            on_the_way=1e-12,
+            reach=math.inf,
+            longest=longest,
+            shortest=SHORTEST,
+        )
+        if last.at < math.log(alpha):
+            raise ConvergenceError(
+                f"no student {self.neuron} without errors on {self.teacher} was found at alpha = {alpha:g}; the "
+                f"last load with one is {math.exp(last.at):.4g}",
+                last,
+            )
+        return self._described(alpha, self._state(last.x), np.exp(last.x), last.residual)
 
-    def _followed(self, alpha: float, per_load: Floats) -> Solved:
-        """The conjugates at a load, followed from a small one."""
-        load, stride = min(alpha, FIRST_LOAD), LARGEST_STRIDE
-        x, jacobian = per_load + math.log(load), None
-        met: list[tuple[float, Floats]] = []
-        while True:
-            solved = newton(lambda x: self._mismatch(x, load), x, jacobian=jacobian, target=1e-11)  # noqa: B023
-            if solved.residual < ACCEPTED:
-                met.append((math.log(load), solved.x))
-                if load == alpha:
-                    return solved
-                jacobian = solved.jacobian
-            elif not met or stride < SMALLEST_STRIDE:
-                raise ConvergenceError(
-                    f"no student {self.neuron} without errors on {self.teacher} was found at alpha = {alpha:g}; the "
-                    f"last load with one is {math.exp(met[-1][0]) if met else 0.0:.4g}",
-                    met[-1] if met else None,
-                )
-            else:
-                stride, jacobian = math.sqrt(stride), None
-            before = math.exp(met[-1][0])
-            load = min(alpha, before * stride)
-            x = self._predicted(met, math.log(load))
-
-    def _predicted(self, met: list[tuple[float, Floats]], log_load: float) -> Floats:
-        """A linear extrapolation of the last two solutions; initially the conjugates are proportional to the load."""
-        last, x = met[-1]
-        if len(met) == 1:
-            return x + (log_load - last)
-        before, y = met[-2]
-        return np.asarray(x + (log_load - last) * (x - y) / (last - before))
-
-    def _mismatch(self, x: Floats, alpha: float) -> Floats:
-        Q, dq, R, _ = self.weights(x)
-        asked = self.patterns(Q, dq, R)
-        return np.log([alpha * asked.A_hat, alpha * asked.q_hat, alpha * asked.R_hat]) - x
-
-    def weights(self, x: Floats) -> tuple[float, float, float, float]:
-        """Q, Q - q, R and M_hat of weights with ln (A_hat, q_hat, R_hat) = x."""
+    def _state(self, x: Floats) -> _State:
+        """Weights with ln (A_hat, q_hat, R_hat) = x, and their patterns."""
         from dendrocap.theory._laws import centre, taught_averages
 
         A_hat, q_hat, R_hat = np.exp(x).tolist()
@@ -324,10 +293,10 @@ class _Student:
         if not math.isfinite(squared):
             raise ConvergenceError("the weights have no finite moments", last_iterate=x)
         self._eta = eta
-        return (squared + variance) / A_hat, variance / A_hat, self.W_teacher * product / root, eta * root
+        Q, dq, R = (squared + variance) / A_hat, variance / A_hat, self.W_teacher * product / root
+        return self._with_patterns(Q, dq, R, eta * root)
 
-    def patterns(self, Q: float, dq: float, R: float) -> _Patterns:
-        """The requirements of the patterns, at unit load."""
+    def _with_patterns(self, Q: float, dq: float, R: float, M_hat: float) -> _State:
         from dendrocap.theory._laws import energetic_averages, taught_energy
 
         kernel = self._kernel.at(Q, dq)
@@ -337,56 +306,38 @@ class _Student:
         apart = kernel.D0 - rho**2
         if not (apart > 0.0 and kernel.D1 > 0.0 and rho > 0.0):
             raise ConvergenceError("a student cannot be closer to its teacher than to itself", (Q, dq, R))
-        asked = taught_energy(math.sqrt(kernel.D0 / kernel.D1), rho / math.sqrt(apart), FIELD_STEP).tolist()
-        f1_squared, f2 = asked[2] / kernel.D1, -asked[3] / kernel.D1
+        found = taught_energy(math.sqrt(kernel.D0 / kernel.D1), rho / math.sqrt(apart), FIELD_STEP).tolist()
+        f1_squared, f2 = found[2] / kernel.D1, -found[3] / kernel.D1
         # dG_E / d rho: labels change where the input of the teacher is zero.
         along_rho = math.sqrt(2.0 / math.pi / kernel.D1) * float(
             energetic_averages(math.sqrt(apart / kernel.D1), 0.0, FIELD_STEP, math.inf)[1]
         )
         d_mean = self._branch.response(self.v * Q).d_mean
         rho_Q = self.v * (0.5 * pair.curvature + d_mean * pair.cross) / unit
-        rho_R = self.v * pair.slopes / unit
-        return _Patterns(
-            A_hat=-(f2 * kernel.dGamma0_dQ + f1_squared * kernel.dD1_dQ) - 2.0 * along_rho * rho_Q,
-            q_hat=f1_squared * kernel.dD1_ddq,
-            R_hat=along_rho * rho_R,
-            kernel=kernel,
-            overlap=rho,
-        )
+        A_hat = -(f2 * kernel.dGamma0_dQ + f1_squared * kernel.dD1_dQ) - 2.0 * along_rho * rho_Q
+        asked = np.array([A_hat, f1_squared * kernel.dD1_ddq, along_rho * self.v * pair.slopes / unit])
+        return _State(Q, dq, R, M_hat, asked, kernel, rho)
 
     def _pair(self, Q: float, mean: float, R: float) -> MixedPair:
         at = BranchInput(mean, math.sqrt(self.v * Q))
         return mixed_pair(self._branch, at, self._other, self._teacher_input, self.v * R)
 
-    def _solution(self, alpha: float, x: Floats, residual: float) -> TeacherStudent:
-        Q, dq, R, M_hat = self.weights(x)
-        A_hat, q_hat, R_hat = np.exp(x).tolist()
-        return self._described(alpha, self.patterns(Q, dq, R), (Q, dq, R), (A_hat, q_hat, R_hat, M_hat), residual)
-
-    def _described(
-        self,
-        alpha: float,
-        patterns: _Patterns,
-        order: tuple[float, float, float],
-        conjugates: tuple[float, float, float, float],
-        residual: float,
-    ) -> TeacherStudent:
-        Q, dq, R = order
-        A_hat, q_hat, R_hat, M_hat = conjugates
-        kernel = patterns.kernel
+    def _described(self, alpha: float, state: _State, conjugates: Floats, residual: float) -> TeacherStudent:
+        A_hat, q_hat, R_hat = conjugates.tolist()
+        kernel = state.kernel
         return TeacherStudent(
             alpha=alpha,
-            gibbs_error=_error(patterns.overlap, kernel.D0 + kernel.D1, 1.0),
+            gibbs_error=math.acos(min(state.overlap / math.sqrt(kernel.D0 + kernel.D1), 1.0)) / math.pi,
             bayes_error=math.nan,
             estimate=SYMMETRIC,
-            Q=Q,
-            q=Q - dq,
-            R=R,
+            Q=state.Q,
+            q=state.Q - state.dq,
+            R=state.R,
             Q_teacher=2.0 * self.W_teacher**2,
             q_hat=q_hat,
             R_hat=R_hat,
             A_hat=A_hat,
-            M_hat=M_hat,
+            M_hat=state.M_hat,
             residual=residual,
             neuron=self.neuron,
             teacher=self.teacher,
