@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -23,102 +24,8 @@ from dendrocap.theory.dendrite import BranchInput, BranchKernel, MixedPair, Pair
 from dendrocap.theory.neuron_kernel import TreeKernel
 from dendrocap.theory.results import SYMMETRIC
 from dendrocap.theory.saddle_point import SaddlePoint, saddle_point
-from dendrocap.theory.solver import Solved, bracketed_root, newton
+from dendrocap.theory.solver import Place, Solved, bracketed_root, followed, newton
 from dendrocap.validation import real_number
-
-# All weights at a distance from a reference, whether they solve the task or not: a ball in the positive orthant.
-#
-# It is what the local entropy is compared with, and the local entropy itself at load 0. The centre has the weights of
-# a typical solution; means are prescribed [fp-ball].
-
-NODES = 12  # per Gauss-Legendre panel
-
-PANELS = 22  # each half as long as the next: the smallest ball bends at a thousandth of a weight
-
-LONGEST = 1.0 / 16.0  # part of the range that a panel may have
-
-DEEP = 42.0  # exponent beyond which an exponential tail does not count
-
-BALL_ACCEPTED = 1e-9
-
-
-class BallPoint(NamedTuple):
-    """A ball of one size: entropy per synapse, field, and overlaps of its weights."""
-
-    entropy: float
-    coupling: float
-    Q: float
-    q: float
-    S: float
-
-
-class Ball:
-    """Balls around the typical solutions of a saddle point.
-
-    Parameters
-    ----------
-    reference : SaddlePoint
-        Whose solutions are the centres.
-    """
-
-    def __init__(self, reference: SaddlePoint) -> None:
-        self.Q_reference = reference.Q
-        self.W_bar = reference.neuron.tree[0].theta / reference.task.f_in
-        self.largest = 1.0 + math.log(self.W_bar)  # of exponentially distributed weights [zero-load]
-        # No weight is larger than this: a Gaussian tail, or at load 0 an exponential one.
-        spread = math.sqrt(reference.q_hat + reference.A_hat)
-        far = (
-            DEEP * self.W_bar
-            if reference.A_hat == 0.0
-            else (max(reference.M_hat, 0.0) + 9.0 * spread) / reference.A_hat
-        )
-        far = min(far, DEEP * self.W_bar)
-        edges = np.concatenate([[0.0], far * LONGEST * 2.0 ** np.arange(-PANELS, 0.0), far * np.arange(1, 17) / 16.0])
-        x, w = legendre_rule(NODES)
-        middle, half = 0.5 * (edges[1:] + edges[:-1]), 0.5 * np.diff(edges)
-        self._centre = (middle[:, None] + half[:, None] * x).ravel()
-        self._weight = (half[:, None] * w).ravel() * reference.weights.pdf(self._centre)
-        self._last: Floats | None = None
-
-    def at(self, distance: float) -> BallPoint:
-        """At a squared distance, relative to the squared norm of the centre."""
-        W, squared = self.W_bar, distance * self.Q_reference
-        if distance >= 1.0:
-            # Beyond the distance of random weights a single weight can make up the rest at no cost.
-            return BallPoint(self.largest, 0.0, 2.0 * W**2, W**2, W**2)
-
-        def residuals(x: Floats) -> Floats:
-            _, mean, squares, _, product = self._averages(*x)
-            found = squares + self.Q_reference - 2.0 * product
-            return np.array([(mean / W - 1.0) / math.sqrt(distance), math.log(found / squared)])
-
-        start = np.array([math.log(1.0 / squared), -1.0 / W]) if self._last is None else self._last
-        solved = newton(residuals, start, target=1e-12)
-        if not solved.residual < BALL_ACCEPTED:
-            solved = newton(residuals, np.array([math.log(1.0 / squared), 0.0]), target=1e-12)
-        if not solved.residual < BALL_ACCEPTED:
-            raise ConvergenceError(f"no ball of squared radius {distance:g} was found", solved)
-        self._last = solved.x
-        coupling, field = math.exp(solved.x[0]), float(solved.x[1])
-        log_norm, _, squares, mean_squared, product = self._averages(*solved.x)
-        entropy = log_norm - field * W + 0.5 * coupling * (squared - self.Q_reference)
-        return BallPoint(entropy, coupling, squares, mean_squared, product)
-
-    def _averages(self, log_coupling: float, field: float) -> tuple[float, float, float, float, float]:
-        """Of ln of the integral of exp(-coupling w^2 / 2 + (field + coupling centre) w), w, w^2, <w>^2 and w centre."""
-        from dendrocap.numerics._compiled import kept_positive_each
-
-        root = math.exp(0.5 * log_coupling)
-        log_norm, mean, variance = kept_positive_each(field / root + root * self._centre)
-        mean, variance = mean / root, variance / root**2
-        return (
-            float(self._weight @ log_norm) - 0.5 * log_coupling,
-            float(self._weight @ mean),
-            float(self._weight @ (mean**2 + variance)),
-            float(self._weight @ mean**2),
-            float(self._weight @ (mean * self._centre)),
-        )
-
 
 # The replica-symmetric Franz-Parisi potential: solutions at a distance from a reference solution, and its derivatives.
 #
@@ -127,7 +34,11 @@ class Ball:
 # solutions counted see the field h = a_0 + a z + b x + c y, in which y is what they share beyond the reference
 # [fp-fields].
 
-PAIR_NODES = 8  # per Gauss-Legendre panel
+NODES = 12  # per Gauss-Legendre panel of averages over exponentially distributed references
+
+BALL_ACCEPTED = 1e-9  # largest mismatch of the equations of a ball
+
+NARROW = 1e-20  # relative variance of the field of such a reference, which has none
 
 
 class Overlaps(NamedTuple):
@@ -154,77 +65,43 @@ class Conjugates(NamedTuple):
     M_hat: float
 
 
-@dataclass(frozen=True)
-class WeightSide:
-    """Averages over the weights of reference and counted solutions, at given conjugates [fp-weights].
+class WeightSide(NamedTuple):
+    """Averages over the weights of reference and counted solutions, at given conjugates [fp-weights]."""
 
-    Attributes
-    ----------
-    term : float
-        G_S.
-    mean, Q, dq, S, t : float
-        Mean weight and overlaps.
-    variance_squared : float
-        Mean square of the variance of a weight, for the replicon.
-    """
-
-    term: float
+    term: float  # G_S
     mean: float
     Q: float
     dq: float
     S: float
     t: float
-    variance_squared: float
+    variance_squared: float  # mean square of the variance of a weight, for the replicon
 
 
-@dataclass(frozen=True)
-class PatternSide:
-    """Averages over patterns, at given overlaps [fp-patterns], with what they ask of the conjugates at unit load.
+class PatternSide(NamedTuple):
+    """Averages over patterns, at given overlaps [fp-patterns], with what they ask of the conjugates at unit load."""
 
-    Attributes
-    ----------
-    term : float
-        G_E.
-    push : float
-        dG_E / d mean_shift, in units of the deviation of the counted solutions.
-    A_hat, q_hat, S_hat, t_hat : float
-        -2 dG_E/dQ at fixed Q - q, -2 dG_E/dq, dG_E/dS and -dG_E/dt.
-    gamma_E : float
-        What the patterns add to the replicon, as in [at].
-    """
-
-    term: float
-    push: float
-    A_hat: float
-    q_hat: float
+    term: float  # G_E
+    push: float  # dG_E / d mean_shift, in units of the deviation of the counted solutions
+    A_hat: float  # -2 dG_E/dQ at fixed Q - q
+    q_hat: float  # -2 dG_E/dq
     S_hat: float
-    t_hat: float
-    gamma_E: float
+    t_hat: float  # -dG_E/dt
+    gamma_E: float  # what the patterns add to the replicon, as in [at]
 
 
 class FranzParisi:
-    """The potential around one reference.
+    """The potential around one solution of ``reference``, for a task that may differ from its own in the margin."""
 
-    Parameters
-    ----------
-    reference : SaddlePoint
-        Of whose typical solutions one is the reference, at a load above zero.
-    task : TaskSpec
-        What the solutions counted must do; it differs from the reference's in the margin alone.
-    nodes : int
-        Gauss-Legendre nodes per panel.
-    """
-
-    def __init__(self, reference: SaddlePoint, task: TaskSpec, nodes: int = PAIR_NODES) -> None:
+    def __init__(self, reference: SaddlePoint, task: TaskSpec, nodes: int) -> None:
         neuron = reference.neuron
-        self.reference, self.task = reference, task
+        assert reference.kernel is not None  # its branches are alike
+        self.reference, self.task, self.kernel = reference, task, reference.kernel
         self.W_bar = neuron.tree[0].theta / task.f_in
         self.v = task.f_in * (1.0 - task.f_in)
         self._chi = common_variance(neuron, task)
         self._rule = legendre_rule(nodes)
         self._tree = TreeKernel(neuron, task)
         self._branch = BranchKernel(neuron.tree[0].nonlinearity, neuron.theta_s)
-        self.kernel = self._tree.at(reference.Q, reference.dq)
         self._input = self._branch_input(reference.Q, self.kernel)
 
     def _branch_input(self, Q: float, kernel: PairKernel) -> BranchInput:
@@ -232,19 +109,26 @@ class FranzParisi:
 
     def weights(self, at: Conjugates) -> WeightSide:
         """What weights with these conjugates have in common."""
-        from dendrocap.theory._laws import coupled_averages
+        from dendrocap.theory._laws import coupled_averages, taught_averages
 
         own = self.reference
         root, other = math.sqrt(at.A_hat), math.sqrt(own.A_hat)
-        field = (
-            at.M_hat / root,
-            at.t_hat / (math.sqrt(own.q_hat) * root),
-            at.pull / (root * other),
-            math.sqrt(max(at.rest, 0.0)) / root,  # negative on the way to a solution only
-        )
-        log_norm, mean, squared, variance, variance_squared, product, separate, _ = coupled_averages(
-            own.M_hat / other, math.sqrt(own.q_hat) / other, field, True, self._rule
-        ).tolist()
+        if other > 0.0:
+            field = (
+                at.M_hat / root,
+                at.t_hat / (math.sqrt(own.q_hat) * root),
+                at.pull / (root * other),
+                math.sqrt(max(at.rest, 0.0)) / root,  # negative on the way to a solution only
+            )
+            log_norm, mean, squared, variance, variance_squared, product, separate, _ = coupled_averages(
+                own.M_hat / other, math.sqrt(own.q_hat) / other, field, True, self._rule
+            ).tolist()
+        else:  # without patterns the reference is exponentially distributed, and solutions share nothing beyond it
+            rate = math.sqrt(NARROW * at.A_hat) / (at.pull * self.W_bar)
+            log_norm, mean, squared, variance, variance_squared, product = taught_averages(
+                at.M_hat / root, NARROW, rate, legendre_rule(NODES)
+            )
+            other, separate = 1.0 / self.W_bar, mean
         return WeightSide(
             term=log_norm - 0.5 * math.log(at.A_hat),
             mean=mean / root,
@@ -290,6 +174,35 @@ class FranzParisi:
             t_hat=-along_t * self.v * with_others.slopes,
             gamma_E=(kernel.dD1_ddq / kernel.D1) ** 2 * bend_squared + kernel.d2D0_dq2 * f1_squared,
         )
+
+    def ball(self, distance: float, start: Floats | None = None) -> tuple[float, float, WeightSide, Floats]:
+        """Entropy of all weights at a distance that have the prescribed mean, the coupling, and the weights [fp-ball].
+
+        It is what the local entropy is compared with, and the local entropy itself at load 0.
+        """
+        W, squared = self.W_bar, distance * self.reference.Q
+        if distance >= 1.0:
+            # Beyond the distance of random weights a single weight can make up the rest at no cost [zero-load].
+            log_W = math.log(W)
+            return 1.0 + log_W, 0.0, WeightSide(log_W, W, 2.0 * W**2, W**2, W**2, W**2, W**4), np.empty(0)
+
+        def weights(x: Floats) -> WeightSide:
+            coupling = math.exp(x[0])
+            return self.weights(Conjugates(coupling, 0.0, coupling, 0.0, float(x[1])))
+
+        def residuals(x: Floats) -> Floats:
+            found = weights(x)
+            away = found.Q + self.reference.Q - 2.0 * found.S
+            return np.array([(found.mean / W - 1.0) / math.sqrt(distance), math.log(away / squared)])
+
+        starts = [np.array([-math.log(squared), field]) for field in (-1.0 / W, 0.0)]
+        for x in starts if start is None else [start, *starts]:
+            solved = newton(residuals, x, target=1e-12)
+            if solved.residual < BALL_ACCEPTED:
+                coupling, found = math.exp(solved.x[0]), weights(solved.x)
+                entropy = found.term - float(solved.x[1]) * W + 0.5 * coupling * (squared - self.reference.Q)
+                return entropy, coupling, found, solved.x
+        raise ConvergenceError(f"no ball of squared radius {distance:g} was found", solved)
 
     def _labels(self) -> list[tuple[float, float]]:
         """Signs of labels and their shares; one is enough where both look the same."""
@@ -372,21 +285,8 @@ class _State(NamedTuple):
     patterns: PatternSide
 
 
-class _Place(NamedTuple):
-    """A solution of the equations."""
-
-    log_distance: float
-    x: Floats
-
-
 class LocalCurve:
-    """Local entropies around a typical solution; what was found is kept for the next distance.
-
-    Parameters
-    ----------
-    neuron, task, alpha, reference_kappa
-        As in `local_entropy`.
-    """
+    """Local entropies around a typical solution, as in `local_entropy`; what was found is kept for other distances."""
 
     def __init__(
         self, neuron: NeuronSpec, task: TaskSpec | None, alpha: float, reference_kappa: float | None = None
@@ -399,21 +299,21 @@ class LocalCurve:
         self.W_bar = neuron.tree[0].theta / task.f_in
         self.typical = saddle_point(neuron, task, alpha=self.alpha)
         self.reference: SaddlePoint = self.typical if own == task else saddle_point(neuron, own, alpha=self.alpha)
-        self._ball = Ball(self.reference)
+        self._coarse, self._fine = (FranzParisi(self.reference, task, nodes) for nodes in (COARSE, FINE))
+        self._ball: Floats | None = None  # the unknowns of the last one
         self._shifted = task.f_out != 0.5
-        overlap = self.W_bar**2
-        self._places: list[_Place] = []
+        self._places: list[Place] = []
         self._jacobian: Floats | None = None
         self._entered = False  # whether a place close to the reference was looked for
+        overlap = self.W_bar**2
         if self.alpha > 0.0:
-            self._coarse, self._fine = (FranzParisi(self.reference, task, nodes) for nodes in (COARSE, FINE))
             self._maximum = self._decoupled()
             overlap = self._maximum.weights.S
         self.typical_distance = (self.typical.Q + self.reference.Q - 2.0 * overlap) / self.reference.Q
         self.stable = min(self.typical.stability, self.reference.stability) > 0.0
         if self.alpha > 0.0 and self.stable:  # next to an unstable maximum there may be no other solution
             start = self._unknowns(self._maximum.conjugates, self._maximum.overlaps.mean_shift)
-            self._places.append(_Place(math.log(self.typical_distance), start))
+            self._places.append(Place(math.log(self.typical_distance), start))
         self._from_maximum = bool(self._places)
 
     def at(self, distance: float) -> LocalPoint:
@@ -423,20 +323,19 @@ class LocalCurve:
                 f"distance = {distance:g} is larger than {self.typical_distance:.8g}, the typical distance of "
                 "solutions from the reference at this load: beyond it are fewer again, which is not computed"
             )
-        ball = self._ball.at(distance)
+        ball_entropy, coupling, ball, x = self._fine.ball(distance, self._ball)
+        self._ball = x if x.size else None
         if self.alpha == 0.0:
+            mean_squared = ball.Q - ball.dq
             return LocalPoint(
-                ball.entropy, ball.entropy, ball.coupling, 1.0, ball.Q, ball.q, ball.S, self.W_bar**2, 0.0
+                ball_entropy, ball_entropy, coupling, 1.0, ball.Q, mean_squared, ball.S, self.W_bar**2, 0.0
             )
-        if distance > self.typical_distance * (1.0 - AT_MAXIMUM):
-            return self._described(distance, self._maximum, ball.entropy, 0.0)
-        x = self._followed(math.log(distance))
-        solved = self._solve(self._fine, x, math.log(distance))
-        if not solved.residual < ACCEPTED:
-            raise self._lost(distance)
-        return self._described(distance, self._state(self._fine, solved.x), ball.entropy, solved.residual)
-
-    def _described(self, distance: float, state: _State, ball_entropy: float, residual: float) -> LocalPoint:
+        state, residual = self._maximum, 0.0
+        if distance <= self.typical_distance * (1.0 - AT_MAXIMUM):
+            solved = self._solve(self._fine, self._followed(math.log(distance)), math.log(distance))
+            if not solved.residual < ACCEPTED:
+                raise self._lost(distance)
+            state, residual = self._state(self._fine, solved.x), solved.residual
         weights, patterns = state.weights, state.patterns
         return LocalPoint(
             entropy=self._fine.value(self.alpha, state.conjugates, state.overlaps, weights, patterns),
@@ -486,7 +385,7 @@ class LocalCurve:
         overlaps = Overlaps(weights.Q, weights.dq, weights.S, weights.t, mean_shift)
         return _State(conjugates, overlaps, weights, potential.patterns(overlaps))
 
-    def _residuals(self, potential: FranzParisi, x: Floats, log_distance: float) -> Floats:
+    def _residuals(self, potential: FranzParisi, log_distance: float, x: Floats) -> Floats:
         """Mean weight, distance, and what weights and patterns say of rest, t_hat, coupling and mean shift."""
         conjugates, _, weights, patterns = self._state(potential, x)
         distance = math.exp(log_distance)
@@ -525,53 +424,54 @@ class LocalCurve:
         rest = max(own.q_hat - t_hat**2 / other.q_hat, 0.0)
         return self._sides(self._fine, Conjugates(own.A_hat, rest, 0.0, t_hat, own.M_hat), own.mean_shift)
 
-    def _add(self, log_distance: float, guess: Floats) -> bool:
-        """Solve at a distance and remember it; whether that worked."""
-        solved = self._solve(self._coarse, guess, log_distance)
-        if not solved.residual < ACCEPTED:
-            return False
-        self._jacobian = solved.jacobian
-        self._places.append(_Place(log_distance, solved.x))
-        return True
-
     def _solve(self, potential: FranzParisi, x: Floats, log_distance: float) -> Solved:
         return newton(
-            lambda at: self._residuals(potential, at, log_distance), x, jacobian=self._jacobian, target=0.1 * ACCEPTED
+            partial(self._residuals, potential, log_distance), x, jacobian=self._jacobian, target=0.1 * ACCEPTED
         )
 
     def _followed(self, log_distance: float) -> Floats:
-        """Unknowns at a distance, from the nearest places known, in steps that shrink where they fail."""
-        if not self._entered and all(abs(place.log_distance - log_distance) > STRIDE for place in self._places):
+        """Unknowns at a distance, followed from the nearest place known."""
+        if not self._entered and all(abs(place.at - log_distance) > STRIDE for place in self._places):
             self._enter(log_distance)
-        stride = STRIDE
         while True:
-            nearest = min(self._places, key=lambda place: abs(place.log_distance - log_distance))
-            gap = log_distance - nearest.log_distance
-            if gap == 0.0:
-                return nearest.x
-            # a straight line from a single place is too short for a full step
-            stride = stride if len(self._places) > 1 else min(stride, FIRST)
-            target = log_distance if abs(gap) <= stride else nearest.log_distance + math.copysign(stride, gap)
-            if self._add(target, self._predicted(target)):
-                stride = min(2.0 * stride, STRIDE)
-                continue
-            stride, self._jacobian = 0.5 * stride, None
-            if stride < SHORTEST:
-                if not self._from_maximum:
-                    raise self._lost(math.exp(target))
-                # At small loads the maximum is too flat to leave it.
-                self._from_maximum = False
-                del self._places[0]
-                if not self._places:
-                    self._enter(log_distance)
-                stride = STRIDE
+            known = sorted(self._places, key=lambda place: abs(place.at - log_distance))
+            slope: Floats | float = 0.0
+            if len(known) > 1:
+                slope = (known[0].x - known[1].x) / (known[0].at - known[1].at)
+            way = followed(
+                lambda at: partial(self._residuals, self._coarse, at),
+                known[0].x,
+                known[0].at,
+                log_distance,
+                slope=slope,
+                jacobian=known[0].jacobian,
+                target=0.1 * ACCEPTED,
+                on_the_way=0.1 * ACCEPTED,
+                first=STRIDE if len(known) > 1 else FIRST,  # a straight line from a single place is short
+                longest=STRIDE,
+                shortest=SHORTEST,
+            )
+            self._places += list(way)[1:]
+            last = self._places[-1] if known[0].at != log_distance else known[0]
+            if last.at == log_distance:
+                self._jacobian = last.jacobian
+                return last.x
+            if not self._from_maximum:
+                raise self._lost(math.exp(last.at))
+            # At small loads the maximum is too flat to leave it.
+            self._from_maximum = False
+            del self._places[0]
+            if not self._places:
+                self._enter(log_distance)
 
     def _enter(self, log_distance: float) -> None:
         """A place close to the reference, at the distance wanted if that is small; closer if none is found there."""
         near, self._entered = min(log_distance, math.log(NEAR)), True
         while near > math.log(CLOSEST):
             self._jacobian = None
-            if self._add(near, self._close_by(math.exp(near))):
+            solved = self._solve(self._coarse, self._close_by(math.exp(near)), near)
+            if solved.residual < ACCEPTED:
+                self._places.append(Place(near, *solved))
                 return
             near -= 1.0
         if not self._places:
@@ -588,16 +488,6 @@ class LocalCurve:
         rest = max(q_hat - t_hat**2 / own.q_hat, 0.0)
         at = Conjugates(A_hat + coupling, rest, S_hat + coupling - t_hat, t_hat, 0.5 * own.M_hat)
         return self._unknowns(at, own.mean_shift)
-
-    def _predicted(self, log_distance: float) -> Floats:
-        """A polynomial through the three nearest places."""
-        known = sorted(self._places, key=lambda place: abs(place.log_distance - log_distance))[:3]
-        guess = np.zeros_like(known[0].x)
-        for place in known:
-            others = [one.log_distance for one in known if one is not place]
-            share = math.prod((log_distance - one) / (place.log_distance - one) for one in others)
-            guess += share * place.x
-        return guess
 
     def _lost(self, distance: float) -> ConvergenceError:
         unstable = f"replica symmetry is unstable at alpha = {self.alpha:g}, see stability_limit; try smaller distances"
