@@ -37,13 +37,7 @@ def with_error(value: float, error: float) -> str:
 
 
 def with_digits(value: float, digits: int) -> str:
-    """A number with at most ``digits`` digits, never in scientific notation.
-
-    Examples
-    --------
-    >>> with_digits(4.95131518, 3), with_digits(78.7, 2), with_digits(26518.0, 3), with_digits(1.0, 3)
-    ('4.95', '79', '26,500', '1')
-    """
+    """A number with at most ``digits`` digits, never in scientific notation."""
     decimals = digits - 1 - _magnitude(value)
     text = f"{round(value, decimals):{',' if abs(value) >= 1e4 else ''}.{max(decimals, 0)}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text

@@ -37,20 +37,6 @@ def new_file(path: str | Path) -> Iterator[Path]:
     """A temporary path beside ``path``; it replaces ``path``, synchronised to disk, when the block ends.
 
     If the block fails, ``path`` is unchanged and the temporary file is removed.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = Path(folder, "notes.txt")
-    ...     _ = file.write_text("old")
-    ...     try:
-    ...         with new_file(file) as unfinished:
-    ...             _ = unfinished.write_text("new, but")
-    ...             raise OSError("the disk is full")
-    ...     except OSError:
-    ...         print(file.read_text(), len(list(Path(folder).iterdir())))
-    old 1
     """
     unfinished = _unfinished(path)
     try:
@@ -69,16 +55,7 @@ def _unfinished(path: str | Path) -> Path:
 
 
 def write_file(path: str | Path, content: str | bytes) -> None:
-    """Write a file in one step; text is encoded as UTF-8 and keeps its line ends.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_file(Path(folder, "notes.txt"), "whole")
-    ...     print(Path(folder, "notes.txt").read_text())
-    whole
-    """
+    """Write a file in one step; text is encoded as UTF-8 and keeps its line ends."""
     with new_file(path) as unfinished:
         unfinished.write_bytes(content.encode() if isinstance(content, str) else content)
 
@@ -87,11 +64,6 @@ def writable(path: Path, suffixes: Collection[str] = (), option: str = "") -> Pa
     """The path of a file to write; raises before any work is done if the file cannot be written.
 
     This creates the temporary file of `new_file` and removes it again.
-
-    Examples
-    --------
-    >>> writable(Path("curve.csv"), (".csv", ".nc")).name
-    'curve.csv'
     """
     refused = f"{option} {path}".strip() + " is not allowed:"
     if suffixes and path.suffix.lower() not in suffixes:
@@ -111,16 +83,7 @@ def writable(path: Path, suffixes: Collection[str] = (), option: str = "") -> Pa
 
 @contextmanager
 def reading(path: str | Path, what: str) -> Iterator[None]:
-    """Turn any error in the content of a file into `CorruptData`; a missing file still raises its own error.
-
-    Examples
-    --------
-    >>> with reading("notes.json", "a list of numbers"):
-    ...     float("one")
-    Traceback (most recent call last):
-        ...
-    dendrocap.errors.CorruptData: notes.json is not a list of numbers: could not convert string to float: 'one'
-    """
+    """Turn any error in the content of a file into `CorruptData`; a missing file still raises its own error."""
     try:
         yield
     except CorruptData:

@@ -26,25 +26,7 @@ REACHED, SPREAD = 0.82, 0.04
 
 @dataclass(frozen=True)
 class Outlook(Displayed):
-    """The chance that `solve` finds weights without errors for random patterns.
-
-    Parameters
-    ----------
-    load : float
-        Patterns per synapse.
-    capacity, error : float
-        Best estimate of the capacity and its error, or where the load is far below it the fast one, that of equal
-        branches, whose error is not known (nan).
-    chance : float
-        Estimated probability of success: how often solvers reached this share of the capacity.
-
-    Examples
-    --------
-    >>> print(Outlook(load=1.0, capacity=2.0, error=0.1, chance=1.0).words)
-    load 1 is 50 % of the capacity, 2.00 ± 0.10: success is expected
-    >>> Outlook(load=2.5, capacity=2.0, error=0.1, chance=0.0).hopeless
-    True
-    """
+    """The chance that `solve` finds weights without errors for random patterns."""
 
     _displayed = ("load", "capacity", "error", "chance")
 
@@ -181,13 +163,6 @@ def solver_by_theory(neuron: DendriticNeuron, n_patterns: int, task: TaskSpec | 
     """The solver for so many random patterns, by the distance of their load from the capacity of equal branches.
 
     Where theory has no capacity, the load alone decides.
-
-    Examples
-    --------
-    >>> from dendrocap import NeuronSpec, Polsky
-    >>> neuron = DendriticNeuron(NeuronSpec(Polsky(), theta_d=0.05, theta_s=0.5), n_inputs=999, n_branches=27)
-    >>> [solver_by_theory(neuron, n).name for n in (500, 1000, 1400)]
-    ['sgd', 'surrogate', 'polished']
     """
     from dendrocap.answers import capacity
 
@@ -208,15 +183,6 @@ def random_task(patterns: Patterns, kappa: float = 0.0) -> TaskSpec | None:
     Three things are looked at, each of which images fail: whether all inputs are active equally often, whether patterns
     differ in activity no more than independent inputs make them, and whether labels go with activity, as those of a
     teacher do. Coding levels that deviate from 1/2 by chance are 1/2.
-
-    Examples
-    --------
-    >>> from dendrocap import random_patterns
-    >>> random_task(random_patterns(200, 300, rng=0)) == TaskSpec()
-    True
-    >>> striped = np.repeat([[0, 1, 0, 1]], 300, axis=1)
-    >>> random_task(Patterns(np.repeat(striped, 200, axis=0), np.arange(200) % 2)) is None
-    True
     """
     n_patterns, n_inputs = patterns.inputs.shape
     each = active_fractions(patterns.inputs)

@@ -317,14 +317,7 @@ FREE = 20.0  # logarithm of the factor by which a pull is weakened until it coun
 
 @dataclass(frozen=True, eq=False)
 class MeasuredLocalEntropy(Displayed):
-    """Solutions of one set of patterns around given weights, by their distance.
-
-    Examples
-    --------
-    >>> columns = [np.array([one]) for one in (0.1, -0.5, -0.25, 3.0, 9)]
-    >>> MeasuredLocalEntropy(*columns, stopped="").log_fraction.tolist()
-    [-0.25]
-    """
+    """Solutions of one set of patterns around given weights, by their distance."""
 
     _displayed = ("largest_distance", "stopped")
 

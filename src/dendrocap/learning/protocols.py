@@ -71,12 +71,6 @@ def train_many(
     workers : int, optional
         Number of parallel runs; by default the number of cores.
 
-    Returns
-    -------
-    list of TrainingResult
-        Ordered by neurons, then recipes, then seeds; equal bit for bit to single runs. The ``failure`` of a failed run
-        gives the reason.
-
     Examples
     --------
     >>> from dendrocap import SGD, LinearNeuron, Recipe, random_patterns

@@ -201,11 +201,6 @@ class Recipe:
 
         ``surrogate_width`` and ``surrogate_center`` select a `Lorentzian` instead of g'. With ``patience`` the rate
         is halved on plateaus, with ``decay`` it shrinks by this fraction per epoch.
-
-        Examples
-        --------
-        >>> Recipe.from_flat({"patience": 100}).schedule
-        HalveOnPlateau(patience=100, factor=0.5, floor=None)
         """
         for name in flat:
             if name not in RECIPE:

@@ -103,12 +103,21 @@ class Rule(ABC):
 
 
 class Solver(ABC):
-    """A search for weights without errors in several attempts, each from new weights and usually twice as long."""
+    """A search for weights without errors in several attempts, each from new weights and usually twice as long.
+
+    A solver with a ``name`` can be asked for by it. ``takes_margin`` says whether it looks for margins above
+    ``run.kappa``; `solve` refuses to ask others for them.
+    """
 
     restarts: ClassVar[bool] = True
     name: ClassVar[str]
     takes_margin: ClassVar[bool] = False
-    """Whether it looks for margins above ``run.kappa``; `solve` refuses to ask others for them."""
+    registered: ClassVar[dict[str, type[Solver]]] = {}  # by name, in the order of their definition
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        if "name" in vars(cls):
+            Solver.registered[cls.name] = cls
 
     @abstractmethod
     def attempt(self, run: Training, number: int) -> Iterator[EpochOutcome]:
@@ -208,13 +217,7 @@ class FlooredSlope(Surrogate):
 
 @dataclass(frozen=True)
 class SlopeOf(Surrogate):
-    """The slope of another non-linearity, which can be user-defined (`Custom`, `Tabulated`).
-
-    Parameters
-    ----------
-    nonlinearity : Nonlinearity
-        Its derivative becomes the dendritic signal.
-    """
+    """The slope of another non-linearity, which can be user-defined (`Custom`, `Tabulated`)."""
 
     nonlinearity: Nonlinearity
 
@@ -293,13 +296,7 @@ Bits = NDArray[np.uint8]
 
 
 def cross_entropy(margin: ArrayLike, gamma_ce: float) -> Any:
-    """Loss of a pattern with the given margin.
-
-    Examples
-    --------
-    >>> round(float(cross_entropy(0.0, gamma_ce=2.0)), 6)  # ln(2) / (2 gamma_ce)
-    0.173287
-    """
+    """Loss of a pattern with the given margin."""
     gamma_ce = real_number("gamma_ce", gamma_ce, 0.0, low_open=True)
     # [cross-entropy] rewritten as softplus(-2 gamma margin) / (2 gamma), which cannot overflow.
     return np.logaddexp(0.0, -2.0 * gamma_ce * np.asarray(margin, dtype=np.float64)) / (2.0 * gamma_ce)
@@ -310,11 +307,6 @@ def soft_error(margin: ArrayLike, gamma_ce: float) -> Any:
 
     The first of the three factors of the local rule [local-rule]; multiplied by the sign of the label it gives the
     direction of the update for the whole neuron.
-
-    Examples
-    --------
-    >>> soft_error([-100.0, 0.0, 100.0], gamma_ce=10.0).tolist()
-    [1.0, 0.5, 0.0]
     """
     gamma_ce = real_number("gamma_ce", gamma_ce, 0.0, low_open=True)
     exponent = np.clip(2.0 * gamma_ce * np.asarray(margin, dtype=np.float64), -700.0, 700.0)

@@ -10,19 +10,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dendrocap.errors import InvalidParameter
-from dendrocap.learning.message_passing import MessagePassing
+from dendrocap.learning import message_passing, solvers  # noqa: F401  # each solver registers itself
 from dendrocap.learning.recipe import Recipe
 from dendrocap.learning.rules import Solver
-from dendrocap.learning.solvers import AnnealedSurrogate, PlainSGD, PolishedAnnealing, ReplicatedSGD
+from dendrocap.learning.solvers import AnnealedSurrogate, PlainSGD, PolishedAnnealing
 from dendrocap.learning.training import EpochRecord, Training, TrainingResult
 from dendrocap.model.dendritic_neuron import DendriticNeuron
 from dendrocap.model.nonlinearities import Linear
 from dendrocap.model.patterns import PackedPatterns, Seed
 from dendrocap.validation import choice, real_number, refuse
 
-SOLVERS: dict[str, type[Solver]] = {
-    kind.name: kind for kind in (PlainSGD, AnnealedSurrogate, ReplicatedSGD, MessagePassing, PolishedAnnealing)
-}
+SOLVERS = dict(Solver.registered)
 
 # Names in stored cells and runs. These solvers reached less than the others and left the package.
 GONE = ("sharpening", "least-action", "selected")
@@ -93,13 +91,6 @@ def search(
     """Look for weights that answer every pattern correctly, with a given solver.
 
     The arguments are those of `dendrocap.solve`, which finds a solver by theory first.
-
-    Examples
-    --------
-    >>> from dendrocap import NeuronSpec, Polsky, random_patterns
-    >>> neuron = DendriticNeuron(NeuronSpec(Polsky(), theta_d=0.5, theta_s=0.5), n_inputs=300, n_branches=15)
-    >>> search(neuron, *random_patterns(300, 300, rng=0), "surrogate", seed=0).solved
-    True
     """
     if isinstance(solver, str):
         solver = solver_named(solver)

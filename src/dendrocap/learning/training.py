@@ -528,19 +528,7 @@ class SavedRun(Displayed):
 
 
 def save_run(path: str | Path, result: TrainingResult, inputs: ArrayLike | PackedPatterns, labels: ArrayLike) -> None:
-    """Write a run and its training patterns to a ``.npz`` file, which `load_run` reads.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from dendrocap import LinearNeuron, random_patterns, train
-    >>> neuron, patterns = LinearNeuron(0.5, 20), random_patterns(8, 20, rng=0)
-    >>> result = train(neuron, *patterns, seed=0, max_epochs=5)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     save_run(Path(folder, "run.npz"), result, *patterns)
-    ...     load_run(Path(folder, "run.npz")).errors == result.errors
-    True
-    """
+    """Write a run and its training patterns to a ``.npz`` file, which `load_run` reads."""
     packed = inputs if isinstance(inputs, PackedPatterns) else pack_patterns(inputs)
     state = result.resumption
     about = {
@@ -566,15 +554,7 @@ def save_run(path: str | Path, result: TrainingResult, inputs: ArrayLike | Packe
 
 
 def load_run(path: str | Path) -> SavedRun:
-    """Read a run written by `save_run`; anything else raises `CorruptData`.
-
-    Examples
-    --------
-    >>> load_run(np.__file__)  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-        ...
-    dendrocap.errors.CorruptData: ... is not a run saved by dendrocap: File is not a zip file
-    """
+    """Read a run written by `save_run`; anything else raises `CorruptData`."""
     what = "a run saved by dendrocap"
     about, arrays = read_arrays(path, what, FORMAT, expansion=EXPANSION)
     with reading(path, what):
@@ -625,13 +605,6 @@ def patterns_at_load(neuron: DendriticNeuron, alpha: float, seed: int, task: Tas
     """The random patterns of a seed at a load: ``round(alpha N)`` of them, at least one.
 
     The activity of a population's inputs, or of inhibitory ones, is that of the neuron if given, else that of the task.
-
-    Examples
-    --------
-    >>> from dendrocap import LinearNeuron, random_patterns
-    >>> patterns = patterns_at_load(LinearNeuron(0.5, 200), alpha=0.4, seed=7)
-    >>> len(patterns.labels), bool((patterns.inputs == random_patterns(80, 200, rng=7).inputs).all())
-    (80, True)
     """
     task = task or TaskSpec()
     n_patterns = max(1, round(real_number("alpha", alpha, 0.0, low_open=True) * neuron.n_inputs))

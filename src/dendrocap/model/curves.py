@@ -167,14 +167,7 @@ class Pieces(NamedTuple):
 
 
 class PiecewiseCubic(Nonlinearity):
-    """A continuous curve of cubic pieces, constant or straight beyond its ends.
-
-    Examples
-    --------
-    >>> curve: PiecewiseCubic = Tabulated([0.0, 0.5, 1.0], [0.0, 0.2, 1.0])
-    >>> curve.knots, curve.flat_ends, curve.range
-    ((0.0, 0.5, 1.0), (True, True), (0.0, 1.0))
-    """
+    """A continuous curve of cubic pieces, constant or straight beyond its ends."""
 
     below: str
     above: str
@@ -239,7 +232,31 @@ class PiecewiseCubic(Nonlinearity):
 
 
 @dataclass(frozen=True)
-class Tabulated(PiecewiseCubic):
+class _ThroughPoints(PiecewiseCubic):
+    """A curve that goes through its points, kept as plain numbers."""
+
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    below: str = "flat"
+    above: str = "flat"
+
+    def __post_init__(self) -> None:
+        x, y = _curve(self.x, self.y)
+        steps = np.diff(x)
+        if not np.all(steps > 0.0):
+            at = int(np.argmax(steps <= 0.0))
+            raise refuse("x", f"..., {x[at]}, {x[at + 1]}, ...", "strictly increasing")
+        _check_sides(self)
+        object.__setattr__(self, "x", tuple(x.tolist()))
+        object.__setattr__(self, "y", tuple(y.tolist()))
+
+    @cached_property
+    def _slopes(self) -> Floats:
+        return np.diff(self.y) / np.diff(self.x)
+
+
+@dataclass(frozen=True)
+class Tabulated(_ThroughPoints):
     """A measured input-output curve, interpolated by shape-preserving cubics (PCHIP).
 
     The interpolant passes through every point, never overshoots, and is monotone wherever the data are. It treats the
@@ -260,17 +277,13 @@ class Tabulated(PiecewiseCubic):
     [0.0, 0.2, 1.0]
     """
 
-    x: tuple[float, ...]
-    y: tuple[float, ...]
-    below: str = "flat"
-    above: str = "flat"
     name: ClassVar[str] = "tabulated"
     label: ClassVar[str] = "measured curve"
     colour: ClassVar[str] = "#009E73"
 
     def __post_init__(self) -> None:
-        _take_points(self)
-        if _looks_noisy(np.diff(self.y) / np.diff(self.x)):
+        super().__post_init__()
+        if _looks_noisy(self._slopes):
             warnings.warn(
                 f"the slopes between the {len(self.x)} points of Tabulated go up and down like noise, which inflates "
                 "every capacity computed from them; Smooth(x, y) takes a smooth curve among the points",
@@ -286,7 +299,7 @@ class Tabulated(PiecewiseCubic):
 
 
 @dataclass(frozen=True)
-class PiecewiseLinear(PiecewiseCubic):
+class PiecewiseLinear(_ThroughPoints):
     """Straight lines between points: a curve with a kink at each of them.
 
     A designed curve rather than a measured one: `best_dendrite` answers with it. Averages over it have closed forms.
@@ -305,25 +318,14 @@ class PiecewiseLinear(PiecewiseCubic):
     [0.0, 0.1, 0.6, 1.0]
     """
 
-    x: tuple[float, ...]
-    y: tuple[float, ...]
-    below: str = "flat"
-    above: str = "flat"
     name: ClassVar[str] = "piecewise_linear"
     label: ClassVar[str] = "straight pieces"
     colour: ClassVar[str] = "#5E3CE0"
-
-    def __post_init__(self) -> None:
-        _take_points(self)
 
     @cached_property
     def _pieces(self) -> Pieces:
         rest = np.zeros((len(self.x) - 1, 2))
         return Pieces(np.array(self.x), np.hstack([np.stack([self.y[:-1], self._slopes], axis=1), rest]))
-
-    @cached_property
-    def _slopes(self) -> Floats:
-        return np.diff(self.y) / np.diff(self.x)
 
     @property
     def straight_pieces(self) -> tuple[Floats, Floats, Floats]:
@@ -382,8 +384,7 @@ class Smooth(PiecewiseCubic):
 
     def __post_init__(self) -> None:
         x, y = _curve(self.x, self.y)
-        for side in ("below", "above"):
-            choice(side, getattr(self, side), ("flat", "linear"))
+        _check_sides(self)
         object.__setattr__(self, "sharpness", real_number("sharpness", self.sharpness, 0.0, 3.0))
         sem = None
         if self.sem is not None:
@@ -432,17 +433,9 @@ def _looks_noisy(slopes: Floats) -> bool:
     return bool(np.sum(changes[1:] * changes[:-1] < 0.0) > 0.5 * (changes.size - 1))
 
 
-def _take_points(curve: Tabulated | PiecewiseLinear) -> None:
-    """Check the points of a curve that goes through them, and keep them as plain numbers."""
-    x, y = _curve(curve.x, curve.y)
-    steps = np.diff(x)
-    if not np.all(steps > 0.0):
-        at = int(np.argmax(steps <= 0.0))
-        raise refuse("x", f"..., {x[at]}, {x[at + 1]}, ...", "strictly increasing")
+def _check_sides(curve: PiecewiseCubic) -> None:
     for side in ("below", "above"):
         choice(side, getattr(curve, side), ("flat", "linear"))
-    object.__setattr__(curve, "x", tuple(x.tolist()))
-    object.__setattr__(curve, "y", tuple(y.tolist()))
 
 
 def _curve(x: Any, y: Any) -> tuple[Floats, Floats]:

@@ -291,14 +291,6 @@ class DendriticNeuron:
 
         They are exponential, as in [zero-load]. The sum on each branch is such that its mean output is theta_s, or
         ``mean_output`` of its population, so that about half of all random patterns have the answer 1 [teacher-sum].
-
-        Examples
-        --------
-        >>> from dendrocap import Polsky, random_patterns
-        >>> teacher = DendriticNeuron(NeuronSpec(Polsky(), 0.5, 0.5), n_inputs=2000, n_branches=50)
-        >>> inputs, _ = random_patterns(4000, 2000, rng=0)
-        >>> bool(0.4 < teacher.predict(teacher.teacher_weights(rng=1), inputs).mean() < 0.6)
-        True
         """
         if self.has_inhibition:
             raise refuse("spec.inhibition", [kind.inhibition for kind in self.kinds], "None for a teacher")

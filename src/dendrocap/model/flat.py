@@ -100,14 +100,7 @@ FACTS: dict[str, Fact] = {
 
 
 def flat_nonlinearity(nonlinearity: Nonlinearity) -> dict[str, Any]:
-    """A non-linearity as flat parameters; a Python function has none.
-
-    Examples
-    --------
-    >>> from dendrocap import Polsky
-    >>> flat_nonlinearity(Polsky())
-    {'nonlinearity': 'polsky', 'x_min': 0.33, 'gamma': 15.0}
-    """
+    """A non-linearity as flat parameters; a Python function has none."""
     if type(nonlinearity) not in KINDS:
         raise refuse("nonlinearity", nonlinearity, "built in or made of points: a Python function cannot be stored")
     shape = {name: getattr(nonlinearity, name) for name in _parameters(type(nonlinearity))}
@@ -116,13 +109,7 @@ def flat_nonlinearity(nonlinearity: Nonlinearity) -> dict[str, Any]:
 
 
 def nonlinearity_from_flat(flat: Mapping[str, Any]) -> Nonlinearity:
-    """The non-linearity described by flat parameters.
-
-    Examples
-    --------
-    >>> nonlinearity_from_flat({"nonlinearity": "polsky", "gamma": 20.0})
-    Polsky(x_min=0.33, gamma=20.0)
-    """
+    """The non-linearity described by flat parameters."""
     shape = {name: value for name, value in flat.items() if name != "nonlinearity"}
     name = flat.get("nonlinearity", "polsky")
     if name in MEASURED:
@@ -135,13 +122,7 @@ def nonlinearity_from_flat(flat: Mapping[str, Any]) -> Nonlinearity:
 
 
 def flat_neuron(neuron: NeuronSpec | DendriticNeuron) -> dict[str, Any]:
-    """A neuron as flat parameters.
-
-    Examples
-    --------
-    >>> flat_neuron(LinearNeuron(theta_d=0.5, n_inputs=99))
-    {'nonlinearity': 'linear', 'theta_d': 0.5, 'n_inputs': 99}
-    """
+    """A neuron as flat parameters."""
     if isinstance(neuron, LinearNeuron):
         return {**_flat_branches(neuron.kinds[0]), "n_inputs": neuron.n_inputs}
     spec = neuron.spec if isinstance(neuron, DendriticNeuron) else neuron
@@ -264,13 +245,7 @@ def finite_neuron(neuron: NeuronSpec | DendriticNeuron) -> DendriticNeuron:
 
 
 def flat_task(task: TaskSpec) -> dict[str, float]:
-    """A task as flat parameters.
-
-    Examples
-    --------
-    >>> flat_task(TaskSpec(f_in=0.1))
-    {'f_in': 0.1, 'f_out': 0.5, 'kappa': 0.0}
-    """
+    """A task as flat parameters."""
     flat = asdict(task)
     if not task.branch_correlation:  # keeps the keys of results stored before correlations existed
         del flat["branch_correlation"]
@@ -278,13 +253,7 @@ def flat_task(task: TaskSpec) -> dict[str, float]:
 
 
 def task_from_flat(flat: Mapping[str, Any], default: TaskSpec | None = None) -> TaskSpec:
-    """The task described by flat parameters; those that are not given are taken from ``default``.
-
-    Examples
-    --------
-    >>> task_from_flat({"f_in": 0.1})
-    TaskSpec(f_in=0.1, f_out=0.5, kappa=0.0)
-    """
+    """The task described by flat parameters; those that are not given are taken from ``default``."""
     _refuse_unknown(flat, "a task", TASK)
     return replace(default or TaskSpec(), **flat)
 

@@ -24,13 +24,7 @@ from dendrocap.validation import check_fields, choice, fact, facts_of, real_numb
 
 @runtime_checkable
 class Prior(Protocol):
-    """What a weight may be: a density exp(-strength W^2 / 2) on 0 <= W <= w_max.
-
-    Examples
-    --------
-    >>> isinstance(Bounded(w_max=3.0), Prior), isinstance(3.0, Prior)
-    (True, False)
-    """
+    """What a weight may be: a density exp(-strength W^2 / 2) on 0 <= W <= w_max."""
 
     @property
     def w_max(self) -> float:

@@ -41,15 +41,7 @@ LINEAR, RELU, SATURATING_RELU, STEP, POLSKY, TABLE = range(6)
 
 
 class Kernel(NamedTuple):
-    """A non-linearity for compiled code: the code of its formula, and its parameters.
-
-    Examples
-    --------
-    >>> from dendrocap import Polsky
-    >>> kernel = Polsky(x_min=0.33, gamma=15).kernel()
-    >>> kernel.code == POLSKY, kernel.parameters.tolist()
-    (True, [0.33, 15.0])
-    """
+    """A non-linearity for compiled code: the code of its formula, and its parameters."""
 
     code: int
     parameters: Floats
@@ -427,13 +419,7 @@ class Custom(Nonlinearity):
 
     @cached_property
     def knots(self) -> tuple[float, ...]:
-        """Breakpoints and further splits, so that g is a polynomial of degree 15 between two of them.
-
-        Raises
-        ------
-        InvalidParameter
-            If g has a kink or a jump that is not in ``breakpoints``, or ``derivative`` is not its derivative.
-        """
+        """Breakpoints and further splits, so that g is a polynomial of degree 15 between two of them."""
         self._check_breakpoints()
         self._check_derivative()
         return self._cuts
@@ -470,13 +456,7 @@ class Custom(Nonlinearity):
 
 
 def named_nonlinearity(name: str, **parameters: float) -> Nonlinearity:
-    """A built-in non-linearity by name; raises for parameters that it does not have.
-
-    Examples
-    --------
-    >>> named_nonlinearity("polsky", gamma=20.0)
-    Polsky(x_min=0.33, gamma=20.0)
-    """
+    """A built-in non-linearity by name; raises for parameters that it does not have."""
     kind = BUILT_IN[choice("nonlinearity", name.lower().replace("-", "_"), tuple(BUILT_IN))]
     known = [parameter.name for parameter in fields(kind)]  # type: ignore[arg-type]
     for parameter in parameters:

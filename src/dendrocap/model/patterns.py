@@ -37,12 +37,6 @@ def generator_for(purpose: Purpose, seed: Seed) -> np.random.Generator:
     """The generator of a seed for a purpose; with None it differs from call to call.
 
     A `SeedSequence` is not changed: its children are derived by number, not spawned.
-
-    Examples
-    --------
-    >>> first, again = (generator_for("run", 7).random() for _ in range(2))
-    >>> first == again, first == generator_for("patterns", 7).random()
-    (True, False)
     """
     if isinstance(seed, np.random.Generator):
         return seed
@@ -61,21 +55,7 @@ BLOCK = 4_000_000
 
 @dataclass(frozen=True, eq=False)
 class PackedPatterns(Displayed):
-    """Binary patterns stored at one bit per input.
-
-    Parameters
-    ----------
-    bits : array of uint8, shape (n_patterns, ceil(n_inputs / 8))
-        Input i of a pattern is bit i % 8, lowest first, of byte i // 8.
-    n_inputs : int
-        Number of inputs per pattern.
-
-    Examples
-    --------
-    >>> packed = pack_patterns([[1, 0, 1], [0, 0, 1]])
-    >>> packed.shape, packed.unpack().tolist()
-    ((2, 3), [[1, 0, 1], [0, 0, 1]])
-    """
+    """Binary patterns stored at one bit per input."""
 
     _displayed = ("shape", "nbytes")
 
@@ -117,18 +97,7 @@ def chosen_inputs(parts: Sequence[Bits], inputs: NDArray[np.int64]) -> Bits:
 
 
 class Patterns(NamedTuple):
-    """Inputs and labels; unpacks as ``inputs, labels``.
-
-    Examples
-    --------
-    >>> from dendrocap import random_patterns
-    >>> patterns = random_patterns(3, 8, rng=0)
-    >>> inputs, labels = patterns
-    >>> inputs.shape, labels is patterns.labels
-    ((3, 8), True)
-    >>> Patterns([[0, 1], [1, 1]], [1, 0]).signs.tolist()
-    [1.0, -1.0]
-    """
+    """Inputs and labels; unpacks as ``inputs, labels``."""
 
     inputs: Bits | PackedPatterns
     labels: Bits

@@ -75,11 +75,6 @@ class Units:
 
         Weights and dendritic thresholds are attenuated by 1 / sqrt(K) at the soma, but the somatic threshold is not, so
         that their millivolts cannot be compared.
-
-        Examples
-        --------
-        >>> round(float(Units.as_printed().theta_s_mv(0.042)), 6), round(float(Units().theta_s_mv(0.042)), 6)
-        (63.0, 6.3)
         """
         return cls(n_inputs, n_branches, scale_mv, None, True)
 
