@@ -250,7 +250,7 @@ def test_uploads_good_and_bad(load, tmp_path):
     page.wait_for_selector("#problem >> text=at most 100000 are allowed")
     (tmp_path / "picture.csv").write_bytes(b"\x89PNG\r\n\x1a\n\x00\x00")
     page.set_input_files("#file", tmp_path / "picture.csv")
-    page.wait_for_selector("#problem >> text=is a picture")
+    page.wait_for_selector("#problem >> text=is not text")
     page.wait_for_function("location.search.includes('curve=')")
     again = load(page.url.split("?")[1])
     wait_for(again, "paper_capacity", expected)
@@ -442,7 +442,7 @@ def test_every_slider_and_number_is_explained(load):
     page.click("#explain")
     for name in ("theta_d", "theta_s", "n_branches", "kappa"):
         assert page.is_visible(f"#{name}-help")
-        assert page.inner_text(f"#{name}-help") == SLIDERS[name].help
+        assert page.inner_text(f"#{name}-help") == f"{SLIDERS[name].help}."
         assert page.get_attribute(f"#{name}-range", "aria-describedby") == f"{name}-help"
     assert page.locator(".numbers dd.help:visible").count() == page.locator(".numbers dt:visible").count() == 8
     assert page.locator(".beside dd.help:visible").count() == page.locator(".beside dt:visible").count() == 2

@@ -23,8 +23,8 @@ from dendrocap.explorer.parameters import (
 )
 
 NUMBERS = {
-    name: st.integers(int(slider.low), int(slider.high)) if slider.whole else st.floats(slider.low, slider.high)
-    for name, slider in SLIDERS.items()
+    name: st.integers(*map(int, known.usual)) if known.whole else st.floats(*known.usual)
+    for name, known in SLIDERS.items()
     if name not in ("n_branches", "train_branches")
 }
 

@@ -34,7 +34,7 @@ def test_the_header_decides_the_unit():
     in_mv = read_curve(b"expected (mV),recorded (uV)\n0,0\n15,15000\n", "curve.csv")
     assert in_mv.changes["curve"] == ((0.0, 0.0), (15.0, 15.0))
     assert in_mv.changes["curve_unit"] == "mV"
-    with pytest.raises(CorruptData, match="'pA' is a current"):
+    with pytest.raises(CorruptData, match="'pA' is not a voltage"):
         read_curve(b"in (pA),out (pA)\n0,0\n15,15\n", "curve.csv")
 
 
@@ -72,7 +72,7 @@ class Trap:
         (b"1,2,3\n2,3,4\n", "choose two columns with --x and --y; there are 3 columns"),
         (b"1,2\n", "1 points; 2 to 64 are allowed"),
         (b"0,0\n1,1e300\n", "numbers up to 1000"),
-        (b"\x89PNG\r\n\x1a\n\x00\x00", "the file is a picture"),
+        (b"\x89PNG\r\n\x1a\n\x00\x00", "the file is not text"),
         (b"\xff\xfe0,0", "the file is not text"),
         (b'"0,0\n1,1\n', "values instead of"),
         (b"0,0\n" * LARGEST_FILE, "bytes; at most 100,000 are allowed"),

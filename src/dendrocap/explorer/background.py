@@ -24,7 +24,6 @@ MOST_ANSWERS = 512  # number of answers kept
 PATIENCE = 5.0  # seconds after which a question that is not repeated is dropped
 GRACE = 2.0  # seconds after which a process that does not notice a cancellation is ended
 DIED = "the process that computes this died; change a parameter to try again"
-
 Tell = Callable[[float, str], object]
 
 

@@ -14,6 +14,7 @@ from urllib.parse import parse_qs, parse_qsl, urlencode
 
 from dendrocap.errors import DendrocapError, InvalidParameter
 from dendrocap.fitting import fit_nonlinearity
+from dendrocap.learning.recipe import RECIPE_FACTS
 from dendrocap.model import (
     Branches,
     DendriticNeuron,
@@ -29,13 +30,10 @@ from dendrocap.model import (
     TaskSpec,
     Units,
 )
-from dendrocap.validation import choice, real_number, refuse, whole_number
+from dendrocap.model.flat import FACTS
+from dendrocap.validation import Fact, choice, facts_of, refuse
 
-NONLINEARITIES = {
-    "polsky": "Polsky",
-    "relu": "ReLU",
-    "saturating_relu": "saturating ReLU",
-    "linear": "linear",
+NONLINEARITIES = {kind.name: kind.label for kind in (Polsky, ReLU, SaturatingReLU, Linear)} | {
     "smooth": "my curve, smoothed",
     "fitted": "my curve, Polsky fit",
     "tabulated": "my curve, its points",
@@ -50,14 +48,11 @@ AXES = {
 }
 
 SLOPES = {"true": "the slope g'", "surrogate": "a surrogate slope"}
-
 POPULATIONS = {"1": "all branches alike", "2": "two kinds of branches"}
-
 UNITS = {"": "model units", "mV": "millivolts"}
 
 # The time of a solution grows with the number of points of an uploaded curve, and a link must hold all of them.
 MOST_POINTS = 64
-
 LARGEST_VALUE = 1000.0  # of a curve in model units; catches millivolts given as model units before they overflow
 
 OF_INHIBITION = (
@@ -66,149 +61,27 @@ OF_INHIBITION = (
 )
 
 SMALLEST_SHARE = 1e-3  # of inhibitory synapses; with fewer, each would have to be thousands of times as strong
-
 SMALLEST_GAP = 1e-6  # between two points; closer ones are jumps, for which there is no capacity
-
 Point = tuple[float, ...]  # x, y and, if known, the standard error of y
 
 
-@dataclass(frozen=True)
-class Slider:
-    """A number with its range, which applies to the slider, to typed values and to links.
-
-    Parameters
-    ----------
-    symbol, meaning, help : str
-        Texts of the page; ``symbol`` may contain <sub>, ``help`` is one line of explanation.
-    low, high, step : float
-        Range and resolution of the slider; typed numbers can have any value in the range.
-    log : bool
-        Whether the slider is logarithmic; ``step`` is then a factor minus one.
-    whole : bool
-        Whether only whole numbers are allowed.
-    """
-
-    symbol: str
-    meaning: str
-    low: float
-    high: float
-    step: float
-    log: bool = False
-    whole: bool = False
-    help: str = ""
-
-    def checked(self, name: str, value: Any) -> Any:
-        """The value, if it is in the range."""
-        if not self.whole:
-            return real_number(name, value, self.low, self.high)
-        if isinstance(value, float) and value.is_integer():
-            value = int(value)  # browsers send all numbers as floats
-        return whole_number(name, value, int(self.low), int(self.high))
+def slider(default: float, known: Fact, **changes: Any) -> Any:
+    """A parameter with a slider, whose range applies to typed numbers and to links too."""
+    known = replace(known, **changes)
+    assert known.usual is not None
+    low, high = known.usual
+    return field(default=default, metadata={"fact": replace(known, within=f"[{low!r}, {high!r}]")})
 
 
-SHAPE_HELP = {
-    "x_min": "Input at which the dendritic spike starts; at 1 the branch saturates.",
-    "gamma": "Steepness of the spike; recordings are near 15, 200 is nearly a step.",
-    "theta_d": "Inhibition of each branch. It sets the mean weight: the larger, the stronger the synapses.",
-}
-
-SLIDERS = {
-    "x_min": Slider("x<sub>min</sub>", "onset of the spike", 0.0, 1.0, 0.01, help=SHAPE_HELP["x_min"]),
-    "gamma": Slider("γ", "steepness", 0.5, 200.0, 0.02, log=True, help=SHAPE_HELP["gamma"]),
-    "theta_d": Slider(
-        "θ<sub>d</sub>", "dendritic threshold", 0.001, 10.0, 0.02, log=True, help=SHAPE_HELP["theta_d"]
-    ),
-    "x_min_2": Slider("x<sub>min</sub>", "onset, apical", 0.0, 1.0, 0.01, help=SHAPE_HELP["x_min"]),
-    "gamma_2": Slider("γ", "steepness, apical", 0.5, 200.0, 0.02, log=True, help=SHAPE_HELP["gamma"]),
-    "theta_d_2": Slider(
-        "θ<sub>d</sub>", "threshold, apical", 0.001, 10.0, 0.02, log=True, help=SHAPE_HELP["theta_d"]
-    ),
-    "fraction_2": Slider(
-        "share", "of apical branches", 0.05, 0.95, 0.01, help="Share of apical branches among all branches."
-    ),
-    "length_2": Slider(
-        "length", "apical, relative", 0.1, 10.0, 0.05, log=True, help="Synapses per apical branch, relative to basal."
-    ),
-    "theta_s": Slider(
-        "θ<sub>s</sub>", "somatic threshold", 0.001, 2.0, 0.005,
-        help="Inhibition of the soma: the mean output that the branches must have together.",
-    ),
-    "f_in": Slider("f<sub>in</sub>", "active inputs", 0.01, 0.99, 0.01, help="Share of inputs active in a pattern."),
-    "f_out": Slider(
-        "f<sub>out</sub>", "active labels", 0.01, 0.99, 0.01, help="Share of patterns for which the neuron must fire."
-    ),
-    "kappa": Slider(
-        "κ", "margin", 0.0, 5.0, 0.05, help="Required distance of the soma from its threshold; makes answers robust."
-    ),
-    "branch_correlation": Slider(
-        "c<sub>0</sub>", "correlation in branches", 0.0, 10.0, 0.1,
-        help="Two inputs of one branch have correlation c0 K / N; 0 means independent.",
-    ),
-    "inhibitory_share": Slider(
-        "share", "of inhibitory synapses", 0.0, 0.9, 0.01,
-        help="Synapses with weights below zero, which learn too; below 0.001 it is the neuron of the paper.",
-    ),
-    "inhibitory_drive": Slider(
-        "drive", "of inhibition, over θ<sub>d</sub>", 0.0, 1.0, 0.01,
-        help="How much of the dendritic threshold inhibition makes; at 1 no fixed threshold is left.",
-    ),
-    "flips": Slider(
-        "ρ", "flipped inputs, noise", 0.0, 0.5, 0.001,
-        help="Each input flips with this probability after learning; the two errors under noise follow.",
-    ),
-    "n_inputs": Slider("N", "synapses", 10, 100_000, 0.05, log=True, whole=True, help="Synapses of the whole neuron."),
-    "n_branches": Slider(
-        "K", "branches", 1, 10_000, 0.05, log=True, whole=True, help="Dendritic branches that share the N synapses."
-    ),
-    "load": Slider("α", "load P / N", 0.05, 5.0, 0.05, help="Patterns to learn per synapse."),
-    "train_inputs": Slider(
-        "N", "synapses", 20, 2000, 0.02, log=True, whole=True, help="Synapses of the trained neuron."
-    ),
-    "train_branches": Slider(
-        "K", "branches", 1, 200, 0.05, log=True, whole=True, help="Branches of the trained neuron."
-    ),
-    "rate": Slider("ζ", "first learning rate", 0.001, 10.0, 0.05, log=True, help="Step size of gradient descent."),
-    "decay": Slider("dζ", "its decay per epoch", 0.0, 0.1, 0.001, help="The rate shrinks by this share per epoch."),
-    "pace": Slider(
-        "pace", "epochs per second, at most", 1, 1000, 0.05, log=True, whole=True, help="Maximum speed of the run."
-    ),
-    "seed": Slider("seed", "of patterns and run", 0, 9999, 1, whole=True, help="Another seed gives other patterns."),
-}  # fmt: skip
-
-SECOND = ("nonlinearity_2", "x_min_2", "gamma_2", "theta_d_2", "fraction_2", "length_2")
+ONSET = "Input at which the dendritic spike starts; at 1 the branch saturates"
+STEEPNESS = "Steepness of the spike; recordings are near 15, 200 is nearly a step"
 
 
 @dataclass(frozen=True)
 class Parameters:
     """All parameters of the page; every valid combination has a link.
 
-    Parameters
-    ----------
-    nonlinearity : str
-        One of `NONLINEARITIES`.
-    x_min, gamma : float
-        Parameters of Polsky's function.
-    theta_d, theta_s, f_in, f_out, kappa, branch_correlation : float
-        Thresholds, coding levels, margin, and the correlation of inputs on one branch.
-    inhibitory_share, inhibitory_drive : float
-        Share of inhibitory synapses on every branch, and their drive in units of its threshold; a share of 0 is none.
-    flips : float
-        Probability with which an input flips after learning, for the errors under noise.
-    n_inputs, n_branches : int
-        N and K.
-    populations : {"1", "2"}
-        Whether there are apical branches that differ from the basal ones.
-    nonlinearity_2, x_min_2, gamma_2, theta_d_2, fraction_2, length_2
-        Apical branches: g, threshold, share of all branches, and synapses per branch relative to basal ones.
-    axis : {"theta_d", "theta_s", "n_branches"}
-        The parameter on the horizontal axis of the capacity plot.
-    curve : tuple of (x, y) or (x, y, standard error)
-        The points of an uploaded curve.
-    curve_unit : {"", "mV"}
-        Their unit; points without one are in model units, where a branch saturates at 1.
-    load, train_inputs, train_branches, rate, decay, slope, pace, seed
-        Training run: alpha, N, K, learning rate and its decay, replacement for g' in learning, maximum number of
-        epochs per second, and the seed of patterns and run.
+    Those that end in ``_2`` are of the apical branches.
 
     Examples
     --------
@@ -217,37 +90,49 @@ class Parameters:
     """
 
     nonlinearity: str = "polsky"
-    x_min: float = 0.33
-    gamma: float = 15.0
-    theta_d: float = 0.5
-    theta_s: float = 0.5
-    f_in: float = 0.5
-    f_out: float = 0.5
-    kappa: float = 0.0
-    branch_correlation: float = 0.0
-    inhibitory_share: float = 0.0
-    inhibitory_drive: float = 0.5
-    flips: float = 0.01
-    n_inputs: int = 10_000
-    n_branches: int = 100
+    x_min: float = slider(0.33, FACTS["x_min"], usual=(0.0, 1.0), help=ONSET)
+    gamma: float = slider(15.0, FACTS["gamma"], help=STEEPNESS)
+    theta_d: float = slider(0.5, FACTS["theta_d"])
+    theta_s: float = slider(0.5, FACTS["theta_s"])
+    f_in: float = slider(0.5, FACTS["f_in"])
+    f_out: float = slider(0.5, FACTS["f_out"])
+    kappa: float = slider(
+        0.0, FACTS["kappa"], help="Required distance of the soma from its threshold; makes answers robust"
+    )
+    branch_correlation: float = slider(0.0, FACTS["branch_correlation"])
+    inhibitory_share: float = slider(0.0, FACTS["inhibitory_share"], label="inhibitory share")
+    inhibitory_drive: float = slider(  # over the threshold of the branch
+        0.5,
+        FACTS["inhibitory_drive"],
+        label="inhibitory drive, of the threshold",
+        symbol="",
+        usual=(0.0, 1.0),
+        help="How much of the dendritic threshold inhibition makes; at 1 no fixed threshold is left",
+    )
+    flips: float = slider(
+        0.01, FACTS["flips"], help="Each input flips with this probability after learning; the two errors follow"
+    )
+    n_inputs: int = slider(10_000, FACTS["n_inputs"])
+    n_branches: int = slider(100, FACTS["n_branches"])
     populations: str = "1"
     nonlinearity_2: str = "polsky"
-    x_min_2: float = 0.33
-    gamma_2: float = 15.0
-    theta_d_2: float = 0.2
-    fraction_2: float = 0.4
-    length_2: float = 1.0
+    x_min_2: float = slider(0.33, FACTS["x_min"], usual=(0.0, 1.0), help=ONSET)
+    gamma_2: float = slider(15.0, FACTS["gamma"], help=STEEPNESS)
+    theta_d_2: float = slider(0.2, FACTS["theta_d"])
+    fraction_2: float = slider(0.4, FACTS["fraction"])
+    length_2: float = slider(1.0, FACTS["length"])
     axis: str = "theta_d"
-    curve: tuple[Point, ...] = field(default=(), repr=False)
+    curve: tuple[Point, ...] = field(default=(), repr=False)  # x, y and, if known, the standard error of y
     curve_unit: str = ""
-    load: float = 0.8
-    train_inputs: int = 999
-    train_branches: int = 27
-    rate: float = 1.0
-    decay: float = 0.0
+    # The training run; the pace is the largest number of epochs per second.
+    load: float = slider(0.8, FACTS["alpha"])
+    train_inputs: int = slider(999, FACTS["n_inputs"], usual=(20, 2000))
+    train_branches: int = slider(27, FACTS["n_branches"], usual=(1, 200))
+    rate: float = slider(1.0, RECIPE_FACTS["learning_rate"])
+    decay: float = slider(0.0, RECIPE_FACTS["decay"])
     slope: str = "surrogate"
-    pace: int = 20
-    seed: int = 0
+    pace: int = slider(20, Fact("epochs per second, at most", usual=(1, 1000), log=True, whole=True))
+    seed: int = slider(0, Fact("seed of patterns and run", usual=(0, 9999), whole=True))
 
     def __post_init__(self) -> None:
         choice("nonlinearity", self.nonlinearity, tuple(NONLINEARITIES))
@@ -256,8 +141,11 @@ class Parameters:
         choice("curve_unit", self.curve_unit, tuple(UNITS))
         choice("axis", self.axis, tuple(AXES))
         choice("slope", self.slope, tuple(SLOPES))
-        for name, slider in SLIDERS.items():
-            object.__setattr__(self, name, slider.checked(name, getattr(self, name)))
+        for name, known in SLIDERS.items():
+            value = getattr(self, name)
+            if known.whole and isinstance(value, float) and value.is_integer():
+                value = int(value)  # browsers send all numbers as floats
+            object.__setattr__(self, name, known.checked(name, value))
         if self.n_branches > self.n_inputs:
             raise refuse("n_branches", self.n_branches, f"at most n_inputs = {self.n_inputs}")
         if self.train_branches > self.train_inputs:
@@ -320,9 +208,8 @@ class Parameters:
     @property
     def reach(self) -> tuple[float, float]:
         """The allowed range of theta_s: the range of the output of the branches."""
-        slider = SLIDERS["theta_s"]
-        low, high = max(g.range[0] for g in self.kinds), min(g.range[1] for g in self.kinds)
-        return max(low, slider.low), min(high, slider.high)
+        low, high = usual(SLIDERS["theta_s"])
+        return max(low, *(g.range[0] for g in self.kinds)), min(high, *(g.range[1] for g in self.kinds))
 
     @property
     def neuron(self) -> NeuronSpec:
@@ -395,6 +282,15 @@ class Parameters:
         return self.slope == "surrogate" and self.nonlinearity != "linear"
 
 
+SLIDERS = facts_of(Parameters)
+
+
+def usual(known: Fact) -> tuple[float, float]:
+    """The range of a slider."""
+    assert known.usual is not None
+    return known.usual
+
+
 class FittedCurve(NamedTuple):
     """A measured curve as a non-linearity, the value that equals 1 in the model, and a warning."""
 
@@ -443,7 +339,6 @@ def _fitted(curve: tuple[Point, ...], unit: str, kind: str) -> FittedCurve:
 # shows the same values. If two neurons are compared, the names of the second have the prefix ``b.``.
 
 LONGEST = 16_000  # characters; a link with two of the longest curves needs most of it
-
 SECOND_NEURON = "b."
 
 # Parameters that must be checked together.
@@ -502,12 +397,7 @@ def from_query(query: str) -> tuple[Parameters, list[str]]:
 
 
 def from_arguments(arguments: Mapping[str, Sequence[bytes]]) -> tuple[Parameters, list[str]]:
-    """The parameters of a link, and the problems found in it; bad parameters keep their defaults.
-
-    Parameters
-    ----------
-    arguments : mapping from str to list of bytes
-        The arguments as a web server provides them.
+    """The parameters of a link, as a web server provides them, and its problems; bad parameters keep their defaults.
 
     Examples
     --------
@@ -575,21 +465,19 @@ def _short(text: str) -> str:
 # Named neurons as starting points, each with the source of its numbers.
 
 
-@dataclass(frozen=True)
-class Preset:
-    """A named neuron.
-
-    Parameters
-    ----------
-    label, source : str
-        Its label on the page, and the source of its numbers.
-    changes : callable
-        Returns the parameters that it sets.
-    """
+class Preset(NamedTuple):
+    """A named neuron: its label on the page, the source of its numbers, and what differs from the standard neuron."""
 
     label: str
     source: str
-    changes: Callable[[], dict[str, Any]]
+    changes: Callable[[], dict[str, Any]] = dict
+
+
+# What a preset sets, so that none of an earlier neuron remains.
+OF_A_PRESET = (
+    *("nonlinearity", "x_min", "gamma", "theta_d", "theta_s", "f_in", "f_out", "kappa", "branch_correlation"),
+    *("inhibitory_share", "inhibitory_drive", "n_inputs", "n_branches"),
+)
 
 
 def preset(name: str) -> dict[str, Any]:
@@ -600,9 +488,8 @@ def preset(name: str) -> dict[str, Any]:
     >>> preset("paper")["theta_d"], preset("linear")["nonlinearity"]
     (0.5, 'linear')
     """
-    from dendrocap.validation import choice
-
-    return PRESETS[choice("preset", name, tuple(PRESETS))].changes()
+    changes = PRESETS[choice("preset", name, tuple(PRESETS))].changes()
+    return {parameter: getattr(Parameters(), parameter) for parameter in OF_A_PRESET} | changes
 
 
 @lru_cache(maxsize=1)
@@ -610,37 +497,19 @@ def _song2005() -> dict[str, Any]:
     """Fitted on first use, not copied: the numbers are those of ``dendrocap reproduce fig6``."""
     from dendrocap.fitting.song2005 import PRINTED, compare_with_paper
 
-    fit = compare_with_paper(n_bootstrap=0).paper_way
+    dendrites = compare_with_paper(n_bootstrap=0).paper_way.dendrites
     g, task, units = PRINTED.nonlinearity, PRINTED.task, PRINTED.units
-    return _neuron(
-        "polsky",
-        x_min=g.x_min,
-        gamma=g.gamma,
-        theta_d=fit.dendrites.theta_d,
-        theta_s=fit.dendrites.theta_s,
-        f_in=task.f_in,
-        f_out=task.f_out,
-        n_inputs=units.n_inputs,
-        n_branches=units.n_branches,
-    )
-
-
-def _neuron(nonlinearity: str, **values: Any) -> dict[str, Any]:
-    """All parameters of the neuron, so that none of an earlier neuron remains."""
-    usual = {"x_min": 0.33, "gamma": 15.0, "theta_d": 0.5, "theta_s": 0.5, "f_in": 0.5, "f_out": 0.5, "kappa": 0.0}
-    usual |= {"branch_correlation": 0.0, "inhibitory_share": 0.0, "inhibitory_drive": 0.5}
-    usual |= {"n_inputs": 10_000, "n_branches": 100}
-    return {"nonlinearity": nonlinearity} | usual | values
+    size = {"n_inputs": units.n_inputs, "n_branches": units.n_branches}
+    thresholds = {"theta_d": dendrites.theta_d, "theta_s": dendrites.theta_s}
+    return {"x_min": g.x_min, "gamma": g.gamma, **thresholds, "f_in": task.f_in, "f_out": task.f_out, **size}
 
 
 PRESETS = {
-    "paper": Preset(
-        "paper", "Fig. 2 of the paper: x_min = 0.33, γ = 15, θ_d = θ_s = ½, f = ½", lambda: _neuron("polsky")
-    ),
+    "paper": Preset("paper", "Fig. 2 of the paper: x_min = 0.33, γ = 15, θ_d = θ_s = ½, f = ½"),
     "song2005": Preset(
         "Song 2005 fit",
         "least squares on the histogram of the 931 EPSPs of Song et al. (2005), as in `dendrocap reproduce fig6`",
         _song2005,
     ),
-    "linear": Preset("linear", "a neuron without dendrites, f = ½", lambda: _neuron("linear")),
+    "linear": Preset("linear", "a neuron without dendrites, f = ½", lambda: {"nonlinearity": "linear"}),
 }

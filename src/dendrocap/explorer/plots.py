@@ -15,7 +15,8 @@ from dendrocap.answers import Capacity
 from dendrocap.explorer.parameters import AXES, OF_CURVE, Parameters
 from dendrocap.explorer.trainer import Progress, WeightTheory
 from dendrocap.explorer.views import View
-from dendrocap.figures.style import LABELS, PALETTE
+from dendrocap.figures.style import PALETTE
+from dendrocap.model import Linear
 from dendrocap.numerics.types import Floats
 
 # Colours of the page and of its plots, light and dark, from the palette of the figures.
@@ -23,15 +24,7 @@ from dendrocap.numerics.types import Floats
 
 @dataclass(frozen=True)
 class Theme:
-    """The colours that a plot needs.
-
-    Parameters
-    ----------
-    background, text, faint : str
-        Colours of the page, of axes and labels, and of guide lines.
-    curves : dict
-        Colour of each non-linearity, and of the branch inputs ("inputs") and silent synapses ("silent").
-    """
+    """Colours of the page, of axes and labels, of guide lines, and of curves, branch inputs and silent synapses."""
 
     background: str
     text: str
@@ -40,7 +33,6 @@ class Theme:
 
 
 _SHARED = {"inputs": PALETTE["tabulated"], "silent": PALETTE["step"], "learned": PALETTE["custom"]}
-
 LIGHT = Theme("#ffffff", "#1b1b1b", "#767676", PALETTE | _SHARED)
 
 # Black, the blue of ReLU, the wine of a measured curve and violet are hardly visible on a dark page: lighter colours
@@ -56,7 +48,6 @@ BINS = 40  # bins of a histogram of weights
 
 # Of the neuron without dendrites. Dashes and dots in turn mean instability in all figures of the package.
 LONG_DASHES = [16, 4]
-
 FONT = "DejaVu Sans, Verdana, sans-serif"
 
 AXIS_TITLES = {
@@ -64,6 +55,10 @@ AXIS_TITLES = {
     "theta_s": "somatic threshold θ<sub>s</sub>",
     "n_branches": "number of branches K, with the same N synapses",
 }
+
+
+def _source(*columns: str) -> ColumnDataSource:
+    return ColumnDataSource({name: [] for name in columns})
 
 
 class Plot:
@@ -87,6 +82,15 @@ class Plot:
         self.figure.grid.visible = False
         self.theme = LIGHT
         self._coloured: list[tuple[Any, dict[str, str]]] = []
+
+    def drawn(self, kind: str, *columns: Any, follow: str = "", **look: Any) -> Any:
+        """A new glyph; ``follow`` names the colour of the theme that its line or area takes."""
+        for short, name in (("label", "legend_label"), ("width", "line_width"), ("dash", "line_dash")):
+            if short in look:
+                look[name] = look.pop(short)
+        glyph = getattr(self.figure, kind)(*columns, **look).glyph
+        what = "fill_color" if kind in ("varea", "quad", "vbar") and "fill_color" not in look else "line_color"
+        return self.coloured(glyph, **{what: follow}) if follow else glyph
 
     def set_theme(self, theme: Theme) -> None:
         """Repaint in the colours of a theme."""
@@ -129,31 +133,25 @@ class DendritePlot(Plot):
         )
         plot = self.figure
         plot.extra_y_ranges = {"density": Range1d(0.0, 1.0)}
-        self.curve, self.second, self.other = (ColumnDataSource({"x": [], "g": []}) for _ in range(3))
-        self.density, self.paper = (ColumnDataSource({"x": [], "density": []}) for _ in range(2))
-        self.measured = ColumnDataSource({"x": [], "y": [], "low": [], "high": []})
-        area = plot.varea(
-            "x", 0, "density", source=self.density, y_range_name="density", fill_alpha=0.3, legend_label="branch inputs"
+        self.curve, self.second, self.other = (_source("x", "g") for _ in range(3))
+        self.density, self.paper = (_source("x", "density") for _ in range(2))
+        self.measured = _source("x", "y", "low", "high")
+        behind = {"y_range_name": "density"}
+        inputs, paper = (
+            {"source": self.density, "label": "branch inputs"},
+            {"source": self.paper, "label": "replica symmetric"},
         )
-        thin = plot.line(
-            "x", "density", source=self.paper, y_range_name="density", line_width=1.2, line_alpha=0.9,
-            legend_label="replica symmetric",
-        )  # fmt: skip
-        ghost = plot.line("x", "g", source=self.other, line_width=1.5, line_dash="dotted")
-        self.line = plot.line("x", "g", source=self.curve, line_width=2.5, legend_label="g").glyph
-        self.second_line = plot.line("x", "g", source=self.second, line_width=2.5, line_dash=[8, 4]).glyph
+        self.drawn("varea", "x", 0, "density", follow="inputs", fill_alpha=0.3, **inputs, **behind)
+        self.drawn("line", "x", "density", follow="faint", width=1.2, line_alpha=0.9, **paper, **behind)
+        self.drawn("line", "x", "g", follow="text", source=self.other, width=1.5, dash="dotted")
+        self.line = self.drawn("line", "x", "g", source=self.curve, width=2.5, label="g")
+        self.second_line = self.drawn("line", "x", "g", source=self.second, width=2.5, dash=[8, 4])
         self.threshold = Span(location=0.5, dimension="width", line_dash="dotted", line_width=1.2)
-        plot.add_layout(self.threshold)
         whiskers = Whisker(base="x", lower="low", upper="high", source=self.measured, upper_head=None, lower_head=None)
-        plot.add_layout(whiskers)
-        dots = plot.scatter("x", "y", source=self.measured, size=6, line_width=1.5, fill_color=None)
+        for layout, colour in ((self.threshold, "faint"), (whiskers, "text")):
+            plot.add_layout(self.coloured(layout, line_color=colour))
+        self.drawn("scatter", "x", "y", follow="text", source=self.measured, size=6, width=1.5, fill_color=None)
         plot.legend.update(location="top_left", orientation="horizontal")
-        self.coloured(area.glyph, fill_color="inputs")
-        self.coloured(thin.glyph, line_color="faint")
-        self.coloured(ghost.glyph, line_color="text")
-        self.coloured(self.threshold, line_color="faint")
-        self.coloured(whiskers, line_color="text")
-        self.coloured(dots.glyph, line_color="text")
         self.set_theme(LIGHT)
 
     def show(self, view: View, other: View | None = None) -> None:
@@ -205,30 +203,23 @@ class CapacityPlot(Plot):
             y_range=Range1d(0.5, 10.0),
         )
         plot = self.figure
-        self.paper, self.broken, self.linear, self.other = (
-            ColumnDataSource({"x": [], "alpha_c": []}) for _ in range(4)
+        self.paper, self.broken, self.linear, self.other = (_source("x", "alpha_c") for _ in range(4))
+        self.point, self.best = (_source("x", "alpha_c", "low", "high") for _ in range(2))
+        at = ("x", "alpha_c")
+        self.broken_line = self.drawn(
+            "line", *at, source=self.broken, dash="dashed", width=2.5, label="broken symmetry"
         )
-        self.point, self.best = (ColumnDataSource({"x": [], "alpha_c": [], "low": [], "high": []}) for _ in range(2))
-        self.broken_line = plot.line(
-            "x", "alpha_c", source=self.broken, line_dash="dashed", line_width=2.5,
-            legend_label="broken symmetry",
-        ).glyph  # fmt: skip
-        self.paper_line = plot.line(
-            "x", "alpha_c", source=self.paper, line_width=1.3, legend_label="replica symmetric (paper)"
-        ).glyph
-        ghost = plot.line("x", "alpha_c", source=self.other, line_dash="dotted", line_width=1.5)
-        without = plot.line(
-            "x", "alpha_c", source=self.linear, line_dash=LONG_DASHES, line_width=1.3, legend_label=LABELS["linear"]
-        )
+        self.paper_line = self.drawn("line", *at, source=self.paper, width=1.3, label="replica symmetric (paper)")
+        self.drawn("line", *at, follow="faint", source=self.other, dash="dotted", width=1.5)
+        self.drawn("line", *at, follow="linear", source=self.linear, dash=LONG_DASHES, width=1.3, label=Linear.label)
         for source in (self.point, self.best):
             bars = Whisker(base="x", lower="low", upper="high", source=source, line_width=2)
             bars.upper_head.size = bars.lower_head.size = 8
             plot.add_layout(bars)
-            self.coloured(bars, line_color="text")
-            self.coloured(bars.upper_head, line_color="text")
-            self.coloured(bars.lower_head, line_color="text")
-        dots = plot.scatter("x", "alpha_c", source=self.best, size=8, line_width=1.5, fill_color=None)
-        self.marker = plot.scatter("x", "alpha_c", source=self.point, size=12, line_width=2, legend_label="here").glyph
+            for part in (bars, bars.upper_head, bars.lower_head):
+                self.coloured(part, line_color="text")
+        self.drawn("scatter", *at, follow="text", source=self.best, size=8, width=1.5, fill_color=None)
+        self.marker = self.drawn("scatter", *at, follow="text", source=self.point, size=12, width=2, label="here")
         plot.legend.update(location="top_left", orientation="horizontal", ncols=2)
         plot.yaxis.formatter = NumeralTickFormatter(format="0.[00]a")
         # Tickers are kept and given new ticks: new tickers make Bokeh traverse the whole document at every change.
@@ -237,10 +228,6 @@ class CapacityPlot(Plot):
         if axis != "theta_s":
             plot.xaxis.ticker = self.x_ticks
             plot.xaxis.formatter = NumeralTickFormatter(format="0.[0000]" if axis == "theta_d" else "0,0")
-        self.coloured(without.glyph, line_color="linear")
-        self.coloured(ghost.glyph, line_color="faint")
-        self.coloured(self.marker, line_color="text")
-        self.coloured(dots.glyph, line_color="text")
         self.set_theme(LIGHT)
 
     def show(self, view: View, other: View | None = None, best: Sequence[tuple[float, Capacity]] = ()) -> None:
@@ -304,31 +291,21 @@ class WeightPlot(Plot):
         plot = self.figure
         plot.extra_y_ranges = {"fraction": Range1d(0.0, 1.0)}
         plot.add_layout(LinearAxis(y_range_name="fraction"), "right")
-        self.density, self.paper, self.other = (ColumnDataSource({"x": [], "density": []}) for _ in range(3))
-        self.atom, self.paper_atom = (ColumnDataSource({"x": [], "top": [], "width": []}) for _ in range(2))
-        self.measured = ColumnDataSource({"left": [], "right": [], "top": []})
-        histogram = plot.quad(
-            left="left", right="right", bottom=0, top="top", source=self.measured, fill_alpha=0.25, line_color=None,
-        )  # fmt: skip
-        bar = plot.vbar(
-            "x", "width", "top", source=self.atom, y_range_name="fraction", fill_alpha=0.85, line_color=None,
-            legend_label="silent, right axis",
-        ).glyph  # fmt: skip
-        hollow = plot.vbar(
-            "x", "width", "top", source=self.paper_atom, y_range_name="fraction", fill_color=None, line_width=1.3
-        ).glyph
-        self.area = plot.varea("x", 0, "density", source=self.density, fill_alpha=0.25).glyph
-        self.line = plot.line(
-            "x", "density", source=self.density, line_width=2.5, line_dash="dashed", legend_label="weights"
-        ).glyph
-        thin = plot.line("x", "density", source=self.paper, line_width=1.3, legend_label="replica symmetric (paper)")
-        ghost = plot.line("x", "density", source=self.other, line_width=1.5, line_dash="dotted")
+        self.density, self.paper, self.other = (_source("x", "density") for _ in range(3))
+        self.atom, self.paper_atom = (_source("x", "top", "width") for _ in range(2))
+        self.measured = _source("left", "right", "top")
+        ends, silent = ("left", "right", 0, "top"), {"y_range_name": "fraction"}
+        density = ("x", "density")
+        self.drawn("quad", *ends, follow="text", source=self.measured, fill_alpha=0.25, line_color=None)
+        bar = {"fill_alpha": 0.85, "line_color": None, "label": "silent, right axis"}
+        self.drawn("vbar", "x", "width", "top", follow="silent", source=self.atom, **bar, **silent)
+        hollow = {"fill_color": None, "width": 1.3}
+        self.drawn("vbar", "x", "width", "top", follow="faint", source=self.paper_atom, **hollow, **silent)
+        self.area = self.drawn("varea", "x", 0, "density", source=self.density, fill_alpha=0.25)
+        self.line = self.drawn("line", *density, source=self.density, width=2.5, dash="dashed", label="weights")
+        self.drawn("line", *density, follow="faint", source=self.paper, width=1.3, label="replica symmetric (paper)")
+        self.drawn("line", *density, follow="text", source=self.other, width=1.5, dash="dotted")
         plot.legend.location = "top_right"
-        self.coloured(histogram.glyph, fill_color="text")
-        self.coloured(bar, fill_color="silent")
-        self.coloured(hollow, line_color="faint")
-        self.coloured(thin.glyph, line_color="faint")
-        self.coloured(ghost.glyph, line_color="text")
         self.set_theme(LIGHT)
 
     def show(self, view: View, other: View | None = None, amplitudes_mv: Floats | None = None) -> None:
@@ -392,10 +369,11 @@ class ErrorPlot(Plot):
             x_range=Range1d(0, 50),
             y_range=Range1d(0.0, 0.5),
         )
-        self.error = ColumnDataSource({"epoch": [], "error": [], "best": []})
-        thin = self.figure.line("epoch", "error", source=self.error, line_alpha=0.7, legend_label="after each epoch")
-        thick = self.figure.line("epoch", "best", source=self.error, line_width=2.5, legend_label="best so far")
-        self.lines = (thin.glyph, thick.glyph)
+        self.error = _source("epoch", "error", "best")
+        self.lines = (
+            self.drawn("line", "epoch", "error", source=self.error, line_alpha=0.7, label="after each epoch"),
+            self.drawn("line", "epoch", "best", source=self.error, width=2.5, label="best so far"),
+        )
         self.figure.legend.location = "top_right"
         self.set_theme(LIGHT)
 
@@ -421,28 +399,18 @@ class LearnedWeightPlot(Plot):
             x_range=Range1d(-0.05, 5.0),
             y_range=Range1d(0.0, 2.0),
         )
-        self.learned = ColumnDataSource({"left": [], "right": [], "top": []})
-        self.at_load = ColumnDataSource({"x": [], "y": []})
-        self.at_capacity = ColumnDataSource({"x": [], "y": []})
-        bars = self.figure.quad(
-            left="left", right="right", bottom=0, top="top", source=self.learned, fill_alpha=0.45, line_color=None,
-            legend_label="learned",
-        ).glyph  # fmt: skip
-        typical = self.figure.line(
-            "x", "y", source=self.at_load, line_width=2.2, legend_label="replica symmetric, this load"
+        self.learned = _source("left", "right", "top")
+        self.at_load = _source("x", "y")
+        self.at_capacity = _source("x", "y")
+        ends = ("left", "right", 0, "top")
+        self.drawn(
+            "quad", *ends, follow="learned", source=self.learned, fill_alpha=0.45, line_color=None, label="learned"
         )
-        capacity = self.figure.line(
-            "x",
-            "y",
-            source=self.at_capacity,
-            line_width=2,
-            line_dash="dashed",
-            legend_label="broken symmetry, at capacity",
-        )
+        typical = {"width": 2.2, "label": "replica symmetric, this load"}
+        self.drawn("line", "x", "y", follow="polsky", source=self.at_load, **typical)
+        capacity = {"width": 2, "dash": "dashed", "label": "broken symmetry, at capacity"}
+        self.drawn("line", "x", "y", follow="text", source=self.at_capacity, **capacity)
         self.figure.legend.location = "top_right"
-        self.coloured(bars, fill_color="learned")
-        self.coloured(typical.glyph, line_color="polsky")
-        self.coloured(capacity.glyph, line_color="text")
         self.set_theme(LIGHT)
 
     def show_theory(self, theory: WeightTheory, mean: float) -> None:

@@ -6,8 +6,10 @@ import asyncio
 import hmac
 import ipaddress
 import logging
+import math
 import multiprocessing
 import os
+import re
 import secrets
 import signal
 import threading
@@ -41,28 +43,28 @@ from dendrocap.explorer.parameters import (
     Parameters,
     from_arguments,
     pair_from_arguments,
+    usual,
 )
 from dendrocap.explorer.plots import DARK, LIGHT
 from dendrocap.explorer.session import DESK, READER, Session
 from dendrocap.explorer.views import along_question, view
+from dendrocap.validation import Fact
 
 # The page of a session: its template, and the bridge for messages between browser and session.
 
 FOLDER = Path(__file__).parent / "page"
 
-BASAL = ("x_min", "gamma", "theta_d")
-
-APICAL = ("x_min_2", "gamma_2", "theta_d_2", "fraction_2", "length_2")
-
-SOMA = ("theta_s",)
-
-TASK = ("f_in", "f_out", "kappa", "branch_correlation")
-
-INHIBITION = ("inhibitory_share", "inhibitory_drive")
-
-NOISE = ("flips",)
-
-SIZE = ("n_inputs", "n_branches")
+# The sliders of each part of the page.
+GROUPS = {
+    "basal": ("x_min", "gamma", "theta_d"),
+    "apical": ("x_min_2", "gamma_2", "theta_d_2", "fraction_2", "length_2"),
+    "soma": ("theta_s",),
+    "task": ("f_in", "f_out", "kappa", "branch_correlation"),
+    "inhibition": ("inhibitory_share", "inhibitory_drive"),
+    "noise": ("flips",),
+    "size": ("n_inputs", "n_branches"),
+    "training": ("load", "train_inputs", "train_branches", "rate", "decay", "pace", "seed"),
+}
 
 # Numbers in large type, with the paper's below, and small ones: label and help line.
 NUMBERS = {
@@ -88,7 +90,40 @@ ERRORS = {
     ),
 }
 
-TRAINING = ("load", "train_inputs", "train_branches", "rate", "decay", "pace", "seed")
+
+def _slider(name: str, known: Fact) -> dict[str, Any]:
+    """What the page shows of a parameter; a step is a factor minus one on a logarithmic scale."""
+    low, high = usual(known)
+    fine = 1.0 if known.whole else 10.0 ** math.floor(math.log10((high - low) / 100.0))
+    return {
+        "symbol": in_html(known.symbol.partition(" =")[0]),
+        "meaning": known.label + (", apical" if name.endswith("_2") else ""),
+        "low": low,
+        "high": high,
+        "step": 0.02 if known.log else fine,
+        "log": known.log,
+        "whole": known.whole,
+        "help": f"{known.help}." if known.help else "",
+    }
+
+
+GREEK = {"theta": "θ", "gamma": "γ", "kappa": "κ", "rho": "ρ", "alpha": "α", "zeta": "ζ"}
+
+
+def in_html(symbol: str) -> str:
+    r"""A symbol of LaTeX with at most one index in HTML.
+
+    Examples
+    --------
+    >>> in_html(r"f_{\mathrm{in}}"), in_html(r"d\zeta")
+    ('f<sub>in</sub>', 'dζ')
+    """
+
+    def letter(found: re.Match[str]) -> str:
+        return GREEK.get(found[1], "" if found[1] == "mathrm" else found[1])
+
+    base, _, index = re.sub(r"\\([a-z]+)", letter, symbol).replace("{", "").replace("}", "").partition("_")
+    return f"{base}<sub>{index}</sub>" if index else base
 
 
 class Bridge(JSComponent):
@@ -135,17 +170,8 @@ def _template(titles: Mapping[str, Mapping[str, str]]) -> jinja2.Template:
     filled = environment.from_string(html).render(
         style=(FOLDER / "page.css").read_text(encoding="utf-8"),
         version=__version__,
-        sliders=SLIDERS,
-        groups={
-            "basal": BASAL,
-            "apical": APICAL,
-            "soma": SOMA,
-            "task": TASK,
-            "inhibition": INHIBITION,
-            "noise": NOISE,
-            "size": SIZE,
-            "training": TRAINING,
-        },
+        sliders={name: _slider(name, known) for name, known in SLIDERS.items()},
+        groups=GROUPS,
         in_mv=("theta_d", "theta_s"),
         numbers=NUMBERS,
         errors=ERRORS,

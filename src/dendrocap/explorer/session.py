@@ -50,8 +50,6 @@ from dendrocap.explorer.views import (
 from dendrocap.learning import weight_statistics
 from dendrocap.validation import choice, whole_number
 
-__all__ = ["DESK", "Session"]
-
 LOG = logging.getLogger(__name__)
 Message = dict[str, Any]
 DESK = Desk()  # shared by all pages
@@ -104,17 +102,7 @@ class Known(NamedTuple):
 
 
 class Session:
-    """The state behind one browser tab.
-
-    Parameters
-    ----------
-    first, second : Parameters, Parameters or None
-        The neurons of the link: A, and B if two are compared.
-    problems : sequence of str
-        Problems of the link, to be shown on the page.
-    desk, reader : Desk, optional
-        Compute best estimates, and read files; by default those shared by all pages.
-    """
+    """The state behind one browser tab: neurons A and, if two are compared, B, and the problems of their link."""
 
     def __init__(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,6 @@ from dendrocap.learning import SGD, ExponentialAnnealing, Lorentzian, Recipe, Tr
 from dendrocap.numerics.types import Floats
 from dendrocap.theory import saddle_point
 
-__all__ = ["MOST_EPOCHS", "Progress", "Trainer", "WeightTheory", "recipe", "weight_theory"]
-
-
 MOST_EPOCHS = 20_000
 POINTS_SHOWN = 600  # points of the error history; a screen cannot resolve more
 BETWEEN_COPIES = 0.15  # seconds between two copies of the weights
@@ -28,21 +25,7 @@ IDLE, RUNNING, PAUSED, ENDED = "idle", "running", "paused", "ended"
 
 @dataclass(frozen=True, eq=False)
 class Progress:
-    """State of a run.
-
-    Attributes
-    ----------
-    state : {"idle", "running", "paused", "ended"}
-        What the run is doing.
-    epoch, n_patterns, errors, best_errors : int
-        Epochs done, number of patterns, and number of errors, now and at best.
-    epochs, error : array
-        Epochs and the fraction of patterns wrong after them, thinned out for drawing.
-    weights : array
-        Weights in the order of the inputs; empty before the start.
-    text : str
-        Why the run ended or failed.
-    """
+    """State of a run; its error history is thinned out for drawing, its weights are in the order of the inputs."""
 
     state: str
     epoch: int = 0
@@ -52,7 +35,7 @@ class Progress:
     epochs: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     error: Floats = field(default_factory=lambda: np.empty(0))
     weights: Floats = field(default_factory=lambda: np.empty(0))
-    text: str = ""
+    text: str = ""  # why the run ended or failed
 
 
 class Trainer:
@@ -188,39 +171,17 @@ def recipe(parameters: Parameters) -> Recipe:
     return Recipe(rule, ExponentialAnnealing(parameters.decay), MOST_EPOCHS)
 
 
-@dataclass(frozen=True)
-class WeightTheory:
-    """Theoretical distributions for comparison with learned weights; None if there is none.
+class WeightTheory(NamedTuple):
+    """Distributions for comparison with learned weights, the quick look at the capacity, and why there are none."""
 
-    Attributes
-    ----------
-    at_load : Weights or None
-        Weights of a typical solution at the load of the run, replica symmetric.
-    at_capacity : CapacityWeights or Weights or None
-        Weights at capacity, with broken symmetry.
-    answer : Capacity or None
-        The quick look at the capacity of the neuron.
-    problem : str
-        Why there is no theory at this load.
-    """
-
-    at_load: Any
-    at_capacity: Any
+    at_load: Any  # of a typical solution at the load of the run, replica symmetric
+    at_capacity: Any  # with broken symmetry
     answer: Capacity | None
     problem: str = ""
 
 
 def weight_theory(parameters: Parameters) -> WeightTheory:
-    """Theoretical distributions of the weights of the run, without a margin, because training has none.
-
-    Examples
-    --------
-    >>> theory = weight_theory(Parameters(load=0.5))
-    >>> print(theory.answer.in_words)
-    about 2.2 patterns per synapse, about 25 % silent (the paper's replica-symmetric estimate: 4.95, 79 % silent)
-    >>> round(theory.at_load.mean(), 6)
-    1.0
-    """
+    """Theoretical distributions of the weights of the run, without a margin, because training has none."""
     task = replace(parameters.task, kappa=0.0)
     try:
         answer = capacity(parameters.finite_neuron, task, accuracy="fast")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -15,26 +15,22 @@ from dendrocap.answers import Capacity, capacity
 from dendrocap.display import with_error
 from dendrocap.errors import DendrocapError
 from dendrocap.explorer.background import Status, Tell
-from dendrocap.explorer.parameters import AXES, SLIDERS, Parameters
+from dendrocap.explorer.parameters import AXES, SLIDERS, Parameters, usual
+from dendrocap.figures.measured import weight_density
 from dendrocap.model import DendriticNeuron, Inhibition, Linear, NeuronSpec, Nonlinearity, TaskSpec
 from dendrocap.numerics.types import Floats
-from dendrocap.theory import critical_capacity, maximal_margin, noise_error, saddle_point
+from dendrocap.theory import PopulationWeights, critical_capacity, maximal_margin, noise_error, saddle_point
 
 # Points of the paper's curve: at rest, while a slider moves, and while many pages move sliders at once.
 DETAILS = {"full": 120, "draft": 60, "sketch": 12}
-
 BROKEN_POINTS = 24
 
 # An uploaded curve has a knot at every point, and the time of a solution grows with the number of knots and with the
 # number of kinds of branches.
 KNOTS_AT_FULL_RESOLUTION, FEWEST_POINTS, OF_TWO_KINDS = 10, 6, 2
-
 LINEAR_POINTS = 40  # enough, because the dependence on the threshold is smooth and weak
-
 USUAL_THETA_D = (0.01, 2.0)
-
 SHORTEST = 4.0  # synapses per branch at the end of the axis of branches; there is no theory for shorter ones
-
 NOTHING = "–"
 
 
@@ -58,55 +54,19 @@ class Curve:
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """The content of all figures for one neuron.
-
-    Attributes
-    ----------
-    answer : Capacity or None
-        The best estimate if it is known, otherwise the quick look; None if there is none, with the reason in
-        ``problem``.
-    curve : Curve
-        The curve of the capacity.
-    dendrite_x : array
-        Branch inputs for the densities and for ``dendrite_y``, the output of each kind of branch.
-    density, paper_density : array
-        Density of branch inputs at capacity, for the answer and for the paper's estimate; empty without a solution.
-    weight_mv, weight_density, paper_weight_density : array
-        Density of the non-zero weights, in millivolts at the soma; inhibitory ones are negative. Also empty without a
-        solution.
-    """
+    """The content of all figures for one neuron; without a solution densities are empty."""
 
     parameters: Parameters
-    answer: Capacity | None
-    problem: str
+    answer: Capacity | None  # the best estimate if it is known, otherwise the quick look
+    problem: str  # why there is no answer
     curve: Curve
-    dendrite_x: Floats
+    dendrite_x: Floats  # branch inputs for the densities and for the output of each kind of branch
     dendrite_y: tuple[Floats, ...]
-    density: Floats
+    density: Floats  # of branch inputs at capacity, for the answer and for the paper's estimate
     paper_density: Floats
-    weight_mv: Floats
+    weight_mv: Floats  # non-zero weights at the soma, inhibitory ones negative, and their densities
     weight_density: Floats
     paper_weight_density: Floats
-
-
-class State(NamedTuple):
-    """One kind of branch at capacity: share of branches and inputs; sign, share and strengths of its synapses."""
-
-    fraction: float
-    preactivation: Any
-    synapses: tuple[tuple[float, float, Any], ...]
-
-    def weight_density(self, w: Floats) -> Floats:
-        """Density of its weights, as far as they are not zero, times its share of all synapses."""
-        density = np.zeros(w.size)
-        for sign, share, strengths in self.synapses:
-            own = sign * w > 0.0
-            density[own] += share * strengths.pdf(sign * w[own])
-        return density
-
-    def farthest(self, sign: float) -> float:
-        """Beyond this strength nothing of this sign is left to see."""
-        return max((float(one.ppf(0.998)) for its, _, one in self.synapses if its == sign), default=0.0)
 
 
 class Best(NamedTuple):
@@ -157,52 +117,45 @@ def view(
     best: Capacity | None = None,
     broken: tuple[Floats, Floats] | None = None,
 ) -> View:
-    """Compute the content of all figures for a neuron with these parameters.
-
-    Parameters
-    ----------
-    detail : {"full", "draft", "sketch"}
-        Determines the number of points of the paper's curve.
-    best : Capacity, optional
-        The best estimate, if it is known; otherwise a quick look replaces it.
-    broken : pair of arrays, optional
-        The answer to `along_question`, if it is known.
+    """The content of all figures, with the best estimate and the answer to `along_question` if they are known.
 
     Examples
     --------
-    >>> shown = view(Parameters(n_inputs=999, n_branches=27))
-    >>> print(shown.answer.in_words)
+    >>> print(view(Parameters(n_inputs=999, n_branches=27)).answer.in_words)
     about 2.2 patterns per synapse, about 25 % silent (the paper's replica-symmetric estimate: 4.95, 79 % silent)
-    >>> "strictly between 0 and 1" in view(Parameters(theta_s=1.5)).problem
-    True
     """
     answer, problem = (best, "") if best is not None else quick_look(parameters)
-    states = [] if answer is None else [_of_population(one) for one in answer.populations]
-    paper = _paper_states(parameters.neuron, parameters.task)
-    x = _dendrite_axis(parameters.kinds, [*states, *paper])
-    empty = np.empty(0)
-    w_mv, w_density, w_paper = empty, empty, empty
-    if states:
+    kinds = [] if answer is None else list(answer.populations)
+    both = kinds, _paper_populations(parameters.neuron, parameters.task)
+    x = _dendrite_axis(parameters.kinds, [*kinds, *both[1]])
+    w, per_mv = np.empty(0), parameters.units.mv_per_weight
+    if kinds:
         # Beyond these the density is invisible.
-        below, far = (max(one.farthest(sign) for one in states) for sign in (-1.0, 1.0))
+        below, far = (_farthest(kinds, kind) for kind in ("inhibitory", "excitatory"))
         w = np.linspace(1e-9, 1.0, 160) * far
         if below > 0.0:
             w = np.concatenate([np.linspace(-1.0, -1e-9, 160) * below, w])
-        per_mv = parameters.units.mv_per_weight
-        w_mv = w * per_mv
-        w_density, w_paper = (
-            sum((one.weight_density(w) / per_mv for one in listed), np.zeros(w.size)) if listed else empty
-            for listed in (states, paper)
-        )
-    density, paper_density = (
-        sum((one.fraction * one.preactivation.pdf(x) for one in listed), np.zeros(x.size)) if listed else empty
-        for listed in (states, paper)
+    density, paper_density = (_sum((one.fraction * one.preactivation.pdf(x) for one in listed), x) for listed in both)
+    w_density, w_paper = (
+        _sum((one.fraction * one.length * weight_density(one, w) for one in listed), w) for listed in both
     )
     outputs = tuple(g(x) for g in parameters.kinds)
     return View(
-        parameters, answer, problem, _curve(parameters, detail, broken), x, outputs, density, paper_density, w_mv,
-        w_density, w_paper,
+        parameters, answer, problem, _curve(parameters, detail, broken), x, outputs, density, paper_density, w * per_mv,
+        w_density / per_mv, w_paper / per_mv,
     )  # fmt: skip
+
+
+def _sum(densities: Iterable[Floats], x: Floats) -> Floats:
+    """Their sum; empty without any."""
+    listed = list(densities)
+    return np.sum(listed, axis=0) if listed and x.size else np.empty(0)
+
+
+def _farthest(kinds: Sequence[PopulationWeights], kind: str) -> float:
+    """Beyond this strength nothing of the synapses of a kind is left to see."""
+    listed = [one.weights for population in kinds for one in population.synapses if one.kind == kind]
+    return max((float(one.ppf(0.998)) for one in listed if one is not None), default=0.0)
 
 
 def key_numbers(shown: View) -> dict[str, str]:
@@ -267,14 +220,7 @@ def _noisy(name: str, neuron: NeuronSpec, task: TaskSpec, flips: float) -> str:
 
 
 def difference(one: Capacity, other: Capacity) -> dict[str, str]:
-    """The difference of the second answer from the first, with its error.
-
-    Examples
-    --------
-    >>> a, b = (view(Parameters(nonlinearity="linear", n_inputs=n, n_branches=10)).answer for n in (100, 200))
-    >>> difference(a, b)["patterns"]
-    '+100'
-    """
+    """The difference of the second answer from the first, with its error."""
 
     def text(a: float, b: float, errors: tuple[float, float]) -> str:
         error = math.hypot(*errors)
@@ -317,27 +263,12 @@ def _quick_look(cell: DendriticNeuron | NeuronSpec, task: TaskSpec) -> tuple[Cap
 
 
 @lru_cache(maxsize=256)
-def _paper_states(neuron: NeuronSpec, task: TaskSpec) -> list[State]:
-    """The paper's replica-symmetric solution; empty if there is none."""
+def _paper_populations(neuron: NeuronSpec, task: TaskSpec) -> tuple[PopulationWeights, ...]:
+    """The populations of the paper's replica-symmetric solution; none if there is no solution."""
     try:
-        found: Any = critical_capacity(neuron, task)
+        return critical_capacity(neuron, task).populations
     except DendrocapError:
-        return []
-    if neuron.populations or neuron.inhibition:
-        return [_of_population(one) for one in found.populations]
-    return [State(1.0, found.preactivation, ((1.0, 1.0, found.weights),))]
-
-
-def _of_population(one: Any) -> State:
-    return State(
-        one.fraction,
-        one.preactivation,
-        tuple(
-            (1.0 if synapses.kind == "excitatory" else -1.0, _share(one, synapses), synapses.weights)
-            for synapses in one.synapses
-            if synapses.weights is not None
-        ),
-    )
+        return ()
 
 
 # Curves ---------------------------------------------------------------------------------------------------------------
@@ -350,7 +281,7 @@ def curve_axis(parameters: Parameters, points: int) -> Floats:
             low /= 10.0
         return np.geomspace(low, high if parameters.theta_d <= high else 10.0, points)
     if parameters.axis == "n_branches":
-        most = min(max(parameters.n_inputs / SHORTEST, 2.0), SLIDERS["n_branches"].high)
+        most = min(max(parameters.n_inputs / SHORTEST, 2.0), usual(SLIDERS["n_branches"])[1])
         return np.geomspace(1.0, most, points)
     low, high = parameters.reach
     margin = 0.005 * (high - low)
@@ -438,11 +369,11 @@ def linear_capacity(task: TaskSpec, theta_d: float, inhibition: Inhibition | Non
     return _linear_capacity(task, 0.5 if task.kappa == 0.0 else theta_d, inhibition)
 
 
-def _dendrite_axis(kinds: Iterable[Nonlinearity], states: list[State]) -> Floats:
+def _dendrite_axis(kinds: Iterable[Nonlinearity], populations: Iterable[PopulationWeights]) -> Floats:
     """Branch inputs that cover both the shape of g and the density of inputs."""
     knots = [knot for g in kinds for knot in g.knots]
     low, high = min((-0.3, *knots)), max((1.3, *knots))
-    for one in states:
+    for one in populations:
         mean, sd = one.preactivation.mean(), one.preactivation.std()
         low, high = min(low, mean - 3.5 * sd), max(high, mean + 3.5 * sd)
     return np.unique(np.concatenate([np.linspace(low, high, 240), np.clip(knots, low, high)]))

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from dendrocap.theory.solution import PopulationWeights
 
 DATA = "0.78"
-
 FIT, OTHER, BRANCHES = PALETTE[Polsky.name], PALETTE[ReLU.name], PALETTE[Tabulated.name]
 
 
@@ -130,14 +129,13 @@ def _draw_branches(axes: Any, report: CapacityReport) -> None:
     top = scale * float(np.max(g(x / scale)))
     axes.set_ylim(0.0, 1.4 * top)  # room for the legend
     axes.set_xlim(x[0], x[-1])
-    behind(axes, x, inputs.pdf(x), BRANCHES, "branch inputs")
+    behind(axes, x, [("branch inputs", inputs.pdf(x), {"color": BRANCHES, "alpha": 0.3})])
 
 
 # Drawings of reconstructed neurons.
 
 # Colours by Okabe and Ito; here they denote parts of a tree.
 COLOURS = {"basal": "#0072B2", "apical trunk": "#000000", "apical oblique": "#009E73", "apical tuft": "#D55E00"}
-
 BAR_UM = (20.0, 50.0, 100.0, 200.0, 500.0)
 
 
@@ -221,9 +219,7 @@ def _draw_table(axes: Any, shares: Sequence[GroupShare]) -> None:
 # Plot of one neuron at capacity: its dendrites, its capacity and its weights.
 
 Curve = tuple[ArrayLike, ArrayLike]
-
 POPULATION_COLOURS = ("#56B4E9", "#009E73", "#CC79A7", "#E69F00")  # not used for dendrites in this figure
-
 POPULATION_HATCHES = ("", "////", "....", "xxxx")
 
 
@@ -312,22 +308,13 @@ def _draw_dendrite(axes: Any, answer: Capacity, units: Units) -> None:
         low, top = min(low, float(values.min())), max(top, float(values.max()))
     axes.axhline(spec.theta_s, color="0.5", lw=0.8, ls=(0.0, (1.0, 2.0)))
     axes.annotate(r"$\theta_s$", (x[0], spec.theta_s), (2, 2), textcoords="offset points", color="0.4")
-    behind = axes.twinx()
+    names = [f"inputs: {name}" if name else "branch inputs" for name in _names(answer)]
     densities = [kind.preactivation.pdf(x) for kind in kinds]
-    for density, name, colour, hatch in zip(
-        densities, _names(answer), POPULATION_COLOURS, POPULATION_HATCHES, strict=False
-    ):
-        label = f"inputs: {name}" if name else "branch inputs"
-        behind.fill_between(x, density, facecolor=colour, edgecolor=colour, alpha=0.35, hatch=hatch, lw=0, label=label)
-    if densities:
-        behind.set(ylim=(0.0, 1.9 * max(float(density.max()) for density in densities)))
-    behind.set(yticks=[])
-    behind.spines["left"].set_visible(False)
-    axes.set_zorder(behind.get_zorder() + 1)
-    axes.patch.set_visible(False)
-    handles, labels = axes.get_legend_handles_labels()
-    more, names = behind.get_legend_handles_labels()
-    axes.legend([*handles, *more], [*labels, *names], loc="upper left")
+    looks = [
+        {"facecolor": colour, "edgecolor": colour, "alpha": 0.35, "hatch": hatch}
+        for colour, hatch in zip(POPULATION_COLOURS, POPULATION_HATCHES, strict=True)
+    ]
+    behind(axes, x, list(zip(names, densities, looks, strict=False)), room=1.9)
     axes.set(
         xlim=(x[0], x[-1]),
         ylim=(low, low + (1.3 + 0.08 * len(kinds)) * (top - low)),
@@ -365,7 +352,7 @@ def _draw_capacity(axes: Any, answer: Capacity, curve: Mapping[str, Curve], axis
     axes.legend(loc="upper left")
 
 
-def _weight_density(kind: PopulationWeights, weight: NDArray[np.float64]) -> NDArray[np.float64]:
+def weight_density(kind: PopulationWeights, weight: NDArray[np.float64]) -> NDArray[np.float64]:
     """Density of weights that are not zero; inhibitory ones are negative."""
     density = np.zeros_like(weight)
     for synapses in kind.synapses:
@@ -389,7 +376,7 @@ def _draw_weights(axes: Any, answer: Capacity, units: Units) -> None:
     silent = axes.twinx()
     highest = 0.0
     for i, (kind, name) in enumerate(zip(kinds, _names(answer), strict=True)):
-        density = _weight_density(kind, weight_mv / per_mv) / per_mv
+        density = weight_density(kind, weight_mv / per_mv) / per_mv
         colour = POPULATION_COLOURS[i % len(POPULATION_COLOURS)] if name else _colour(answer)
         label = {"label": name.split(",")[0]} if name else {}
         axes.fill_between(weight_mv, density, color=colour, alpha=0.2, lw=0.0)

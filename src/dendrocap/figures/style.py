@@ -74,7 +74,6 @@ PAPER_LABEL = "replica symmetric (the paper's estimate)"
 LIGHT_MARKS = {"good": ("o", "#009E73"), "caution": ("^", "#E69F00"), "bad": ("X", "#D55E00")}
 FONT_SIZE = 8.0  # points, for all text: legible at the width of one column
 LETTER = 0.063  # inches, the mean width of a letter of this size
-
 COLUMN_WIDTH = 3.4  # inches, one column of a two-column page
 
 
@@ -124,16 +123,20 @@ def drawing_axes(columns: float, height: float, given: Axes | None = None) -> It
         yield figure, figure.subplots() if given is None else given
 
 
-def behind(axes: Axes, x: Any, density: Any, colour: str, label: str) -> None:
-    """Draw a density behind a curve, on its own axes and with a common legend."""
+def behind(axes: Axes, x: Any, densities: Sequence[tuple[str, Any, Mapping[str, Any]]], room: float = 1.6) -> None:
+    """Draw densities, each with its name and look, behind curves, on their own axes and with a common legend."""
     drive = axes.twinx()
-    drive.fill_between(x, density, color=colour, alpha=0.3, lw=0.0, label=label)
-    drive.set(ylim=(0.0, 1.6 * float(density.max())), yticks=[])
+    for label, density, look in densities:
+        drive.fill_between(x, density, lw=0.0, label=label, **look)
+    if densities:
+        drive.set_ylim(0.0, room * max(float(density.max()) for _, density, _ in densities))
+    drive.set_yticks([])
     drive.spines["left"].set_visible(False)
     axes.set_zorder(drive.get_zorder() + 1)
     axes.patch.set_visible(False)
-    (curve, *_), names = axes.get_legend_handles_labels()
-    axes.legend([curve, *drive.get_legend_handles_labels()[0]], [names[0], label], loc="upper left")
+    handles, names = axes.get_legend_handles_labels()
+    more, others = drive.get_legend_handles_labels()
+    axes.legend([*handles, *more], [*names, *others], loc="upper left")
 
 
 def plain_ticks(axis: Any) -> None:

@@ -35,9 +35,7 @@ if TYPE_CHECKING:
     from dendrocap.theory import BestDendrite
 
 Rows = Sequence[Mapping[str, Any]]
-
 BEST = ("best estimate", "quick estimate")
-
 ERRORS = {"alpha_c": "error", "silent_fraction": "silent_error"}  # columns that hold the errors of other columns
 
 

@@ -31,52 +31,22 @@ FULL_SIZE_FILE = "full_size.json"
 
 @dataclass(frozen=True)
 class Claim(Displayed):
-    """One statement, of the paper or of ours.
-
-    Attributes
-    ----------
-    id : str
-        Short name.
-    figure : str
-        The figure whose tables contain the measurement.
-    statement : str
-        The claim, in our own words.
-    source : str
-        Place of the claim in the paper.
-    printed : float
-        The printed number; for a claim without one, the border between true and false.
-    comparison : {"equal", "above", "below"}
-        Required relation of the measurement to the printed number.
-    tolerance : float
-        Largest difference that counts as equal; half a unit of the last printed digit unless explained.
-    measure : str
-        Name of the measurement.
-    how : str
-        What is measured, and how.
-    reading : str
-        Our reading of the statement if the paper is ambiguous; the verdict applies to this reading.
-    needs_full_size : bool
-        Whether only simulations of the paper's size can decide it. This applies to optima over a grid of settings, to
-        the end of training (the largest load learned, weights at rest) and to errors on whole image sets: with fewer
-        settings, epochs or images such numbers are shifted, by an amount that their spread over seeds does not show.
-    origin : {"paper", "ours"}
-        Whose claim it is; ours are not counted among those of the paper.
-    """
+    """One statement, of the paper or of ours, in our own words."""
 
     _displayed = ("id", "figure", "statement", "printed", "comparison")
 
     id: str
-    figure: str
+    figure: str  # the figure whose tables contain the measurement
     statement: str
-    source: str
-    printed: float
-    comparison: str
-    measure: str
-    how: str
-    tolerance: float = 0.0
-    reading: str = ""
-    needs_full_size: bool = False
-    origin: str = PAPER
+    source: str  # its place in the paper
+    printed: float  # the printed number; for a claim without one, the border between true and false
+    comparison: str  # required relation of the measurement to it: "equal", "above" or "below"
+    measure: str  # name of the measurement
+    how: str  # what is measured, and how
+    tolerance: float = 0.0  # largest difference that counts as equal; half a unit of the last digit unless explained
+    reading: str = ""  # ours if the paper is ambiguous; the verdict applies to it
+    needs_full_size: bool = False  # whether only simulations of the paper's size decide it; see claims.toml
+    origin: str = PAPER  # claims of ours are not counted among those of the paper
 
     def __post_init__(self) -> None:
         choice(f"comparison of the claim {self.id}", self.comparison, tuple(COMPARISONS))
@@ -90,25 +60,13 @@ class Claim(Displayed):
 
 @dataclass(frozen=True)
 class Measured(Displayed):
-    """Result of a measurement.
-
-    Attributes
-    ----------
-    value : float
-        The value; NaN if there is nothing to measure, such as a property of solutions if none is found.
-    error : float
-        Standard error; zero if exact, NaN for a single seed.
-    reachable : tuple of float, optional
-        Smallest and largest value over all choices of the parameters that the paper leaves open.
-    note : str
-        Additional information for the reader.
-    """
+    """Result of a measurement."""
 
     _displayed = ("value", "error", "note")
 
-    value: float
-    error: float = 0.0
-    reachable: tuple[float, float] | None = None
+    value: float  # NaN if there is nothing to measure, such as a property of solutions if none is found
+    error: float = 0.0  # standard error; zero if exact, NaN for a single seed
+    reachable: tuple[float, float] | None = None  # over all choices of the parameters that the paper leaves open
     note: str = ""
 
     @property

@@ -43,7 +43,6 @@ RESULTS = {
 }
 # What a figure shows: the neuron, results of the theory, measured data, training on random patterns, or on images.
 KINDS = MODEL, THEORY, DATA, PATTERNS, IMAGES = ("model", "theory", "data", "patterns", "images")
-
 Records = Sequence[Record]  # the finished cells of a figure's sweeps
 Tables = Mapping[str, "pd.DataFrame"]  # by name
 
@@ -188,6 +187,7 @@ def exact(
     measure: Callable[[Tables], dict[str, Measured]],
     *,
     kind: str = THEORY,
+    origin: str = PAPER,
     seconds: float,
 ) -> PaperFigure:
     """Register a figure that follows from the equations alone, independent of the preset."""
@@ -202,6 +202,7 @@ def exact(
             measure=measure,
             settings=lambda size: "no simulation, the same in all presets",
             minutes=dict.fromkeys(PRESETS, seconds / 60),
+            origin=origin,
         )
     )
 

@@ -25,14 +25,11 @@ if TYPE_CHECKING:
 
 # Names of the rules in tables and legends; the first is also the name of the linear neuron in sweeps.
 LINEAR, PLAIN, SURROGATE = Linear.name, "true slope", "surrogate slope"
-
 STEEP_LOSS = 100.0
 
 # Learning rate of plain gradient descent by dendritic threshold, and width of the surrogate; others take the nearest.
 RATES = {0.01: 0.01, 0.05: 0.1, 0.1: 0.01, 0.3: 0.1, 0.5: 0.1, 1.0: 0.1}
-
 WIDTHS = {0.1: 0.2, 0.3: 0.3, 0.5: 0.3, 1.0: 0.3}
-
 LINEAR_THETA, LINEAR_RATE = 0.5, 0.1
 
 # The learning rates and steepnesses of the loss from which the paper chose.
@@ -40,12 +37,10 @@ PAPER_RATES, PAPER_GAMMAS = (1e-4, 1e-3, 0.01, 0.1, 1.0), (1e-3, 0.01, 0.1, 1.0,
 
 # Half of the capacity of the linear neuron: every neuron can learn this load.
 HALF_LOAD = 0.5
-
 SMALL_THRESHOLDS = (0.01, 0.05, 0.1, 0.3)
 
 # At larger thresholds plain gradient descent leaves patterns unlearned, but the paper's comparisons need solutions.
 TRAINABLE = 0.1
-
 UNLEARNED = "no neuron learned all its patterns within the allowed epochs"
 
 
@@ -170,9 +165,7 @@ def thinned(found: Sequence[Line]) -> list[Line]:
 # All have f_in = f_out = 1/2, no margin, and theta_s = theta_d = 1/2 unless they vary, as in the paper.
 
 DENDRITIC: tuple[Nonlinearity, ...] = (Polsky(), SaturatingReLU(), ReLU())
-
 ALL = (*DENDRITIC, Linear())
-
 BROKEN = {"rsb": [1]}  # for the tables that accompany the paper's replica-symmetric ones
 
 ASSUMED = (
