@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 import numpy as np
@@ -92,8 +93,7 @@ class ReconstructedNeuron(DendriticNeuron):
 
     def with_thresholds(self, theta_d: float, theta_s: float) -> ReconstructedNeuron:
         """The same cell with other thresholds; the dendritic one applies to all groups."""
-        groups = tuple(replace(group, theta_d=theta_d) for group in self.groups)
-        return _neuron(groups, theta_s, self.source, self.remarks, self.outlines)
+        return self._of(tuple(replace(group, theta_d=theta_d) for group in self.groups), theta_s)
 
     def without(self, name: str) -> ReconstructedNeuron:
         """The same cell without a group of branches."""
@@ -101,7 +101,13 @@ class ReconstructedNeuron(DendriticNeuron):
         left = tuple(group for group in self.groups if group.name != name)
         if not left:
             raise refuse("name", name, "one of several groups: a cell cannot lose its only group")
-        return _neuron(left, self.spec.theta_s, self.source, self.remarks, self.outlines)
+        return self._of(left, self.spec.theta_s)
+
+    def _of(self, groups: tuple[BranchGroup, ...], theta_s: float) -> ReconstructedNeuron:
+        """A cell with these groups of branches."""
+        n_inputs, n_branches = (sum(getattr(one, name) for one in groups) for name in ("n_synapses", "n_branches"))
+        spec = _spec(groups, theta_s)
+        return replace(self, spec=spec, n_inputs=n_inputs, n_branches=n_branches, groups=groups)
 
 
 @dataclass(frozen=True)
@@ -197,7 +203,11 @@ def cell_from_morphology(
         "f_in": f_in,
         "synapses_per_um": synapses_per_um,
     }
-    special = _checked_kinds(kinds or {}, usual)
+    special = kinds or {}
+    for name, own in special.items():
+        choice("kind", name, GROUPS)
+        for key in own:
+            choice(f"kinds[{name!r}]", key, tuple(usual))
     source = Path(path)
     sections, soma, remarks = _read(source)
     outlines = (("soma", soma[None, :]), *((name, points) for name, points, _ in sections))
@@ -221,7 +231,9 @@ def cell_from_morphology(
     missing = set(special) - {group.name for group in groups}
     if missing:
         raise InvalidParameter(f"{source.name} has no branches of kind {', '.join(sorted(missing))}, named in kinds")
-    return _neuron(tuple(groups), theta_s, source.name, remarks, outlines)
+    n_inputs, n_branches = (sum(getattr(one, name) for one in groups) for name in ("n_synapses", "n_branches"))
+    spec = _spec(tuple(groups), theta_s)
+    return ReconstructedNeuron(spec, n_inputs, n_branches, 1, tuple(groups), source.name, remarks, outlines)
 
 
 def group_shares(
@@ -260,36 +272,16 @@ def group_shares(
     return whole, shares
 
 
-def _neuron(
-    groups: tuple[BranchGroup, ...],
-    theta_s: float,
-    source: str,
-    remarks: tuple[str, ...],
-    outlines: tuple[tuple[str, Floats], ...],
-) -> ReconstructedNeuron:
-    """A neuron with these groups of branches; the branches of a single group may split into on and off."""
-    K = sum(group.n_branches for group in groups)
-    N = sum(group.n_synapses for group in groups)
-    first = groups[0]
+def _spec(groups: tuple[BranchGroup, ...], theta_s: float) -> NeuronSpec:
+    """The populations of these groups; the branches of a single group may split into on and off."""
+    first, K = groups[0], sum(group.n_branches for group in groups)
     if len(groups) == 1 and first.f_in is None:
-        spec = NeuronSpec(first.nonlinearity, first.theta_d, theta_s)
-    else:
-        spec = NeuronSpec(
-            theta_s=theta_s,
-            populations=tuple(
-                Branches(one.nonlinearity, one.theta_d, one.n_branches / K, one.n_synapses / one.n_branches, one.f_in)
-                for one in groups
-            ),
-        )
-    return ReconstructedNeuron(spec, N, K, 1, groups, source, remarks, outlines)
-
-
-def _checked_kinds(kinds: Mapping[str, Mapping[str, Any]], usual: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    for name, own in kinds.items():
-        choice("kind", name, GROUPS)
-        for key in own:
-            choice(f"kinds[{name!r}]", key, tuple(usual))
-    return {name: dict(own) for name, own in kinds.items()}
+        return NeuronSpec(first.nonlinearity, first.theta_d, theta_s)
+    kinds = tuple(
+        Branches(one.nonlinearity, one.theta_d, one.n_branches / K, one.n_synapses / one.n_branches, one.f_in)
+        for one in groups
+    )
+    return NeuronSpec(theta_s=theta_s, populations=kinds)
 
 
 def _read(path: Path) -> tuple[list[tuple[str, Floats, bool]], Floats, tuple[str, ...]]:
@@ -373,8 +365,4 @@ def _in_words(text: str) -> str:
             "by a single point of type 1 with the dendrites attached to it. Nothing was repaired"
         )
     reason = re.sub(r"\S*/\S+:\d+:(error|warning)", "", plain).strip() or "the file cannot be read"
-    return f"{where}{_cut(reason)}; correct the file: nothing was repaired"
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= 160 else text[:159] + "…"
+    return f"{where}{shorten(reason, 160, placeholder='…')}; correct the file: nothing was repaired"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -305,13 +306,13 @@ def capacity_report(
         found, reason = None, f"with broken symmetry there is no capacity at theta_s = {spec.theta_s:.3g} or nearby"
     if found is not None:
         tell(0.6, "all thresholds that the data allow")
-        around = step.around(fit, theta_s)
+        around = step.around(theta_s)
         if math.isfinite(found.error):
             sources[ESTIMATE] = _factors(found.alpha_c, [found.alpha_c - found.error, found.alpha_c + found.error])
         sources[THRESHOLDS] = _factors(here[0], [alpha for alpha, _ in around])
         if curve is not None:
             tell(0.8, "redrawn curves")
-            sources[CURVE] = step.redrawn(fit, curve, np.random.default_rng(rng))
+            sources[CURVE] = step.redrawn(curve, np.random.default_rng(rng))
         alpha = _combined(found.alpha_c, sources)
         silent = _silent(found, [silent - here[1] for _, silent in around])
     tell(1.0, "done")
@@ -322,69 +323,59 @@ class _OneStep:
     """Capacity and silent fraction in the one-step estimate, fast enough for a hundred evaluations."""
 
     def __init__(self, fit: WeightFit) -> None:
-        self.task, self.branch_size = fit.task, fit.units.n_inputs / fit.units.n_branches
+        self.fit, self.branch_size = fit, fit.units.n_inputs / fit.units.n_branches
 
-    def at(self, g: Nonlinearity, theta_d: float, theta_s: float) -> tuple[float, float]:
-        spec = NeuronSpec(g, theta_d, theta_s)
-        found = critical_capacity(spec, self.task, rsb=1, branch_size=self.branch_size)
+    def at(self, g: Nonlinearity, theta_d: float, theta_s: float) -> tuple[float, float] | None:
+        """Both at these thresholds; None if there is no capacity with broken symmetry."""
+        try:
+            spec = NeuronSpec(g, theta_d, theta_s)
+            found = critical_capacity(spec, self.fit.task, rsb=1, branch_size=self.branch_size)
+        except (NoSolution, ConvergenceError):
+            return None
         return found.alpha_c, found.silent_fraction
 
     def nearest(self, spec: NeuronSpec) -> tuple[float, tuple[float, float]]:
         """The somatic threshold itself or, if it has no capacity, the first one towards the middle of g that has."""
-        g = spec.tree[0].nonlinearity
-        low, high = (end if math.isfinite(end) else spec.theta_s for end in g.range)
-        for theta_s in np.linspace(spec.theta_s, 0.5 * (low + high), N_ON_THE_WAY):
-            try:
-                return float(theta_s), self.at(g, spec.tree[0].theta, float(theta_s))
-            except (NoSolution, ConvergenceError):
-                continue
+        branch = spec.tree[0]
+        low, high = (end if math.isfinite(end) else spec.theta_s for end in branch.nonlinearity.range)
+        for theta_s in np.linspace(spec.theta_s, 0.5 * (low + high), N_ON_THE_WAY).tolist():
+            found = self.at(branch.nonlinearity, branch.theta, theta_s)
+            if found is not None:
+                return theta_s, found
         raise NoSolution("no somatic threshold between here and the middle of g has a capacity with broken symmetry")
 
-    def where_possible(self, points: Sequence[tuple[Nonlinearity, float, float]]) -> list[tuple[float, float]]:
-        """Results at many points; points without a capacity are left out."""
-        found = []
-        for point in points:
-            try:
-                found.append(self.at(*point))
-            except (NoSolution, ConvergenceError):
-                continue
-        return found
-
-    def around(self, fit: WeightFit, theta_s: float) -> list[tuple[float, float]]:
+    def around(self, theta_s: float) -> list[tuple[float, float]]:
         """Capacities and silent fractions at all thresholds that the data allow; empty without a bootstrap.
 
         If the data allow none, the somatic threshold is kept.
         """
-        theta_d = fit.dendrites.theta_d
+        fit = self.fit
         if not fit.replicates_mv:
             return []
-        ends = [theta_d * float(end) / fit.theta_d_mv.value for end in fit.theta_d_mv]
+        ends = [fit.dendrites.theta_d * float(end) / fit.theta_d_mv.value for end in fit.theta_d_mv]
         sets = fit.theta_s_sets or ((theta_s, theta_s),)
         somatic = sorted({float(at) for low, high in sets for at in np.linspace(low, high, N_THRESHOLDS)})
-        return self.where_possible([(fit.nonlinearity, d, s) for s in somatic for d in ends])
+        found = [self.at(fit.nonlinearity, d, s) for s in somatic for d in ends]
+        return [one for one in found if one is not None]
 
-    def redrawn(self, fit: WeightFit, curve: NonlinearityFit, rng: np.random.Generator) -> tuple[float, float]:
+    def redrawn(self, curve: NonlinearityFit, rng: np.random.Generator) -> tuple[float, float]:
         """Factors by which repeated measurements, and other curves through the points, would change the capacity."""
         again = []
         for _ in range(N_CURVES):
-            try:
+            with suppress(ValueError):  # the resampled points happen not to rise
                 again.append(curve.resampled(rng))
-            except ValueError:  # the resampled points happen not to rise
-                continue
-        here = fit.dendrites.solution.alpha_c
-        repeated, as_good = (
-            [self._symmetric(fit, curve.scale, other) for other in others] for others in (again, curve.as_good())
-        )
-        found = interval_of_logs(here, repeated, fit.level, as_good)
+        here = self.fit.dendrites.solution.alpha_c
+        repeated, as_good = ([self._symmetric(curve.scale, one) for one in some] for some in (again, curve.as_good()))
+        found = interval_of_logs(here, repeated, self.fit.level, as_good)
         return _factors(here, [found.low, found.high])
 
-    def _symmetric(self, fit: WeightFit, scale: float, other: NonlinearityFit) -> float:
+    def _symmetric(self, scale: float, other: NonlinearityFit) -> float:
         """Replica-symmetric capacity with another curve; NaN if there is none."""
         # With another scale the same millivolts are different weights in model units.
-        units = replace(fit.units, scale_mv=fit.units.scale_mv * other.scale / scale)
+        fit, units = self.fit, replace(self.fit.units, scale_mv=self.fit.units.scale_mv * other.scale / scale)
         theta_d = fit.dendrites.theta_d * fit.units.mv_per_weight / units.mv_per_weight
         try:
-            return critical_capacity(NeuronSpec(other.nonlinearity, theta_d, fit.dendrites.theta_s), self.task).alpha_c
+            return critical_capacity(NeuronSpec(other.nonlinearity, theta_d, fit.dendrites.theta_s), fit.task).alpha_c
         except (NoSolution, ConvergenceError):
             return math.nan
 

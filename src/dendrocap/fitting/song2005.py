@@ -39,36 +39,23 @@ PRINTED = Printed()
 class Reading(Displayed):
     """One set of parameters, in model units and in millivolts, and the resulting silent fraction and capacity.
 
-    Attributes
-    ----------
-    label : str
-        Source of the numbers.
-    p0 : float
-        The intended silent fraction.
-    W_star, W_star_mv, theta_d, theta_d_mv, theta_s, theta_s_mv : float
-        Scale of the weights and both thresholds, all three at the soma of a neuron with attenuation 1 / sqrt(K).
-    k_theta_s : float
-        K theta_s, which the printed 63 may denote if it is not in millivolts.
-    silent_fraction, alpha_c : float
-        Silent fraction and capacity of a neuron with these thresholds, in the paper's replica-symmetric estimate.
-    reached : bool
-        Whether the silent fraction equals the intended one to four digits.
+    Millivolts are measured at the soma of a neuron with attenuation 1 / sqrt(K).
     """
 
     _displayed = ("label", "silent_fraction", "alpha_c", "theta_d", "theta_s", "reached")
 
     label: str
-    p0: float
+    p0: float  # the intended silent fraction
     W_star: float
     W_star_mv: float
     theta_d: float
     theta_d_mv: float
     theta_s: float
     theta_s_mv: float
-    k_theta_s: float
-    silent_fraction: float
+    k_theta_s: float  # K theta_s, which the printed 63 may denote if it is not in millivolts
+    silent_fraction: float  # of a neuron with these thresholds, in the paper's replica-symmetric estimate
     alpha_c: float
-    reached: bool
+    reached: bool  # whether the silent fraction equals the intended one to four digits
 
 
 @dataclass(frozen=True)
@@ -89,13 +76,9 @@ class PaperComparison(Displayed):
 
 
 READING_MODEL = "printed, 63 = K theta_s"
-
 READING_MILLIVOLTS = "printed, 63 mV = 15 K theta_s"
-
 READING_ATTENUATED = "printed, 63 mV = 15 sqrt(K) theta_s"
-
 READING_W_STAR = "printed, W_star = 5.56 mV"
-
 RAW_FITS = (
     "raw data, least squares on histogram",
     "raw data, likelihood",
@@ -116,10 +99,7 @@ def compare_with_paper(
     paper_way = fit_weights(data.amplitudes_mv, data.n_tested, p0=PRINTED.p0, method="histogram", **how)
     likelihood = fit_weights(data.amplitudes_mv, data.n_tested, p0=PRINTED.p0, **how)
     tested = fit_weights(data.amplitudes_mv, data.n_tested, p0="tested", **how)
-    readings = (
-        *printed_readings(),
-        *map(_fitted, RAW_FITS, (paper_way, likelihood, tested)),
-    )
+    readings = (*printed_readings(), *map(_fitted, RAW_FITS, (paper_way, likelihood, tested)))
     return PaperComparison(readings, paper_way, likelihood, tested)
 
 
