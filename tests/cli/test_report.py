@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from dendrocap import NeuronSpec, Polsky, TaskSpec, Units, critical_capacity
 from dendrocap.cli import app
 from dendrocap.datasets import example_cell
-from dendrocap.fitting import CapacityReport
+from dendrocap.fitting import CapacityReport, report
 
 runner = CliRunner()
 OPTIONS = ["--tested", 3000, "--accuracy", "fast"]
@@ -20,6 +20,12 @@ OPTIONS = ["--tested", 3000, "--accuracy", "fast"]
 
 def run(*arguments):
     return runner.invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.fixture(autouse=True)
+def coarse(monkeypatch):
+    """Three thresholds in each interval that the data allow: what they are for is tested with the fit."""
+    monkeypatch.setattr(report, "N_THRESHOLDS", 3)
 
 
 @pytest.fixture

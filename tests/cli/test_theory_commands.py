@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from time import sleep
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from dendrocap import (
     critical_capacity,
     saddle_point,
 )
+from dendrocap.answers import grids
 from dendrocap.cli import app
 from dendrocap.cli.options import values
 from tests.drawing import lines_of, points
@@ -44,7 +46,7 @@ def test_bad_ranges_name_the_option(text):
         values("--theta-d", text)
 
 
-def test_without_a_size_the_best_estimate_comes_first_and_the_paper_s_is_named():
+def test_without_a_size_the_best_estimate_comes_first_and_the_paper_s_is_named(monkeypatch):
     outcome = run("capacity", "-g", "relu", "--theta-d", 1.0, "--json")
     (row,) = json.loads(outcome.stdout)  # progress and messages are elsewhere
     spec = NeuronSpec(ReLU(), 1.0, 0.5)
@@ -54,6 +56,7 @@ def test_without_a_size_the_best_estimate_comes_first_and_the_paper_s_is_named()
     assert (row["paper_alpha_c"], row["paper_silent_fraction"]) == (paper.alpha_c, paper.silent_fraction)
     assert row["validity"]["branch size"]["light"] == "caution"
     assert list(row).index("alpha_c") < list(row).index("paper_alpha_c")
+    monkeypatch.setattr(grids, "capacity", lambda *about, **how: best)
     table = run("capacity", "-g", "relu", "--theta-d", 1.0).stdout
     shown = best.texts()
     assert table.index(shown["capacity"]) < table.index(shown["silent"]) < table.index(shown["paper_capacity"])
@@ -79,9 +82,17 @@ def test_progress_of_long_points_goes_to_stderr(monkeypatch):
 
     monkeypatch.setattr(output, "FIRST_LINE", 0.05)
     monkeypatch.setattr(output, "HEARTBEAT", 0.05)
+
+    def slow(*about, callback, **how):
+        for share in (0.2, 0.4, 0.6):
+            callback(share, "two steps")
+            sleep(0.1)
+        return capacity(*about, accuracy="fast")
+
+    monkeypatch.setattr(grids, "capacity", slow)
     outcome = run("capacity", "-g", "relu", "--theta-d", "1", "--json")
     assert json.loads(outcome.stdout)[0]["alpha_c"] > 1.0
-    assert "solving" in outcome.stderr
+    assert "solving 0.2/1, two steps" in outcome.stderr
 
 
 def test_json_has_inputs_results_and_non_linearity():
