@@ -8,12 +8,13 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.integrate import quad
 from scipy.optimize import brentq
-from scipy.special import ndtr
+from scipy.special import expit, ndtr
 
 import dendrocap as dc
 from dendrocap import (
     Bounded,
     Branches,
+    Custom,
     Inhibition,
     InvalidParameter,
     Linear,
@@ -42,6 +43,12 @@ from tests.theory.test_priors import differences, scales
 
 SPARSE = TaskSpec(f_in=0.2, f_out=0.1, kappa=0.3)
 CHANNELS = [Temperature(0.05), Temperature(0.5), Probit(0.02), Probit(0.5)]
+
+LOGISTIC = Custom(
+    lambda x: expit(6.68 * (np.asarray(x) - 1.45)),
+    lambda x: 6.68 * expit(6.68 * (np.asarray(x) - 1.45)) * expit(6.68 * (1.45 - np.asarray(x))),
+    domain=(-6.0, 8.0),
+)
 
 
 def neuron(g=None, prior=None):
@@ -108,6 +115,22 @@ def test_the_saddle_point_is_one_of_the_free_entropy(channel, g, prior, alpha):
             unit = getattr(units, name)
             assert_allclose(unit * getattr(gradient, name), unit * getattr(measured, name), rtol=1e-5, atol=1e-7)
             assert abs(unit * getattr(gradient, name)) < 1e-8 or not vanish
+
+
+@pytest.mark.parametrize(
+    ("cell", "task", "channel", "alpha"),
+    [
+        (NeuronSpec(LOGISTIC, 0.078, 0.029), TaskSpec(0.123, kappa=0.175), Probit(0.088), 0.102),
+        (NeuronSpec(Polsky(0.684, 6.73), 0.0409, 0.575), TaskSpec(0.56, kappa=1.6), Probit(0.05), 0.05),
+    ],
+    ids=["logistic", "steep"],
+)
+def test_weak_noise_where_few_patterns_favour_large_weights(cell, task, channel, alpha):
+    """No expansion at load 0 and no capacity to start from: followed from much noise, where there is one."""
+    point = saddle_point(cell, task, alpha=alpha, channel=channel)
+    assert point.error < 1e-9
+    gradient = free_entropy_gradient(cell, task, alpha, order_parameters(point), channel=channel)
+    assert_allclose([gradient.Q * point.Q, gradient.q * point.q, gradient.Q_hat / point.Q], 0.0, atol=1e-9)
 
 
 @pytest.mark.parametrize("alpha", [0.6, 3.0])

@@ -549,7 +549,8 @@ class Solutions:
         check = self.equations(CHECK)
         x, zero = self.without_patterns(check)
         q_hat, A_hat, fixed = check.first_order(zero)
-        if alpha * float(np.max(np.maximum(q_hat, np.abs(A_hat)))) < ROUNDING and np.all(fixed == 0.0):
+        bounded = alpha == 0.0 or check.law.offset > 0.0 or np.all(A_hat >= 0.0)
+        if bounded and alpha * float(np.max(np.maximum(q_hat, np.abs(A_hat)))) < ROUNDING and np.all(fixed == 0.0):
             sides = [
                 side._replace(q_hat=alpha * row[0], A_hat=alpha * row[1])
                 for side, row in zip(zero.sides, zero.asked.tolist(), strict=True)
