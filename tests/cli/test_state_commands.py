@@ -20,7 +20,7 @@ from dendrocap import (
     noise_error,
 )
 from dendrocap.cli import app
-from dendrocap.theory.noise_error import noise_errors
+from dendrocap.theory.noise import noise_errors
 
 LINEAR = NeuronSpec(Linear(), 0.5, 0.5)
 

@@ -14,10 +14,17 @@ import dendrocap as dc
 from dendrocap.errors import InvalidParameter, NoSolution
 from dendrocap.theory import dendrite, moments
 from dendrocap.theory.dendrite import BranchInput, BranchKernel, mixed_pair, tree_response
-from dendrocap.theory.margin import _LeastError
 from dendrocap.theory.neuron_kernel import TreeKernel
-from dendrocap.theory.noise import Noise, NoisySoma
-from dendrocap.theory.noise_error import Clusters, NoisyBranches, branches_of, clusters_of, error_of
+from dendrocap.theory.noise import (
+    Clusters,
+    Noise,
+    NoisyBranches,
+    NoisySoma,
+    _LeastError,
+    branches_of,
+    clusters_of,
+    error_of,
+)
 from dendrocap.theory.patterns import label_averages
 from tests.naive import states as naive
 

@@ -23,8 +23,7 @@ from dendrocap.model.neuron import check_spec
 from dendrocap.theory.critical_capacity import critical_capacity
 from dendrocap.theory.learned import learned_state
 from dendrocap.theory.local_entropy import CLOSEST, LocalCurve, on_curve
-from dendrocap.theory.noise import Noise
-from dendrocap.theory.noise_error import noise_errors
+from dendrocap.theory.noise import Noise, noise_errors
 from dendrocap.theory.patterns import HARD_MARGIN, Probit, Temperature
 from dendrocap.theory.saddle_point import saddle_point, stability_limit
 from dendrocap.theory.teacher_student import crossing_load, teacher_student

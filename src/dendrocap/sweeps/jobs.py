@@ -85,7 +85,7 @@ def _words(options: Sequence[Any]) -> str:
 BUILT_IN = {
     "capacity": "dendrocap.theory:critical_capacity",
     "saddle_point": "dendrocap.theory:saddle_point",
-    "noise_error": "dendrocap.theory.noise_error:noise_errors",
+    "noise_error": "dendrocap.theory.noise:noise_errors",
     "learned_state": "dendrocap.theory:learned_state",
     "teacher_student": "dendrocap.sweeps.library:teacher_student",
     "train": "dendrocap.sweeps.library:train",

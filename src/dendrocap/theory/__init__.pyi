@@ -55,10 +55,12 @@ from dendrocap.theory.local_entropy import (
 )
 from dendrocap.theory.margin import (
     MaximalMargin as MaximalMargin,
-    least_noise_error as least_noise_error,
     maximal_margin as maximal_margin,
 )
-from dendrocap.theory.noise_error import noise_error as noise_error
+from dendrocap.theory.noise import (
+    least_noise_error as least_noise_error,
+    noise_error as noise_error,
+)
 from dendrocap.theory.patterns import (
     Channel as Channel,
     HardMargin as HardMargin,

@@ -25,9 +25,9 @@ from dendrocap.display import Displayed
 from dendrocap.errors import ConvergenceError
 from dendrocap.model import Linear, NeuronSpec, TaskSpec
 from dendrocap.numerics._compiled import tail
+from dendrocap.numerics.types import Floats
 from dendrocap.theory import scope
 from dendrocap.theory.dendrite import TreeResponse, check_capacity_inputs, tree_response
-from dendrocap.theory.noise import SomaticInputs
 from dendrocap.theory.patterns import MOST, CrossEntropy, Responses, responses
 from dendrocap.theory.results import SYMMETRIC
 from dendrocap.theory.solver import bracketed_root, monotone_root
@@ -182,8 +182,10 @@ class LearnedState(Displayed):
         spread = math.sqrt(self.Gamma0)
         return LearnedMargins(self.gamma_ce, self.log_tau, spread, (shift, -shift), (f_out, 1.0 - f_out))
 
-    def somatic_inputs(self, sign: float, offset: float, along: float, across: float, sd: float) -> SomaticInputs:
-        """Patterns of a label, as far as noise is concerned."""
+    def somatic_inputs(
+        self, sign: float, offset: float, along: float, across: float, sd: float
+    ) -> tuple[Floats, Floats, Floats]:
+        """Patterns of a label, as far as noise is concerned: fields, pushes and weights."""
         loss, log_tau, mean = CrossEntropy(self.gamma_ce), self.log_tau, sign * self.mean_shift
         spread = math.sqrt(self.Gamma0)
         # The noisy mean rises with the margin; roughly where it passes multiples of sd, panels end.
@@ -192,7 +194,7 @@ class LearnedState(Displayed):
         field = x - loss.push(x, log_tau) - mean
         cuts = np.interp(AROUND * sd, offset + along * field + across * (x - mean - field), x)
         found = responses(loss, log_tau, mean, spread, cuts)
-        return SomaticInputs(found.field - mean, found.push, found.weight)
+        return found.field - mean, found.push, found.weight
 
 
 def learned_state(neuron: NeuronSpec, task: TaskSpec | None = None, *, alpha: float, gamma_ce: float) -> LearnedState:

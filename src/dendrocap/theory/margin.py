@@ -1,4 +1,4 @@
-"""The solution with the largest margin, and the smallest errors that any solution can make under noise.
+"""The solution with the largest margin.
 
 A margin kappa lowers the capacity. If the capacity equals the given load, one solution is left: that of largest
 margin [max-margin]. Because the norm of the weights is free, there are two definitions, the largest kappa or the
@@ -15,15 +15,13 @@ from typing import ClassVar
 import numpy as np
 
 from dendrocap.display import Displayed
-from dendrocap.errors import InvalidParameter, NoSolution
+from dendrocap.errors import NoSolution
 from dendrocap.model import NeuronSpec, TaskSpec
 from dendrocap.numerics import legendre_rule
 from dendrocap.numerics._compiled import tail
 from dendrocap.numerics.types import Floats
 from dendrocap.theory import scope
-from dendrocap.theory.dendrite import BranchInput, tree_response
-from dendrocap.theory.noise import NODES, Noise, NoisySoma, SomaticInputs
-from dendrocap.theory.patterns import NormalIntegral, effort, label_averages, responses
+from dendrocap.theory.patterns import label_averages
 from dendrocap.theory.results import SYMMETRIC
 from dendrocap.theory.solution import CapacitySolution
 from dendrocap.theory.solver import bracketed_root, monotone_root
@@ -33,7 +31,7 @@ from dendrocap.validation import choice, real_number
 
 CRITERIA = ("kappa", "relative")
 
-FAR = 8.0  # deviations of the noise beyond which it makes no errors: one in 1e15
+NODES = 16  # per Gauss-Legendre panel
 
 AROUND = np.array([-8.0, -4.0, -1.5, 0.0, 1.5, 4.0, 8.0])  # where a step of the normal integral is cut, in deviations
 
@@ -122,8 +120,13 @@ class MaximalMargin(Displayed):
         """Errors without noise: zero."""
         return 0.0
 
-    def somatic_inputs(self, sign: float, offset: float, along: float, across: float, sd: float) -> SomaticInputs:
-        """Patterns of a label: those that would miss the margin are pushed up to it, the others are not changed."""
+    def somatic_inputs(
+        self, sign: float, offset: float, along: float, across: float, sd: float
+    ) -> tuple[Floats, Floats, Floats]:
+        """Patterns of a label: their fields in its direction, their pushes up to the margin, and their weights.
+
+        There are nodes enough where offset + along field + across push crosses zero by sd, as noise makes it.
+        """
         from dendrocap.theory._dendrite import branch_nodes
 
         unit = math.sqrt(self.Gamma0)
@@ -136,7 +139,7 @@ class MaximalMargin(Displayed):
             cuts += (((AROUND * sd - offset - across * edge) / (along - across)) / unit).tolist()
         x, weight = branch_nodes(0.0, 1.0, _usable(cuts), *legendre_rule(NODES))
         field = unit * x
-        return SomaticInputs(field, np.maximum(edge - field, 0.0), weight)
+        return field, np.maximum(edge - field, 0.0), weight
 
 
 def _usable(cuts: list[float]) -> Floats:
@@ -210,96 +213,3 @@ def maximal_margin(
 def _first(task: TaskSpec, shift: float, k: float) -> float:
     """E I_1(tau), which is half the derivative of E I_2 along the margin."""
     return task.f_out * tail(shift - k)[1] + (1.0 - task.f_out) * tail(-shift - k)[1]
-
-
-def least_noise_error(
-    neuron: NeuronSpec, task: TaskSpec | None = None, *, alpha: float, flips: float = 0.0, synaptic: float = 0.0
-) -> float:
-    """The smallest error under noise of any solution at a load, in the replica-symmetric estimate.
-
-    The weights are optimised for this noise: patterns are moved away from the threshold, or given up, such that the
-    expected number of errors is smallest. It is a bound for equal branches; unequal ones may do better.
-
-    Parameters
-    ----------
-    neuron : NeuronSpec
-        A neuron with one level of equal branches, and a g without jumps.
-    task : TaskSpec, optional
-        With ``f_out = 1/2`` and no margin.
-    alpha : float
-        Patterns per synapse, below or above capacity.
-    flips, synaptic : float
-        The noise, as in `noise_error`; one of them is above zero. Thresholds follow.
-
-    Returns
-    -------
-    float
-        Fraction of the patterns; 0 where it is below 1e-15.
-
-    Notes
-    -----
-    Solves [noise-best].
-
-    Examples
-    --------
-    >>> from dendrocap import Linear
-    >>> linear = NeuronSpec(Linear(), theta_d=0.5, theta_s=0.5)
-    >>> print(f"{least_noise_error(linear, alpha=0.5, flips=0.05):.4f}")
-    0.0869
-    """
-    from scipy.optimize import minimize_scalar
-
-    task = scope.check("least_noise_error", neuron, task)
-    alpha = real_number("alpha", alpha, 0.0, low_open=True)
-    noise = Noise(flips, synaptic)
-    noise.check(neuron, task)
-    if not noise or noise.flips >= 0.5:
-        raise InvalidParameter(
-            f"flips = {noise.flips:g} with synaptic = {noise.synaptic:g} is not allowed: the bound needs some "
-            "noise, and fewer than half of the inputs flipped"
-        )
-    start = symmetric_capacity(neuron, task)
-    problem = _LeastError(neuron, task, alpha, noise, start)
-    if problem.error(start.B) == 0.0:
-        return 0.0  # no other weights make fewer errors
-    # The weights of the largest relative margin are a good start; stronger noise needs sparser or denser ones.
-    outcome = minimize_scalar(
-        problem.error, bounds=(start.B - 2.0, start.B + 2.0), method="bounded", options={"xatol": 1e-4}
-    )
-    return float(outcome.fun)
-
-
-class _LeastError:
-    """The smallest error for weights of a given shape B [noise-best]."""
-
-    def __init__(self, neuron: NeuronSpec, task: TaskSpec, alpha: float, noise: Noise, start: CapacitySolution) -> None:
-        self.neuron, self.task, self.alpha, self.noise = neuron, task, alpha, noise
-        self._means: tuple[float, ...] = (start.preactivation_mean,)
-        self._log_tau = 0.0
-
-    def error(self, B: float) -> float:
-        """The error for the best distribution of pushes over patterns."""
-        i0, i1, i2 = tail(B)
-        W_bar = self.neuron.tree[0].theta / self.task.f_in
-        Q, C = W_bar**2 * i2 / i1**2, (i0 * W_bar / i1) ** 2
-        tree = tree_response(self.neuron, self.task, Q, self._means)
-        self._means = tree.means
-        soma = NoisySoma(self.neuron, self.task, self.noise, Q, BranchInput(tree.means[0], tree.sd))
-        pair = soma.pair(tree.sd**2)
-        v = self.task.f_in * (1.0 - self.task.f_in)
-        along, across = pair.covariance / tree.Gamma0, soma.fraction * pair.slopes * v / tree.Gamma1
-        sd = math.sqrt(soma.variance - along * pair.covariance)
-        # In units of the noise the margin is normal before the push; the weights limit E push^2.
-        spread = along * math.sqrt(tree.Gamma0) / sd
-        afforded = tree.Gamma1 * C / self.alpha * (across / sd) ** 2
-        if afforded >= spread**2 * tail(-FAR / spread)[2]:
-            return 0.0  # every pattern can be pushed that far
-        loss = NormalIntegral()
-
-        def excess(log_tau: float) -> tuple[float, float]:
-            square, growth = effort(loss, log_tau, 0.0, spread)
-            return math.log(square / afforded), growth / square
-
-        self._log_tau = monotone_root(excess, self._log_tau, 1.0).at
-        patterns = responses(loss, self._log_tau, 0.0, spread)
-        return float(patterns.weight @ loss.value(patterns.margin))
