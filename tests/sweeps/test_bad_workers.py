@@ -100,28 +100,6 @@ def test_a_killed_scheduler_is_one_line(tmp_path, cluster):
     assert line.startswith("error: the connection to the Dask scheduler was lost")
 
 
-@pytest.mark.dask
-def test_a_nanny_restarts_a_killed_worker_and_nothing_is_lost(tmp_path, lone_scheduler):
-    import psutil
-
-    nannies = [lone_scheduler.add_worker(nanny=True) for _ in range(2)]
-    lone_scheduler.wait_for(2)
-    sweep, killed = draws(200), []
-
-    def disturb(now):
-        if now.ran in (40, 90):
-            children = psutil.Process(nannies[len(killed)].pid).children(recursive=True)
-            worker = max(children, key=lambda child: len(child.children()))  # the one with a child for the cells
-            worker.kill()
-            killed.append(worker.pid)
-
-    report = run_sweep(sweep, tmp_path / "r.db", executor=DaskExecutor(lone_scheduler.address), callback=disturb)
-    assert (len(killed), report.counts.done, report.ran) == (2, 200, 200)
-    nannies[0].kill()
-    run_sweep(sweep, tmp_path / "serial.db", workers=1)
-    assert contents(tmp_path / "r.db", sweep) == contents(tmp_path / "serial.db", sweep)
-
-
 @pytest.mark.parametrize(
     ("address", "kind", "words"),
     [

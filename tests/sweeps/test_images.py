@@ -1,19 +1,39 @@
-"""Generalisation runs: what is compared, and that the comparison comes out as in the paper."""
+"""Neurons on images: what is compared, as functions, jobs and a command, and a logistic regression beside them."""
 
 import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import minimize
 from typer.testing import CliRunner
 
 from dendrocap import SGD, InvalidParameter, Recipe
 from dendrocap.cli import app
 from dendrocap.datasets import binary_set
 from dendrocap.learning import Training
-from dendrocap.sweeps.library import balanced_error, contenders, generalisation_curve, generalise
+from dendrocap.sweeps import Sweep
+from dendrocap.sweeps.jobs import check
+from dendrocap.sweeps.library import (
+    RECIPE,
+    balanced_error,
+    contenders,
+    generalisation_curve,
+    generalise,
+    positive_logistic,
+)
+from dendrocap.sweeps.process import run_cell
 from tests.drawing import lines_of
+
+
+def only(job, **parameters):
+    sweep = Sweep(job, parameters=parameters)
+    check(sweep)
+    (cell,) = sweep
+    outcome = run_cell(cell)
+    assert outcome.status == "done", outcome.traceback
+    return outcome.metrics
 
 
 def run(*arguments):
@@ -52,6 +72,40 @@ def test_balanced_error_counts_both_classes_alike(small_sets):
     assert curve.balanced_test_error[0] != curve.test_error[0]
     with pytest.raises(InvalidParameter, match="'svhn'"):
         generalise("svhn", n_branches=7, seeds=[0])
+
+
+def test_jobs_give_what_the_comparison_gives(small_sets):
+    how = {"dataset": "mnist", "max_epochs": 3, "n_train": 20}
+    recipe = replace(RECIPE, max_epochs=3)
+    dendritic, linear = generalise("mnist", recipe=recipe, n_branches=7, seeds=[0], n_train=20, workers=1)
+    both = only("generalise", **how, n_branches=7)
+    assert both["epochs"] == [1, 2, 3]
+    assert both["dendritic_test_error"] == dendritic.test_error.tolist()
+    assert both["linear_train_error"] == linear.train_error.tolist()
+    one = only("image_error", **how, n_branches=7)
+    other = only("image_error", **how, nonlinearity="linear", learning_rate=0.1, gamma_ce=10.0)
+    assert one["test_error"] == dendritic.test_error.tolist()
+    for name in ("test_error", "balanced_test_error"):
+        assert both[f"linear_{name}"] == other[name] == getattr(linear, name).tolist()
+
+
+def test_held_out_images_are_training_images_that_take_no_part_in_training():
+    digits = binary_set("digits", rng=0)
+    inner = digits.held_out(0.25)
+    assert np.array_equal(np.vstack([inner.inputs.bits, inner.test_inputs.bits]), digits.inputs.bits)
+    assert np.array_equal(np.concatenate([inner.labels, inner.test_labels]), digits.labels)
+    how = {"dataset": "digits", "n_branches": 4, "max_epochs": 2, "every": 2}
+    assert only("image_error", **how) != only("image_error", **how, held_out=0.25)
+    with pytest.raises(InvalidParameter, match="share"):
+        digits.held_out(1.0)
+
+
+def test_logistic_regression_sees_the_same_images():
+    digits = binary_set("digits", rng=0)
+    fitted = positive_logistic(digits.inputs.unpack(), digits.labels, penalty=10.0)
+    found = only("image_logistic", dataset="digits", penalty=10.0)
+    assert found["test_error"] == np.mean(fitted.predict(digits.test_inputs.unpack()) != digits.test_labels)
+    assert found["train_error"] < found["test_error"]
 
 
 def test_command_prints_the_last_epoch_or_all_of_them(small_sets, tmp_path, drawn):
@@ -135,3 +189,45 @@ def test_dendrites_generalise_better_on_real_digits(real_data):
     last = {kind: [c.test_error[-1] for c in curves if c.contender.startswith(kind)] for kind in ("dend", "lin")}
     gains = np.array(last["lin"]) - np.array(last["dend"])
     assert gains.mean() > 3 * gains.std(ddof=1) / np.sqrt(len(gains)), last
+
+
+def loss(x, inputs, labels, l2):
+    margins = (2.0 * labels - 1.0) * (inputs @ x[:-1] + x[-1])
+    return np.logaddexp(0.0, -margins).mean() + 0.5 * l2 * x[:-1] @ x[:-1]
+
+
+@pytest.mark.parametrize("penalty", [0.2, 20.0])
+def test_no_step_into_the_allowed_region_lowers_the_loss(rng, penalty):
+    inputs = rng.integers(0, 2, (200, 12)).astype(float)
+    labels = (inputs @ rng.normal(size=12) + rng.normal(size=200) > 0.0).astype(int)
+    fitted = positive_logistic(inputs, labels, penalty=penalty)
+    x = np.append(fitted.weights, fitted.bias)
+    assert fitted.weights.min() == 0.0  # some sign is wrong for every random task of this size
+    assert_allclose(fitted.loss, loss(x, inputs, labels, penalty / 200), rtol=1e-5)
+    for _ in range(200):
+        step = 0.03 * rng.normal(size=13)
+        other = np.append(np.maximum(x[:-1] + step[:-1], 0.0), x[-1] + step[-1])
+        assert loss(other, inputs, labels, penalty / 200) > fitted.loss - 1e-6
+    with pytest.raises(InvalidParameter, match="penalty = 0"):
+        positive_logistic(inputs, labels, penalty=0.0)
+
+
+def test_with_both_versions_of_every_input_the_sign_is_no_restriction(rng):
+    """Weights v of any sign on x are max(v, 0) on x and max(-v, 0) on 1 - x, with the same squared norm."""
+    single = rng.integers(0, 2, (300, 8)).astype(float)
+    labels = (single @ rng.normal(size=8) + rng.normal(size=300) > 0.0).astype(int)
+    both = np.hstack([single, 1.0 - single])
+    bounded = positive_logistic(both, labels, penalty=3.0)
+    free = minimize(loss, np.zeros(9), args=(single, labels, 0.01), method="BFGS", options={"gtol": 1e-8})
+    # A free bias makes up for the constant that the complements add, and a pair that shares its weight gains nothing.
+    assert bounded.loss <= free.fun + 1e-7
+    assert np.minimum(bounded.weights[:8], bounded.weights[8:]).max() < 1e-3
+    assert_allclose(bounded.loss, free.fun, rtol=1e-5)
+
+
+def test_it_separates_real_digits_better_than_chance_and_keeps_its_word_on_the_gradient():
+    digits = binary_set("digits", rng=0)
+    fitted = positive_logistic(digits.inputs.unpack(), digits.labels, penalty=1.0)
+    wrong = np.mean(fitted.predict(digits.test_inputs.unpack()) != digits.test_labels)
+    assert 0.05 < wrong < 0.2
+    assert fitted.gradient < 1e-4
