@@ -77,17 +77,17 @@ def test_what_a_cell_prints_does_not_disturb_its_result(tmp_path, capfd):
     assert "in the middle of the conversation" in printed.err
 
 
-def test_a_cell_that_kills_its_process_three_times_fails_and_no_other_is_lost(tmp_path):
+@pytest.mark.parametrize("numbers", [range(8), [*range(3, 60), 2, *range(60, 70)]], ids=["alone", "in a batch"])
+def test_a_cell_that_kills_its_process_three_times_fails_and_no_other_is_lost(tmp_path, numbers):
     log = tmp_path / "log"
-    sweep = numbered("kills_at_two", 8, log=str(log))
+    sweep = Sweep(f"{JOBS}:kills_at_two", grid={"number": numbers}, parameters={"log": str(log)})
     report = run_sweep(sweep, tmp_path / "results.db", executor=ProcessExecutor(2))
-    assert (report.counts.done, report.counts.failed) == (7, 1)
+    assert (report.counts.missing, report.counts.failed) == (0, 1)
     (failed,) = [record for record in records(tmp_path / "results.db") if record.status == "failed"]
     assert failed.parameters["number"] == 2
     code = -signal.SIGKILL
     assert failed.reason == f"WorkerKilled: its process died 3 times, with exit codes {code}, {code}, {code}"
-    attempts = log.read_text().split()
-    assert sorted(attempts) == sorted(["2", "2", *(str(n) for n in range(8))])
+    assert sorted(log.read_text().split()) == sorted(["2", "2", *map(str, numbers)])
 
 
 def test_a_cell_whose_process_dies_once_is_run_again(tmp_path):

@@ -277,7 +277,9 @@ class Child:
 
     def start(self) -> None:
         """Start the process if it is not running; ``environment`` then holds its versions."""
-        if self.over() or (self._process is not None and self._process.poll() is None):
+        if self._process is not None and (self._ahead or self._process.poll() is None):
+            return  # a process that has died with a cell, rather than exited after idling, is that cell's
+        if self.over():
             return
         code = 0
         for pause in PAUSES:
