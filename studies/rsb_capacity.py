@@ -15,7 +15,6 @@ from pathlib import Path
 import numpy as np
 
 from dendrocap import NeuronSpec, Polsky, ReLU, SaturatingReLU, TaskSpec, critical_capacity, plot, stability_limit
-from dendrocap.theory.search import broken_capacity
 from studies import plots
 from studies.tables import IMAGES, Row, complete, stored
 
@@ -29,8 +28,8 @@ def computed(nonlinearity: str, theta_d: float) -> Row:
     neuron = NeuronSpec(DENDRITES[nonlinearity], theta_d, 0.5)
     symmetric, one, full = (
         critical_capacity(neuron),
-        broken_capacity(neuron, rsb=1),
-        broken_capacity(neuron, rsb="full"),
+        critical_capacity(neuron, rsb=1),
+        critical_capacity(neuron, rsb="full"),
     )
     steps = [*full.by_steps, *[full.by_steps[-1]] * 3]
     numbers = {

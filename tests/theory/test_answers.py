@@ -71,7 +71,7 @@ def test_what_is_exact_is_exact_in_a_quick_look_too():
 
 def test_the_error_of_the_silent_fraction_is_the_last_step_of_breaking():
     found = dc.capacity(dc.NeuronSpec(dc.ReLU(), 1.0, 0.5))
-    states = dc.critical_capacity(found.neuron, rsb="full").ladder
+    states = [one.state.sides[0] for one in dc.critical_capacity(found.neuron, rsb="full").ladder]
     assert_allclose(found.silent_error, states[-1].A - states[-2].A, rtol=1e-12)
     sized = dc.capacity(dc.DendriticNeuron(found.neuron, 999, 27))
     one, two = (dc.critical_capacity(found.neuron, rsb=k, branch_size=37).silent_fraction for k in (1, 2))

@@ -1,6 +1,7 @@
 """Populations of branches and short branches at capacity: potentials, limits, reference tables."""
 
 import math
+import re
 from dataclasses import replace
 from itertools import product
 
@@ -24,13 +25,16 @@ from dendrocap import (
     critical_capacity,
 )
 from dendrocap.theory.branch_stability import split_state
-from dendrocap.theory.broken import PopulationEquations
+from dendrocap.theory.broken import BrokenEquations
 from dendrocap.theory.neuron_kernel import Population, PopulationKernel, populations_of
 from dendrocap.theory.search import broken_state
 from dendrocap.theory.symmetric import symmetric_state
 from tests.naive.branches import naive_symmetric_load
 
 BIOLOGICAL, SPARSE = Polsky(0.2, 20.0), TaskSpec(f_in=0.05, f_out=0.05)
+
+
+TREE = NeuronSpec(levels=[Level(ReLU(), 0.5)] * 2, theta_s=0.5)
 
 
 def halves(g, one, other, theta_d=0.5):
@@ -214,7 +218,7 @@ def test_short_branches_with_broken_symmetry(theta_d, n, k, alpha, p0, ratio):
     (branches,) = found.populations
     assert_allclose(found.W_bar, (theta_d + branches.preactivation_mean / math.sqrt(n)) / 0.5, rtol=1e-12)
     assert_allclose([branches.weights.mean(), branches.weights.second_moment()], [found.W_bar, found.Q], rtol=1e-8)
-    assert abs(found.found.state.potential) < 1e-8
+    assert abs(found.ladder[-1].state.potential) < 1e-8
 
 
 @pytest.mark.parametrize(
@@ -290,7 +294,7 @@ def test_the_load_is_stationary_on_the_surface_of_constraints(case, k):
     populations = populations_of(neuron, task, n)
     found = broken_state(populations, neuron.theta_s, task, k)
     assert abs(found.state.potential) < 1e-8
-    equations = PopulationEquations(populations, task, neuron.theta_s, k)
+    equations = BrokenEquations(populations, task, neuron.theta_s, k)
     P, h = len(populations), 1e-4
 
     def at(x):
@@ -320,11 +324,11 @@ def test_a_jacobian_computes_each_population_only_where_it_moves(monkeypatch):
         return norm(self, *args)
 
     monkeypatch.setattr(PopulationKernel, "norm", counted)
-    equations = PopulationEquations(populations, task, BASAL_APICAL.theta_s, 1)
+    equations = BrokenEquations(populations, task, BASAL_APICAL.theta_s, 1)
     points = [x, *(x + 1e-6 * np.eye(x.size)), x]
     kept = [equations.residuals(point) for point in points]
     assert len(computed) == len(populations) + x.size
-    fresh = [PopulationEquations(populations, task, BASAL_APICAL.theta_s, 1).residuals(point) for point in points]
+    fresh = [BrokenEquations(populations, task, BASAL_APICAL.theta_s, 1).residuals(point) for point in points]
     assert_array_equal(kept, fresh)
 
 
@@ -376,6 +380,8 @@ def test_linear_branches_do_not_break():
         (lambda: critical_capacity(NeuronSpec(Custom(np.sin), 0.1, 0.5), branch_size=9), InvalidParameter, ["falls"]),
         (lambda: critical_capacity(halves(Polsky(), 0.1, 0.9), rsb=-1), InvalidParameter, ["rsb = -1"]),
         (lambda: critical_capacity(halves(Polsky(), 0.1, 0.9)).weights, InvalidParameter, ["populations[i]"]),
+        (lambda: critical_capacity(halves(Polsky(), 0.1, 0.9), rsb=1, start=2.0), InvalidParameter, ["start"]),
+        (lambda: critical_capacity(TREE, branch_size=10), InvalidParameter, ["n_levels = 2"]),
     ],
 )
 def test_refusals(call, error, words):
@@ -384,8 +390,12 @@ def test_refusals(call, error, words):
     assert all(word in str(caught.value) for word in words)
 
 
-def test_deep_trees_and_foreign_starts_are_refused():
-    with pytest.raises(InvalidParameter, match="n_levels = 2"):
-        critical_capacity(NeuronSpec(levels=[Level(ReLU(), 0.5)] * 2, theta_s=0.5), branch_size=10)
-    with pytest.raises(InvalidParameter, match="start"):
-        critical_capacity(halves(Polsky(), 0.1, 0.9), rsb=1, start=2.0)
+@pytest.mark.parametrize("k", [1, 2])
+def test_no_solution_has_a_negative_mean_weight(k):
+    """On short branches the mean weight follows the mean input, which here is far below zero; the message says so."""
+    logistic = Custom(lambda x: 0.5 + 0.5 * np.tanh(2.0 * x), lambda x: np.cosh(2.0 * x) ** -2.0)
+    with pytest.raises(NoSolution, match="negative") as caught:
+        critical_capacity(NeuronSpec(logistic, 0.02, 0.3), rsb=k, branch_size=37)
+    assert "37 synapses" in str(caught.value)
+    # no threshold of another neuron from which the search would have begun
+    assert set(re.findall(r"theta_d = ([-\d.e]+)", str(caught.value))) == {"0.02"}

@@ -21,8 +21,9 @@ from dendrocap import (
     saddle_point,
     stability_limit,
 )
-from dendrocap.theory.broken import ClusterEquations, TreeSoma, Unknowns
-from dendrocap.theory.cascade import smooth_cascade
+from dendrocap.theory.broken import BrokenEquations, Unknowns
+from dendrocap.theory.cascade import cascade
+from dendrocap.theory.neuron_kernel import like_branches
 from tests.naive.rsb import free_entropy as naive_free_entropy
 from tests.naive.rsb import log_gauss
 from tests.theory.potential import OrderParameters, free_entropy
@@ -52,7 +53,7 @@ def test_cascade_equals_nested_sums(sign, start, m):
     total = weight.sum(axis=1, keepdims=True)
     inner, outer = weight / total, np.exp(log_gauss(z0))
     mean_slope = (inner * slope(x)).sum(axis=1)
-    found = smooth_cascade(sign, np.array([start]), np.ones(1), delta, np.array([m]))
+    found = cascade(sign, np.array([start]), np.ones(1), delta, np.array([m]), smooth=True)
     assert_allclose(found.slope, outer @ mean_slope, rtol=1e-9)
     assert_allclose(found.slope2, [outer @ mean_slope**2, outer @ (inner * slope(x) ** 2).sum(axis=1)], rtol=1e-9)
     assert_allclose(
@@ -84,17 +85,21 @@ def test_naive_free_entropy_is_stationary_in_every_order_parameter(neuron):
 
 def test_with_m_one_the_potential_is_replica_symmetric_whatever_the_inner_overlap():
     task = TaskSpec(f_out=0.3, kappa=0.1)
-    equations = ClusterEquations(1.0, TreeSoma(SATURATING, task), task, 1)
+    branches = like_branches(SATURATING, task)
+    equations = BrokenEquations([branches], task, SATURATING.theta_s, 1, at_capacity=False)
     delta, ratio = np.array([0.7, 0.3]), 1.5
-    u = Unknowns.from_mu(np.array([ratio]), delta, 0.4, 0.2)  # mu / ratio is m
-    state = equations.state(equations.pack(u, math.log(ratio)))
-    assert_allclose(state.m, 1.0, rtol=1e-12)
+    u = Unknowns.from_mu(np.array([ratio]), delta, (0.4,))._replace(log_ratio=math.log(ratio))  # mu / ratio is m
+    Q = equations.state(equations.pack([u], [0.3], 0.2)).sides[0].Q  # whatever the mean input is
+    m = equations.kernels[0].mean_input(Q / branches.W_bar(0.0) ** 2)
+    state = equations.state(equations.pack([u], [m], 0.2))
+    (side,) = state.sides
+    assert_allclose(state.mu, 1.0, rtol=1e-12)
     # q_hat_0 and Q_hat of one cloud, in which the inner level has been integrated
     order = OrderParameters(
-        state.Q, float(state.q[0]), state.mean_shift, 0.5 * float(state.q_hat[1] - state.A_hat), float(state.q_hat[0]),
-        state.M_hat,
+        side.Q, float(side.q[0]), state.shift * math.sqrt(state.Gamma0), 0.5 * float(side.c[1] - side.A),
+        float(side.c[0]), -side.b,
     )  # fmt: skip
-    assert_allclose(state.free_entropy, free_entropy(SATURATING, task, state.load, order), rtol=1e-9)
+    assert_allclose(state.potential, free_entropy(SATURATING, task, state.alpha, order), rtol=1e-9)
 
 
 @pytest.mark.parametrize("neuron", NEURONS, ids=repr)
@@ -143,7 +148,7 @@ def test_slope_of_the_free_entropy_is_the_energetic_term(task):
     slope = (high.free_entropy - low.free_entropy) / (2.0 * step)
     (m,), q_hat, W_bar = at.breaking_points, np.array(at.q_hat), 1.0
     delta, root = np.diff(q_hat, prepend=0.0) / at.A_hat, math.sqrt(at.A_hat)
-    entropic = smooth_cascade(1.0, np.array([at.M_hat / root]), np.ones(1), delta, np.array([m])).f[0]
+    entropic = cascade(1.0, np.array([at.M_hat / root]), np.ones(1), delta, np.array([m]), smooth=True).f[0]
     constraints = 0.5 * (
         at.Q * at.A_hat - at.dq * q_hat[1] - m * (at.overlaps[1] * q_hat[1] - at.overlaps[0] * q_hat[0])
     )

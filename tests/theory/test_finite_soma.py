@@ -127,10 +127,9 @@ def test_energy_equals_plain_nested_sampling(rng):
     from dendrocap.finite_size._kernels import broken_logs, conditional_sums
 
     limit, K, n = solution(0.5), 15, 150
-    state, mu = limit.ladder[0], float(limit.ladder[0].mu[0])
-    q0 = float(state.q[0])
+    (mu,), (q0,) = limit.breaking_points, limit.overlaps
     branches = BranchInputs(
-        np.full(K, limit.preactivation_mean), np.sqrt(0.25 * q0), np.sqrt(0.25 * (state.Q - q0)), 0.25
+        np.full(K, limit.preactivation_mean), np.sqrt(0.25 * q0), np.sqrt(0.25 * (limit.Q - q0)), 0.25
     )
     soma = _Soma(dc.Polsky(), branches, 0.0, 0.5, 0.5)
     common = branches.mean + branches.outer_sd * rng.standard_normal((n, K))

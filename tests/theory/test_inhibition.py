@@ -28,7 +28,7 @@ from dendrocap import (
     saddle_point,
     stability_limit,
 )
-from dendrocap.theory.broken import PopulationEquations
+from dendrocap.theory.broken import BrokenEquations
 from dendrocap.theory.load import Equations, Solutions
 from dendrocap.theory.neuron_kernel import PopulationKernel, populations_of, shape_at, synapse_types
 from dendrocap.theory.patterns import Energetic
@@ -326,7 +326,7 @@ def test_the_broken_load_is_stationary_on_the_surface_of_constraints(neuron, tas
     populations = populations_of(neuron, task, None)
     found = broken_state(populations, neuron.theta_s, task, k)
     assert abs(found.state.potential) < 1e-8
-    equations = PopulationEquations(populations, task, neuron.theta_s, k)
+    equations = BrokenEquations(populations, task, neuron.theta_s, k)
     P, h = len(populations), 1e-4
     means = sum(len(population.types) - 1 for population in populations)
 

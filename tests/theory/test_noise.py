@@ -468,7 +468,7 @@ def split(theta_d=0.5, off=0.2, share=0.52, task=TASK):
 @pytest.mark.parametrize("task", [TASK, dc.TaskSpec(kappa=0.1), dc.TaskSpec(f_out=0.3)], ids=repr)
 def test_patterns_of_clusters_have_the_energy_of_the_solution(task):
     solution = dc.critical_capacity(POLSKY[0.3], task, rsb=1, branch_size=37)
-    clusters, state = clusters_of(solution), solution.found.state
+    clusters, state = clusters_of(solution), solution.ladder[-1].state
     energy = sum(
         share * clusters.patterns(task.kappa - sign * clusters.shift)[-1].sum() / clusters.mu
         for share, sign in ((task.f_out, 1.0), (1.0 - task.f_out, -1.0))
@@ -507,7 +507,7 @@ def test_weak_noise_with_broken_symmetry_costs_patterns_at_the_threshold_and_no_
     assert dc.noise_error(solution) == 0.0
     errors = [dc.noise_error(solution, flips=flips) for flips in (1e-9, 0.01, 0.05, 0.2, 0.5)]
     assert errors == sorted(errors)
-    pushed = solution.found.state.active_patterns
+    pushed = solution.ladder[-1].state.active_patterns
     assert 0.5 * pushed < errors[0] < 0.65 * pushed
     assert_allclose(errors[-1], 0.5, rtol=1e-9)
 

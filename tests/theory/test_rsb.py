@@ -25,11 +25,10 @@ from dendrocap import (
     critical_capacity,
 )
 from dendrocap.errors import NoSolution
-from dendrocap.theory.broken import BrokenEquations, FixedMean, Spherical, TreeSoma, Unknowns
-from dendrocap.theory.broken import EqualNorm as Norm
-from dendrocap.theory.broken import EqualOverlap as Overlap
-from dendrocap.theory.cascade import FieldGrid, gaussian_cascade, one_sided_cascade
+from dendrocap.theory.broken import BrokenEquations, Unknowns
+from dendrocap.theory.cascade import cascade, gaussian_cascade
 from dendrocap.theory.committee import CommitteeSoma, committee_capacity, committee_stability
+from dendrocap.theory.neuron_kernel import Norm, Overlap, PopulationKernel, like_branches
 from dendrocap.theory.search import first_step
 from tests.naive.rsb import nested, one_step_load, potential
 
@@ -50,9 +49,15 @@ def neuron_of(name, theta_d, theta_s=0.5):
     return NeuronSpec(DENDRITES[name], theta_d, theta_s)
 
 
-def equations_of(neuron, task=None, k=1, grid=None):
-    task = task or TaskSpec()
-    return BrokenEquations(FixedMean(neuron.tree[0].theta / task.f_in), TreeSoma(neuron, task), task, k, grid)
+def kernel_of(neuron, task=None):
+    """The kernel of a neuron's branches as a function of the norm, with the mean input following it."""
+    kernel = PopulationKernel(like_branches(neuron, task or TaskSpec()))
+
+    def norm(Q):
+        m = kernel.mean_input(Q / kernel.population.W_bar(0.0) ** 2)
+        return m, kernel.norm(m, Q)
+
+    return kernel, norm
 
 
 # --- nested averages
@@ -61,7 +66,7 @@ def equations_of(neuron, task=None, k=1, grid=None):
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_cascade_equals_a_plain_double_sum(sign):
     delta, mu = np.array([0.4, 0.6]), np.array([1.1])
-    found = one_sided_cascade(sign, np.array([-0.2]), np.ones(1), delta, mu)
+    found = cascade(sign, np.array([-0.2]), np.ones(1), delta, mu)
     naive = nested(lambda h: sign * np.maximum(h, 0.0) ** 2 / 2.0, -0.2, *delta, 1.1, 6.0)
     assert_allclose(found.f[0], naive, rtol=1e-6)
 
@@ -71,10 +76,10 @@ def test_cascade_equals_a_plain_double_sum(sign):
 def test_levels_with_the_same_mu_are_one_level(sign, small):
     # A level inside another with the same tilt changes nothing: closed form against sums on the grid.
     start, weight = np.array([-0.1]), np.ones(1)
-    one = one_sided_cascade(sign, start, weight, np.array([1.0 - small, small]), np.array([0.7 / small]))
+    one = cascade(sign, start, weight, np.array([1.0 - small, small]), np.array([0.7 / small]))
     for fraction in (0.05, 0.5, 0.95):
         delta = np.array([1.0 - small, small * fraction, small * (1.0 - fraction)])
-        two = one_sided_cascade(sign, start, weight, delta, np.full(2, 0.7 / small))
+        two = cascade(sign, start, weight, delta, np.full(2, 0.7 / small))
         assert_allclose([two.f[0], two.f[2], two.slope2[2]], [one.f[0], one.f[1], one.slope2[1]], rtol=1e-11)
         assert_allclose([two.slope, two.active], [one.slope, one.active], rtol=1e-11)
 
@@ -83,7 +88,7 @@ def test_observables_are_derivatives_of_the_average_potential():
     delta, mu = np.array([0.3, 0.4, 0.3]), np.array([0.6, 1.5])
 
     def average(b=0.1, mu=mu, delta=delta):
-        return one_sided_cascade(1.0, np.array([-b]), np.ones(1), delta, mu)
+        return cascade(1.0, np.array([-b]), np.ones(1), delta, mu)
 
     here, step = average(), 1e-5
     assert_allclose((average(b=0.1 - step).f[0] - average(b=0.1 + step).f[0]) / (2 * step), here.slope, rtol=1e-8)
@@ -126,16 +131,17 @@ def test_solution_is_stationary_for_a_plain_potential():
         assert abs(slope) < 1e-4 * found.Q, name
 
 
-def general_potential(equations, alpha, A, b, c, mu, q, Q):
+def general_potential(neuron, task, alpha, A, b, c, mu, q, Q):
     """F for any number of steps, from the average potentials alone."""
     delta = np.diff(c, prepend=0.0)
-    weights = one_sided_cascade(1.0, np.array([-b / math.sqrt(c[-1])]), np.ones(1), delta / c[-1], mu * c[-1] / A)
-    norm = equations.soma.norm(Q)
-    D1 = np.array([norm.Gamma0, *(equations.soma.overlap(Q, Q - one).D1 for one in q), 0.0])
+    weights = cascade(1.0, np.array([-b / math.sqrt(c[-1])]), np.ones(1), delta / c[-1], mu * c[-1] / A)
+    kernel, at = kernel_of(neuron, task)
+    m, norm = at(Q)
+    D1 = np.array([norm.Gamma0, *(kernel.overlap(m, Q, Q - one, norm).D1 for one in q), 0.0])
     unit = norm.Gamma0 / norm.Gamma1
-    start, fractions = np.array([equations.task.kappa / math.sqrt(norm.Gamma0)]), np.ones(1)
-    patterns = one_sided_cascade(-1.0, start, fractions, -np.diff(D1) / norm.Gamma0, mu * unit)
-    rest = 0.5 * A * Q - 0.5 * c[-1] - 0.5 * mu[-1] * Q * c[-1] + equations.prior.W_bar * b
+    start, fractions = np.array([task.kappa / math.sqrt(norm.Gamma0)]), np.ones(1)
+    patterns = cascade(-1.0, start, fractions, -np.diff(D1) / norm.Gamma0, mu * unit)
+    rest = 0.5 * A * Q - 0.5 * c[-1] - 0.5 * mu[-1] * Q * c[-1] + kernel.population.W_bar(0.0) * b
     rest += 0.5 * np.sum(np.diff(mu, prepend=0.0) * q * c[:-1])
     return rest + weights.f[0] * c[-1] / A + alpha * patterns.f[0] * unit
 
@@ -144,20 +150,19 @@ def general_potential(equations, alpha, A, b, c, mu, q, Q):
 def test_solution_is_stationary_in_every_order_parameter(name, k, kappa):
     neuron, task = neuron_of(name, 0.5), TaskSpec(kappa=kappa)
     found = critical_capacity(neuron, task, rsb=k)
-    equations = equations_of(neuron, task, k)
     values = {
         "A": found.A, "b": found.b, "c": np.array(found.c), "mu": np.array(found.breaking_points),
         "q": np.array(found.overlaps), "Q": found.Q,
     }  # fmt: skip
     scale = 0.5 * found.A * found.Q
-    assert abs(general_potential(equations, found.alpha_c, **values)) < 1e-10 * scale
+    assert abs(general_potential(neuron, task, found.alpha_c, **values)) < 1e-10 * scale
     for name, value in values.items():
         for component in range(np.size(value)):
             slope = 0.0
             for steps, weight in ((-2, 1.0), (-1, -8.0), (1, 8.0), (2, -1.0)):  # error of fourth order in the step
                 moved = np.array(value, dtype=float)
                 moved[... if moved.ndim == 0 else component] *= 1.0 + 1e-4 * steps
-                slope += weight * general_potential(equations, found.alpha_c, **(values | {name: moved[()]})) / 12e-4
+                slope += weight * general_potential(neuron, task, found.alpha_c, **(values | {name: moved[()]})) / 12e-4
             assert abs(slope) < 1e-6 * scale, (name, component)
 
 
@@ -194,8 +199,9 @@ def test_three_steps():
 def test_halving_the_grid_changes_nothing(name, k):
     found = critical_capacity(neuron_of(name, 0.5), rsb=k)
     assert found.quadrature_error < 1e-10
-    finer = equations_of(found.neuron, k=k, grid=FieldGrid().doubled())
-    assert np.max(np.abs(finer.residuals(finer.pack(found.ladder[-1].unknowns)))) < 1e-9
+    equations = BrokenEquations([like_branches(found.neuron, found.task)], found.task, 0.5, k)
+    finer = equations.with_levels(k, finer=True)
+    assert np.max(np.abs(finer.residuals(found.ladder[-1].x))) < 1e-9
 
 
 @pytest.mark.parametrize(
@@ -218,13 +224,13 @@ def test_one_step_at_extreme_thresholds(neuron, alpha):
 
 
 def test_unknowns_survive_packing():
-    unknowns = Unknowns(np.array([0.3, 0.8]), np.array([0.2, 0.3, 0.5]), 0.1, 0.4, mean=-0.7)
-    packed = unknowns.pack(free_norm=True, with_shift=True)
-    again = Unknowns.unpack(packed, 2, free_norm=True, free_mean=True)
-    assert unknowns._replace(mean=None).pack(free_norm=True, with_shift=True).tolist() == packed[:-1].tolist()
-    for one, other in zip(unknowns, again, strict=True):
-        assert_allclose(one, other, rtol=1e-14)
-    assert_allclose(Unknowns.from_mu(again.mu, again.delta, 0.1, 0.4).s, unknowns.s, rtol=1e-14)
+    for log_ratio in (None, 3.0):  # at capacity and below
+        unknowns = Unknowns(np.array([0.3, 0.8]), np.array([0.2, 0.3, 0.5]), (0.1, 0.4), log_ratio)
+        again = Unknowns.unpack(unknowns.pack(), 2, log_ratio is not None)
+        for one, other in zip(unknowns[:3], again[:3], strict=True):
+            assert_allclose(one, other, rtol=1e-14)
+        assert again.log_ratio == log_ratio
+        assert_allclose(Unknowns.from_mu(again.mu, again.delta, (0.1,)).s, unknowns.s, rtol=1e-14)
 
 
 # --- limits
@@ -271,7 +277,7 @@ def test_only_the_ratio_of_thresholds_matters_for_relu():
 def test_labels_and_margin(task):
     found = critical_capacity(neuron_of("polsky", 0.5), task, rsb=1)
     # F = 0 is not among the equations solved
-    assert abs(found.ladder[-1].potential) < 1e-10
+    assert abs(found.ladder[-1].state.potential) < 1e-10
     assert found.residual < 1e-9
     assert found.alpha_c < critical_capacity(neuron_of("polsky", 0.5), task).alpha_c
     weights = found.weights
@@ -282,7 +288,7 @@ def test_two_level_tree():
     neuron = NeuronSpec(levels=(Level(Polsky(), 0.5), Level(ReLU(), 0.5)), theta_s=0.5)
     found = critical_capacity(neuron, rsb=2)
     assert found.by_steps[0] > found.by_steps[1] > found.by_steps[2] > 1.0
-    assert abs(found.ladder[-1].potential) < 1e-10
+    assert abs(found.ladder[-1].state.potential) < 1e-10
     # A linear level on top changes nothing.
     flat = critical_capacity(NeuronSpec(levels=(Level(ReLU(), 1.0), Level(Linear(), 0.5)), theta_s=0.5), rsb=1)
     assert_allclose(flat.alpha_c, critical_capacity(neuron_of("relu", 1.0), rsb=1).alpha_c, rtol=1e-9)
@@ -378,16 +384,17 @@ def test_deep_committee_is_a_composition_of_kernels():
     def slope(q, h=1e-6):
         return (covariance(q + h) - covariance(q - h)) / (2.0 * h)
 
-    class Closed:
-        def norm(self, Q):
-            return Norm(covariance(1.0), slope(1.0), math.nan, math.nan)
+    class Closed(CommitteeSoma):
+        def norm(self, m, Q, output=None):
+            return Norm(0.0, 1.0, 0.0, covariance(1.0), 0.0, 0.0, slope(1.0), 0.0, 0.0)
 
-        def overlap(self, Q, dq):
-            return Overlap(covariance(1.0) - covariance(1.0 - dq), slope(1.0 - dq), math.nan)
+        def overlap(self, m, Q, dq, at_norm):
+            return Overlap(covariance(1.0) - covariance(1.0 - dq), 0.0, 0.0, slope(1.0 - dq), 0.0, 0.0, 0.0)
 
     found = committee_capacity(units, rsb=2)
     assert_allclose(found.by_steps[0], 2.0 * slope(1.0) / covariance(1.0), rtol=1e-9)
-    one = first_step(BrokenEquations(Spherical(), Closed(), TaskSpec(), 1))
+    closed = Closed(tuple(units), 1.0)
+    one = first_step(BrokenEquations([closed.population], TaskSpec(), 0.0, 1, kernels=[closed], sphere=1.0))
     assert_allclose(found.by_steps[1], one.state.alpha, rtol=1e-8)
     assert found.by_steps[2] < found.by_steps[1]
     pair = CommitteeSoma(tuple(units), 1.0).pair(1.0, 0.3)
@@ -566,7 +573,7 @@ def test_load_is_a_minimum_over_overlap_and_breaking_and_then_a_maximum_over_the
     from scipy.optimize import root
 
     neuron = neuron_of("relu", 1.0)
-    found, equations = critical_capacity(neuron, rsb=1), equations_of(neuron)
+    found, task = critical_capacity(neuron, rsb=1), TaskSpec()
     conjugates = np.log([found.A, found.b, found.c[0], found.c[1] - found.c[0]])
     scales, place = np.array([1e-3, 1e-2, 1e-3]), np.log([found.overlaps[0], found.breaking_points[0], found.Q])
 
@@ -576,7 +583,9 @@ def test_load_is_a_minimum_over_overlap_and_breaking_and_then_a_maximum_over_the
 
         def potential_at(y, alpha):
             A, b, c0, c1 = np.exp(y)
-            return general_potential(equations, alpha, A, b, np.array([c0, c0 + c1]), np.array([mu]), np.array([q0]), Q)
+            return general_potential(
+                neuron, task, alpha, A, b, np.array([c0, c0 + c1]), np.array([mu]), np.array([q0]), Q
+            )
 
         def slopes(y):
             moves = 1e-4 * np.eye(4)

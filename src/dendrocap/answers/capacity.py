@@ -45,7 +45,7 @@ from dendrocap.theory.results import (
     UNEQUAL,
 )
 from dendrocap.theory.search import (
-    FoundState,
+    Found,
     broken_state,
     weights_of,
 )
@@ -254,7 +254,7 @@ class _Answer:
             full = critical_capacity(self.spec, self.task, rsb="full")
             for k, name in ((1, ONE), (2, TWO)):
                 self.estimates[name] = full.by_steps[min(k, len(full.by_steps) - 1)]
-            silent = [1.0 - state.A for state in full.ladder[-2:]]  # empty if replica symmetry holds
+            silent = [1.0 - one.state.sides[0].A for one in full.ladder[-2:]]  # empty if replica symmetry holds
             self.take(full, "", max(silent, default=0.0) - min(silent, default=0.0))
             self.error = full.alpha_c * max(full.steps_error, full.quadrature_error)
         self.estimates[FULL] = self.alpha
@@ -310,7 +310,7 @@ class _Answer:
         if search.nearest is not None:
             self.estimates[NEAREST] = search.nearest.load.value * ratio
         share = best.n_on / K
-        second: FoundState | None
+        second: Found | None
         try:  # the unit of the split is that of the one-step state, whose width differs slightly
             second = split_state(population, theta_s, self.task, 2, two, best.split, share, n_branches=float(K))
             ratio = second.state.alpha / best.found.state.alpha
@@ -322,7 +322,7 @@ class _Answer:
         self.products(both, best.found, second, best.load, ratio)
 
     def products(
-        self, populations: Sequence[Population], one: FoundState, two: FoundState | None, load: Sampled, ratio: float
+        self, populations: Sequence[Population], one: Found, two: Found | None, load: Sampled, ratio: float
     ) -> None:
         """The answer as a product of first-order factors: finite soma, second step, binary inputs."""
         alpha, error = load.value * ratio, load.standard_error * ratio
@@ -357,7 +357,7 @@ class _Answer:
         if name:
             self.estimates[name] = self.alpha
 
-    def weigh(self, populations: Sequence[Population], found: FoundState) -> None:
+    def weigh(self, populations: Sequence[Population], found: Found) -> None:
         """Take the synapses of a state as the answer."""
         kinds = tuple(weights_of(*pair) for pair in zip(populations, found.state.sides, strict=True))
         shares = [population.share for population in populations]
@@ -365,7 +365,7 @@ class _Answer:
         self.silent = math.fsum(share * kind.silent_fraction for share, kind in zip(shares, kinds, strict=True))
         self.W_bar = math.fsum(share * kind.W_bar for share, kind in zip(shares, kinds, strict=True))
 
-    def state(self, populations: Sequence[Population], k: int) -> FoundState:
+    def state(self, populations: Sequence[Population], k: int) -> Found:
         found = broken_state(populations, self.spec.theta_s, self.task, k, n_branches=float(self.n_branches))
         if isinstance(found, str):
             raise ConvergenceError(f"no solution with {k} step(s) of breaking: {found}")
@@ -381,7 +381,7 @@ class _Answer:
         except (NoSolution, ConvergenceError, InvalidParameter):
             pass
 
-    def binary_inputs(self, populations: Sequence[Population], one: FoundState) -> Sampled | None:
+    def binary_inputs(self, populations: Sequence[Population], one: Found) -> Sampled | None:
         """Factor by which binary inputs change the load; None if branches are long, or too short for an estimate."""
         n = round(self.branch_size or 0.0)
         alike = len({(population.f_in, population.length) for population in populations}) == 1

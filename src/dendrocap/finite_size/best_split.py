@@ -18,9 +18,9 @@ from dendrocap.errors import ConvergenceError
 from dendrocap.finite_size.soma import BranchInputs, Sampled, finite_k_energy
 from dendrocap.model import TaskSpec
 from dendrocap.theory.branch_stability import split_state
-from dendrocap.theory.broken import PopulationState
+from dendrocap.theory.broken import BrokenState
 from dendrocap.theory.neuron_kernel import Population
-from dendrocap.theory.search import FoundState
+from dendrocap.theory.search import Found
 
 SPLITS = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0, 12.0, 16.0, 22.0, 30.0)  # in deviations of a branch's input
 
@@ -43,7 +43,7 @@ class Split:
         Difference of the mean inputs, in standard deviations of the equal state's input; 0 is the equal state.
     n_on : int
         Number of branches with the larger mean input.
-    found : FoundState
+    found : Found
         The one-step solution with infinitely many branches.
     load : Sampled
         The one-step load with K branches.
@@ -51,7 +51,7 @@ class Split:
 
     split: float
     n_on: int
-    found: FoundState
+    found: Found
     load: Sampled
 
 
@@ -65,7 +65,7 @@ class SplitSearch:
 
 
 def finite_k_load(
-    state: PopulationState,
+    state: BrokenState,
     populations: Sequence[Population],
     counts: Sequence[int],
     theta_s: float,
@@ -103,7 +103,7 @@ def best_split(
     theta_s: float,
     task: TaskSpec,
     n_branches: int,
-    equal: FoundState,
+    equal: Found,
     *,
     seed: int = 0,
     callback: Callable[[float, str], object] | None = None,
@@ -114,7 +114,7 @@ def best_split(
     ----------
     population : Population
         Equal branches, with a bounded g that never falls.
-    equal : FoundState
+    equal : Found
         The one-step solution with equal branches.
     seed : int
         Seed of the samples. Splits are chosen with some samples and evaluated with others, so that the choice does not
@@ -125,7 +125,7 @@ def best_split(
     K = n_branches
     tell = callback or (lambda share, words: None)
 
-    def evaluated(split: float, n_on: int, found: FoundState, samples: tuple[int, int], stream: int) -> Split:
+    def evaluated(split: float, n_on: int, found: Found, samples: tuple[int, int], stream: int) -> Split:
         if split == 0.0:
             populations, counts = [population], [K]
         else:

@@ -19,8 +19,8 @@ from dendrocap.finite_size.soma import BATCHES, Sampled
 from dendrocap.model import Nonlinearity, TaskSpec
 from dendrocap.numerics.types import Floats
 from dendrocap.theory import scope
-from dendrocap.theory.broken import PopulationState, Side
-from dendrocap.theory.cascade import one_sided_cascade
+from dendrocap.theory.broken import BrokenState, Side
+from dendrocap.theory.cascade import cascade
 from dendrocap.theory.neuron_kernel import Population
 from dendrocap.theory.solver import monotone_root
 from dendrocap.validation import real_number, refuse, whole_number
@@ -86,7 +86,7 @@ class BranchLaw:
 
 
 def exact_branch_law(
-    state: PopulationState,
+    state: BrokenState,
     populations: Sequence[Population],
     task: TaskSpec,
     branch_size: int,
@@ -166,7 +166,7 @@ def gaussian_energy(
     root, unit = math.sqrt(Gamma0), Gamma0 / Gamma1
     starts = np.array([kappa - mean_shift, kappa + mean_shift]) / root
     labels = np.array([f_out, 1.0 - f_out])
-    found = one_sided_cascade(-1.0, starts, labels, np.array([D0, D1]) / Gamma0, np.array([mu * unit]))
+    found = cascade(-1.0, starts, labels, np.array([D0, D1]) / Gamma0, np.array([mu * unit]))
     return float(found.f[0]) * unit
 
 

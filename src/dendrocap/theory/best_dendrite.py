@@ -149,13 +149,13 @@ class CapacityGradient:
         if not solution.ladder:
             labels = label_averages(task.f_out, task.kappa / math.sqrt(solution.Gamma0))
             return _Pulls(-labels.mass / (labels.second * solution.Gamma0), 1.0 / solution.Gamma1, ())
-        state = solution.ladder[-1]
+        state = solution.ladder[-1].state
         unit = 0.5 / state.energy
-        by_overlap = unit * np.diff(state.mu, prepend=0.0) * state.r2[:-1]
+        by_overlap = unit * np.diff(state.mu, prepend=0.0) * state.slope2[:-1]
         return _Pulls(
-            Gamma0=unit * (state.active_patterns / state.Gamma1 - state.mu[-1] * float(state.r2[-1])),
-            Gamma1=-unit * float(state.r2[-1]),
-            overlaps=tuple(zip(state.q.tolist(), by_overlap.tolist(), strict=True)),
+            Gamma0=unit * (state.active_patterns / state.Gamma1 - state.mu[-1] * float(state.slope2[-1])),
+            Gamma1=-unit * float(state.slope2[-1]),
+            overlaps=tuple(zip(solution.overlaps, by_overlap.tolist(), strict=True)),
         )
 
     def _density(self, at: Floats) -> Floats:

@@ -14,10 +14,10 @@ from dendrocap.display import Displayed
 from dendrocap.errors import ConvergenceError, NoSolution
 from dendrocap.model import Branches, NeuronSpec, TaskSpec
 from dendrocap.theory import scope
-from dendrocap.theory.broken import PopulationEquations
+from dendrocap.theory.broken import BrokenEquations
 from dendrocap.theory.neuron_kernel import Population, populations_of
 from dendrocap.theory.results import estimate_name
-from dendrocap.theory.search import FoundState, broken_state, follow_to, near, population_capacity
+from dendrocap.theory.search import Found, broken_state, follow_to, near, population_capacity
 from dendrocap.theory.solution import CapacitySolution
 from dendrocap.theory.solver import bracketed_root
 from dendrocap.validation import whole_number
@@ -153,22 +153,22 @@ def branch_stability(
     return BranchStability(asked < 0.0, asked, kappa_c, equal.state.alpha, neuron, task, rsb, branch_size)
 
 
-def _equal(population: Population, theta_s: float, task: TaskSpec, k: int) -> FoundState:
+def _equal(population: Population, theta_s: float, task: TaskSpec, k: int) -> Found:
     found = broken_state([population], theta_s, task, k)
     if isinstance(found, str):
         raise NoSolution(f"like branches have no solution with {k} step(s) of breaking: {found}")
     return found
 
 
-def _at_margin(population: Population, theta_s: float, task: TaskSpec, k: int, start: FoundState) -> FoundState:
+def _at_margin(population: Population, theta_s: float, task: TaskSpec, k: int, start: Found) -> Found:
     """Equal branches at another margin, near a solution."""
-    found = near(PopulationEquations([population], task, theta_s, k), start.x, start.jacobian)
+    found = near(BrokenEquations([population], task, theta_s, k), start.x, start.jacobian)
     return _equal(population, theta_s, task, k) if found is None else found
 
 
-def _curvature(population: Population, theta_s: float, task: TaskSpec, k: int, equal: FoundState) -> float:
+def _curvature(population: Population, theta_s: float, task: TaskSpec, k: int, equal: Found) -> float:
     """Relative second derivative of the capacity in the split."""
-    start: FoundState | None = None
+    start: Found | None = None
     by_split = []
     for split in SPLITS:
         start = split_state(population, theta_s, task, k, equal, split, start=start)
@@ -182,18 +182,18 @@ def split_state(
     theta_s: float,
     task: TaskSpec,
     k: int,
-    equal: FoundState,
+    equal: Found,
     split: float,
     on: float = 0.5,
-    start: FoundState | None = None,
+    start: Found | None = None,
     begin: float = 0.0,
     n_branches: float = math.inf,
-) -> FoundState:
+) -> Found:
     """Two populations whose mean inputs differ by ``split`` standard deviations of the equal state's input.
 
     Parameters
     ----------
-    equal : FoundState
+    equal : Found
         The solution with equal branches.
     on : float
         Share of branches with the larger mean input.
@@ -204,9 +204,9 @@ def split_state(
     unit = math.sqrt(population.variance(side.m, side.Q))
     both = [replace(population, fraction=1.0 - on), replace(population, fraction=on)]
 
-    def family(s: float) -> PopulationEquations:
+    def family(s: float) -> BrokenEquations:
         offsets = (0.0, (begin + s * (split - begin)) * unit)
-        return PopulationEquations(both, task, theta_s, k, "inputs", offsets, n_branches)
+        return BrokenEquations(both, task, theta_s, k, "inputs", offsets, n_branches)
 
     x = family(0.0).pack([side.unknowns] * 2, [side.m] * 2, equal.state.shift) if start is None else start.x
     way = follow_to(family, x, None if start is None else start.jacobian)

@@ -5,8 +5,14 @@ under a potential f_k. Going inwards, level i is tilted by exp(mu_i f_i) [rsb-re
 
     f_{i-1}(h) = (1/mu_i) ln E_z exp(mu_i f_i(h + sqrt(delta_i) z)),      E f_0 at the root, without a tilt.
 
-Both the entropic and the energetic part have this form, with the one-sided quadratic f_k = +-max(h, 0)^2 / 2: plus for
-the weights, minus for the patterns. Its innermost average has a closed form; the others are sums over one grid.
+Both the entropic and the energetic part have this form. At capacity a weight or a pattern is at the optimum of its
+field, the one-sided quadratic f_k = +-max(h, 0)^2 / 2: plus for the weights, minus for the patterns. Its innermost
+average has a closed form; the others are sums over one grid. Below capacity the end is smooth; in units of the
+innermost width [clusters-end]
+
+    f_k(x) = ln of the integral of exp(x w - w^2 / 2) over w > 0   (weights),      f_k(x) = ln H(x)   (patterns).
+
+Both ends agree far above x = 0, with the sign that determines the tilts.
 """
 
 from __future__ import annotations
@@ -28,10 +34,15 @@ class Averages(NamedTuple):
     """Averages of a cascade over the whole measure."""
 
     slope: float  # E f'
-    active: float  # P_k(h > 0)
+    curvature: float  # E f'' of the innermost level; for a weight below capacity this is its variance in a given field
     f: Floats  # E_i f_i of each level
     slope2: Floats  # E_i f_i'^2 of each level
     slope_by_start: Floats  # E f' for each start
+
+    @property
+    def active(self) -> float:
+        """P_k(h > 0), at capacity."""
+        return abs(self.curvature)
 
 
 class FieldGrid(NamedTuple):
@@ -45,70 +56,76 @@ class FieldGrid(NamedTuple):
         return FieldGrid(0.5 * self.step, self.reach + 1.5)
 
 
-def one_sided_cascade(
-    sign: float, starts: Floats, weights: Floats, delta: Floats, mu: Floats, grid: FieldGrid | None = None
-) -> Averages:
-    """Averages for f_k = sign max(h, 0)^2 / 2, over starts with given weights.
+USUAL = FieldGrid()
 
-    Parameters
-    ----------
-    sign : {1.0, -1.0}
-        Sign of the potential. For plus, the tilts must leave every integral finite: see `tilts`.
-    starts, weights : array
-        Initial fields, and their frequencies.
-    delta : array, shape (k + 1,)
-        Variance gained at each level; none at level 0 if clusters have nothing in common.
-    mu : array, shape (k,)
-        Breaking parameters of levels 1 ... k, increasing.
+
+class _Levels(NamedTuple):
+    """The levels on the grid: all of them, or all but the innermost if its average has a closed form."""
+
+    h: Floats  # the fields
+    log_step: Floats  # ln dh/du there
+    rows: Floats  # observables of the last level there
+    low: Floats  # range of each level
+    high: Floats
+
+
+def cascade(
+    sign: float,
+    starts: Floats,
+    weights: Floats,
+    delta: Floats,
+    mu: Floats,
+    grid: FieldGrid = USUAL,
+    smooth: bool = False,
+) -> Averages:
+    """Averages for the potential of a weight (``sign`` 1) or of a pattern (-1), over starts with given weights.
+
+    ``delta`` are the variances gained at levels 0 ... k, none at level 0 if clusters have nothing in common; ``mu`` the
+    breaking parameters of levels 1 ... k, increasing. For plus, the tilts must leave every integral finite: see
+    `tilts`. The end is ``smooth`` below capacity.
     """
     from dendrocap.theory._cascade import average_rows, innermost_rows
 
-    grid = FieldGrid() if grid is None else grid
     k, s = len(mu), tilts(sign, delta, mu)
-    if k == 1 and delta[0] == 0.0:
-        return _at_the_start(weights, innermost_rows(starts, sign, delta[1], mu[0], 1))
-    low, high = reaches(sign, starts, delta[:k], s, grid.reach)
-    h, log_step, rows = _grid_rows(sign, starts, delta, mu, grid)
-    for level in range(k - 1, 0, -1):
-        if level == 1 and delta[0] == 0.0:
-            width = delta[1], mu[0], s[0], grid.reach
-            return _at_the_start(weights, average_rows(starts, h, log_step, rows, 1, *width))
+    unrelated = delta[0] == 0.0
+    if k == 1 and unrelated and not smooth:
+        return _averages(sign, weights, innermost_rows(starts, sign, delta[1], mu[0], 1), smooth)
+    h, log_step, rows, low, high = _levels(sign, starts, delta, mu, grid, smooth)
+    for level in range(len(low) - 1, 0, -1):
         # Only fields that the level below can reach are needed.
         first, last = np.searchsorted(h, [low[level - 1], high[level - 1]])
         inside = slice(max(first - 1, 0), last + 1)
-        rows = average_rows(h[inside], h, log_step, rows, level, delta[level], mu[level - 1], s[level - 1], grid.reach)
+        at = starts if unrelated and level == 1 else h[inside]
+        rows = average_rows(at, h, log_step, rows, level, delta[level], mu[level - 1], s[level - 1], grid.reach)
         h, log_step = h[inside], log_step[inside]
-    roots = average_rows(starts, h, log_step, rows, 0, delta[0], 0.0, 0.0, grid.reach)
-    return _at_the_start(weights, roots)
+    if not unrelated:
+        rows = average_rows(starts, h, log_step, rows, 0, delta[0], 0.0, 0.0, grid.reach)
+    return _averages(sign, weights, rows, smooth)
 
 
-def _at_the_start(weights: Floats, roots: Floats) -> Averages:
+def _averages(sign: float, weights: Floats, roots: Floats, smooth: bool) -> Averages:
     """The averages from the observables at each start."""
     mean = weights @ roots
-    return Averages(float(mean[0]), float(mean[1]), mean[2::2], mean[3::2], roots[:, 0])
+    curvature = float(mean[1]) if smooth else sign * float(mean[1])
+    return Averages(float(mean[0]), curvature, mean[2::2], mean[3::2], roots[:, 0])
 
 
 def measure(
-    sign: float, start: float, delta: Floats, mu: Floats, grid: FieldGrid | None = None
+    sign: float, start: float, delta: Floats, mu: Floats, grid: FieldGrid = USUAL, smooth: bool = False
 ) -> tuple[Floats, Floats]:
-    """Fields before the innermost step, and the broken measure at each of them.
+    """Fields of the innermost level, or before it at capacity, and the broken measure at each of them.
 
     The measure follows the levels inwards: P_i(h') is the average of P_{i-1}(h) over the Gaussian step from h to h',
     tilted by exp(mu_i (f_i(h') - f_{i-1}(h))) [rsb-measure].
     """
-    k = len(mu)
-    h, log_step, rows = _grid_rows(sign, np.array([start]), delta, mu, FieldGrid() if grid is None else grid)
-    return h, mass_at(h, log_step, rows[:, 2 * k], start, delta[:k], mu[: k - 1])
-
-
-def mass_at(h: Floats, log_step: Floats, f: Floats, start: float, delta: Floats, mu: Floats) -> Floats:
-    """The broken measure at each field h of the last level in ``delta``, where the potential is f."""
+    h, log_step, rows, low, _ = _levels(sign, np.array([start]), delta, mu, grid, smooth)
+    f = rows[:, 2 * len(low)]
 
     def log_gauss(distance: Floats, variance: float) -> Floats:
         return np.asarray(-0.5 * distance**2 / variance - 0.5 * math.log(2.0 * math.pi * variance))
 
     steps = []  # from the last level outwards: the step from a field h (rows) to a field h' (columns), normalised
-    for level in range(len(mu), 0, -1):
+    for level in range(len(low) - 1, 0, -1):
         log_weight = log_gauss(h[:, None] - h[None, :], delta[level]) + mu[level - 1] * f + log_step
         top = log_weight.max(axis=1, keepdims=True)
         weight = np.exp(log_weight - top)
@@ -118,7 +135,21 @@ def mass_at(h: Floats, log_step: Floats, f: Floats, start: float, delta: Floats,
     mass = np.exp(log_gauss(h - start, delta[0]) + log_step)
     for step in reversed(steps):
         mass = mass @ step
-    return np.asarray(mass / mass.sum())
+    return h, np.asarray(mass / mass.sum())
+
+
+def _levels(sign: float, starts: Floats, delta: Floats, mu: Floats, grid: FieldGrid, smooth: bool) -> _Levels:
+    """The grid of fields, and the observables of its innermost level there."""
+    from dendrocap.theory._cascade import innermost_rows, smooth_end
+
+    k, s = len(mu), tilts(sign, delta, mu)
+    on_grid = delta if smooth else delta[:k]
+    low, high = reaches(sign, starts, on_grid, s, grid.reach)
+    # Around the kink, f_{k-1} bends on the scale sqrt(delta_k (1 - s_k)).
+    fine = grid.step if smooth else grid.step * math.sqrt(delta[k] * min(1.0 - s[k - 1], 1.0))
+    h, log_step = graded_fields(sign, on_grid, s, low, high, fine, grid)
+    rows = smooth_end(h, sign, k) if smooth else innermost_rows(h, sign, delta[k], mu[k - 1], k)
+    return _Levels(h, log_step, rows, low, high)
 
 
 def reaches(sign: float, starts: Floats, delta: Floats, s: Floats, reach: float) -> tuple[Floats, Floats]:
@@ -137,22 +168,6 @@ def reaches(sign: float, starts: Floats, delta: Floats, s: Floats, reach: float)
         low[level] = float(starts.min()) - reach * plain
         high[level] = max(centre + reach * math.sqrt(wide), 0.0)
     return low, high
-
-
-def _grid_rows(
-    sign: float, starts: Floats, delta: Floats, mu: Floats, grid: FieldGrid
-) -> tuple[Floats, Floats, Floats]:
-    """The grid of fields, ln dh/du on it, and the observables of level k - 1 there.
-
-    Around the kink, f_{k-1} bends on the scale sqrt(delta_k (1 - s_k)).
-    """
-    from dendrocap.theory._cascade import innermost_rows
-
-    k, s = len(mu), tilts(sign, delta, mu)
-    low, high = reaches(sign, starts, delta[:k], s, grid.reach)
-    fine = grid.step * math.sqrt(delta[k] * min(1.0 - s[k - 1], 1.0))
-    h, log_step = graded_fields(sign, delta[:k], s, low, high, fine, grid)
-    return h, log_step, innermost_rows(h, sign, delta[k], mu[k - 1], k)
 
 
 def graded_fields(
@@ -214,73 +229,3 @@ def gaussian_cascade(delta: Floats, mu: Floats) -> Averages:
         slope2[level] = variance / a[level] ** 2
         f[level] = 0.5 * variance / a[level] + rest[level]
     return Averages(0.0, 1.0, f, slope2, np.zeros(1))
-
-
-# Averages over a broken measure below capacity, where the innermost potential is smooth.
-#
-# The levels are those of `dendrocap.theory.cascade`; only the innermost potential differs. At capacity a weight or
-# a pattern is at the optimum of its field, a one-sided quadratic. Below capacity it fluctuates; in units of its own
-# width [clusters-end]
-#
-#     f_k(x) = ln of the integral of exp(x w - w^2 / 2) over w > 0   (weights),      f_k(x) = ln H(x)   (patterns).
-#
-# Both approach the one-sided quadratic far above x = 0, with the sign that determines the tilts.
-
-
-class SmoothAverages(NamedTuple):
-    """Averages of a cascade with a smooth end over the whole measure."""
-
-    slope: float  # E f'
-    curvature: float  # E f'' of the innermost level; for a weight this is its variance in a given field
-    f: Floats  # E_i f_i of each level
-    slope2: Floats  # E_i f_i'^2 of each level
-    slope_by_start: Floats  # E f' for each start
-
-
-def smooth_cascade(
-    sign: float, starts: Floats, weights: Floats, delta: Floats, mu: Floats, grid: FieldGrid | None = None
-) -> SmoothAverages:
-    """Averages for the potential of a weight (``sign`` 1) or of a pattern (-1), over starts with given weights.
-
-    Parameters
-    ----------
-    sign : {1.0, -1.0}
-        Sign of the potential. For plus, the tilts must leave every integral finite: see `tilts`.
-    starts, weights : array
-        Initial fields, and their frequencies.
-    delta : array, shape (k + 1,)
-        Variance gained at each level, in units of the innermost width.
-    mu : array, shape (k,)
-        Breaking parameters of levels 1 ... k, increasing.
-    """
-    from dendrocap.theory._cascade import average_rows
-
-    grid = FieldGrid() if grid is None else grid
-    h, log_step, rows, low, high = _end(sign, starts, delta, mu, grid)
-    s = tilts(sign, delta, mu)
-    for level in range(len(mu), 0, -1):
-        first, last = np.searchsorted(h, [low[level - 1], high[level - 1]])
-        inside = slice(max(first - 1, 0), last + 1)
-        rows = average_rows(h[inside], h, log_step, rows, level, delta[level], mu[level - 1], s[level - 1], grid.reach)
-        h, log_step = h[inside], log_step[inside]
-    roots = average_rows(starts, h, log_step, rows, 0, delta[0], 0.0, 0.0, grid.reach)
-    mean = weights @ roots
-    return SmoothAverages(float(mean[0]), float(mean[1]), mean[2::2], mean[3::2], roots[:, 0])
-
-
-def smooth_measure(sign: float, start: float, delta: Floats, mu: Floats) -> tuple[Floats, Floats]:
-    """Fields of the innermost level, and the broken measure at each of them."""
-    h, log_step, rows, _, _ = _end(sign, np.array([start]), delta, mu, FieldGrid())
-    return h, mass_at(h, log_step, rows[:, 2 * len(mu) + 2], start, delta, mu)
-
-
-def _end(
-    sign: float, starts: Floats, delta: Floats, mu: Floats, grid: FieldGrid
-) -> tuple[Floats, Floats, Floats, Floats, Floats]:
-    """The grid of fields, ln dh/du on it, the observables of the innermost level there, and the range of each level."""
-    from dendrocap.theory._cascade import smooth_end
-
-    s = tilts(sign, delta, mu)
-    low, high = reaches(sign, starts, delta, s, grid.reach)
-    h, log_step = graded_fields(sign, delta, s, low, high, grid.step, grid)
-    return h, log_step, smooth_end(h, sign, len(mu)), low, high

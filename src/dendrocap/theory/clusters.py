@@ -1,6 +1,6 @@
 """Clusters of solutions: typical solutions between the load at which replica symmetry breaks and capacity.
 
-The curve of solutions is known at both ends: at capacity from `broken_capacity`, at the other end from
+The curve of solutions is known at both ends: at capacity from `critical_capacity`, at the other end from
 `stability_limit`. It is followed from capacity downwards, in steps of ln (alpha_c - alpha) / (alpha - alpha_AT), along
 which all unknowns change evenly.
 """
@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,12 +19,12 @@ from dendrocap.errors import ConvergenceError, NoSolution
 from dendrocap.model import NeuronSpec, TaskSpec
 from dendrocap.numerics.types import Floats
 from dendrocap.theory import scope
-from dendrocap.theory.broken import ClusterEquations, ClusterState, TreeSoma
-from dendrocap.theory.cascade import FieldGrid, smooth_measure
-from dendrocap.theory.dendrite import NODES
+from dendrocap.theory.broken import BrokenEquations, BrokenState
+from dendrocap.theory.cascade import measure
+from dendrocap.theory.neuron_kernel import like_branches
 from dendrocap.theory.results import estimate_name
 from dendrocap.theory.saddle_point import saddle_point, stability_limit
-from dendrocap.theory.search import broken_capacity
+from dendrocap.theory.search import Found, population_capacity
 from dendrocap.theory.solver import followed, newton
 from dendrocap.theory.weights import Weights, in_fields
 from dendrocap.validation import real_number, whole_number
@@ -37,6 +36,8 @@ LONGEST_STEP = 1.0
 ROUNDING = 1e-10  # of a complexity that vanishes
 
 ACCEPTED = 1e-8  # largest relative residual of a solution
+
+Conditions = Callable[[BrokenState], Floats]
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,7 @@ class BrokenSaddlePoint(Displayed):
             return Weights(self.A_hat, self.q_hat[0], self.M_hat)
         root = math.sqrt(self.A_hat)
         delta = np.diff(self.q_hat, prepend=0.0) / self.A_hat
-        h, mass = smooth_measure(1.0, self.M_hat / root, delta, np.array(self.breaking_points))
+        h, mass = measure(1.0, self.M_hat / root, delta, np.array(self.breaking_points), smooth=True)
         return in_fields(self.A_hat, h * root, mass)
 
 
@@ -165,11 +166,6 @@ class ComplexityCurve(Displayed):
     def estimate(self) -> str:
         """The name of this estimate."""
         return estimate_name(1)
-
-
-class _Found(NamedTuple):
-    x: Floats
-    state: ClusterState
 
 
 def broken_saddle_point(
@@ -251,8 +247,8 @@ def complexity_curve(
         raise NoSolution(f"alpha = {alpha:g} is not above {stable_to:.6g}, where solutions begin to form clusters")
     curve = _Curve(neuron, task, 1, stable_to)
     typical = curve.at(alpha)
-    states: dict[float, tuple[ClusterState, bool]] = {}
-    above = [one for one in wanted if one > typical.state.m[0]]
+    states: dict[float, tuple[BrokenState, bool]] = {}
+    above = [one for one in wanted if one > typical.state.mu[0]]
     # From the typical clusters outwards, on either side.
     for side in (sorted(above), sorted(set(wanted) - set(above), reverse=True)):
         near = typical
@@ -267,8 +263,8 @@ def complexity_curve(
         m=np.array(wanted),
         internal_entropy=np.array([state.internal_entropy for state in chosen]),
         complexity=complexity,
-        q1=np.array([state.q[1] for state in chosen]),
-        q0=np.array([state.q[0] for state in chosen]),
+        q1=np.array([state.sides[0].q[1] for state in chosen]),
+        q0=np.array([state.sides[0].q[0] for state in chosen]),
         physical=np.array([states[one][1] for one in wanted]) & (complexity > -ROUNDING),
         neuron=neuron,
         task=task,
@@ -280,39 +276,41 @@ class _Curve:
 
     def __init__(self, neuron: NeuronSpec, task: TaskSpec, k: int, stable_to: float) -> None:
         self.neuron, self.task, self.k, self.stable_to = neuron, task, k, stable_to
-        capacity = broken_capacity(neuron, task, k)
+        capacity = population_capacity(neuron, task, k)
         if capacity.k < k:
             raise NoSolution(f"there is no solution with {k} step(s) of breaking: {capacity.reason}")
-        self.alpha_c, self._at_capacity = capacity.by_steps[k], capacity.ladder[k - 1].unknowns
-        self._W_bar = capacity.W_bar
-        self.equations = ClusterEquations(self._W_bar, TreeSoma(neuron, task), task, k)
+        self.alpha_c, self._at_capacity = capacity.by_steps[k], capacity.ladder[k - 1].state
+        population = like_branches(neuron, task)
+        self.equations = BrokenEquations([population], task, neuron.theta_s, k, at_capacity=False)
 
-    def at(self, alpha: float) -> _Found:
+    def at(self, alpha: float) -> Found:
         """The typical solutions at a load."""
         if not self.stable_to < alpha < self.alpha_c:
             raise NoSolution(
                 f"alpha = {alpha:g} is not below {self.alpha_c:.10g}, the capacity with {self.k} step(s) of breaking"
             )
+
+        def at_load(y: float) -> Conditions:
+            load = self.stable_to + (self.alpha_c - self.stable_to) / (1.0 + math.exp(y))
+            return lambda state: np.append(state.residuals, math.log(state.alpha / load))
+
         found = self._next_to_capacity(alpha)
-        return self._followed(
-            found, self._place(found.state.load), self._place(alpha), lambda y: self._solved_at(self._load(y))
-        )
+        return self._followed(found, self._place(found.state.alpha), self._place(alpha), at_load)
 
-    def with_m(self, found: _Found, alpha: float, m: float) -> _Found:
+    def with_m(self, found: Found, alpha: float, m: float) -> Found:
         """Clusters selected by another m, from neighbouring ones."""
-        return self._followed(
-            found,
-            math.log(found.state.m[0]),
-            math.log(m),
-            lambda y: lambda state: np.array([math.log(state.load / alpha), math.log(state.m[0]) - y]),
-        )
 
-    def described(self, found: _Found, alpha: float) -> BrokenSaddlePoint:
+        def at_m(y: float) -> Conditions:
+            return lambda state: np.array(
+                [*np.delete(state.residuals, state.of_mu), math.log(state.alpha / alpha), math.log(state.mu[0]) - y]
+            )
+
+        return self._followed(found, math.log(found.state.mu[0]), math.log(m), at_m)
+
+    def described(self, found: Found, alpha: float) -> BrokenSaddlePoint:
         """The public result, with the residual by a finer rule."""
-        state = found.state
-        finer = ClusterEquations(
-            self._W_bar, TreeSoma(self.neuron, self.task, 3 * NODES // 2), self.task, self.k, FieldGrid().doubled()
-        ).state(found.x)
+        state, side = found.state, found.state.sides[0]
+        finer = self.equations.with_levels(self.k, finer=True).state(found.x)
         try:
             symmetric = saddle_point(self.neuron, self.task, alpha=alpha).free_entropy
         except (NoSolution, ConvergenceError):
@@ -321,18 +319,18 @@ class _Curve:
             alpha=alpha,
             rsb=self.k,
             effective_levels=self.k,
-            free_entropy=state.free_entropy,
+            free_entropy=state.potential,
             internal_entropy=state.internal_entropy,
-            overlaps=tuple(map(float, state.q)),
-            Q=state.Q,
-            dq=state.dq,
-            breaking_points=tuple(map(float, state.m)),
-            q_hat=tuple(map(float, state.q_hat)),
-            A_hat=state.A_hat,
-            M_hat=state.M_hat,
-            mean_shift=state.mean_shift,
+            overlaps=tuple(map(float, side.q)),
+            Q=side.Q,
+            dq=side.dq,
+            breaking_points=tuple(map(float, state.mu)),
+            q_hat=tuple(map(float, side.c)),
+            A_hat=side.A,
+            M_hat=-side.b,
+            mean_shift=state.shift * math.sqrt(state.Gamma0),
             symmetric_free_entropy=symmetric,
-            residual=float(np.max(np.abs([*finer.stationarity, *finer.by_m, finer.load / alpha - 1.0]))),
+            residual=float(np.max(np.abs([*finer.residuals, finer.alpha / alpha - 1.0]))),
             iterations=self.equations.evaluations,
             neuron=self.neuron,
             task=self.task,
@@ -342,24 +340,24 @@ class _Curve:
         """Position of a load on the curve: minus infinity at capacity, infinity at the end of stability."""
         return math.log((self.alpha_c - alpha) / (alpha - self.stable_to))
 
-    def _load(self, y: float) -> float:
-        """The load at a position of the curve."""
-        return self.stable_to + (self.alpha_c - self.stable_to) / (1.0 + math.exp(y))
-
-    def _solved_at(self, alpha: float) -> Callable[[ClusterState], Floats]:
-        return lambda state: np.append(state.by_m, math.log(state.load / alpha))
-
-    def _next_to_capacity(self, alpha: float) -> _Found:
+    def _next_to_capacity(self, alpha: float) -> Found:
         """A solution at a load above ``alpha``, where the scaled unknowns are almost those of the capacity."""
+        side, shift = self._at_capacity.sides[0], self._at_capacity.shift
         ratio = FIRST_RATIO
         while ratio <= LARGEST_RATIO:
             log_ratio = math.log(ratio)
-            found = self._solve(
-                self.equations.pack(self._at_capacity, log_ratio),
-                lambda state, at=log_ratio: np.append(state.by_m, state.log_ratio - at),  # type: ignore[misc]
-            )
-            if found is not None and alpha <= found.state.load < self.alpha_c:
-                return found
+            x = self.equations.pack([side.unknowns._replace(log_ratio=log_ratio)], [side.m], shift)
+
+            def at_ratio(state: BrokenState, wanted: float = log_ratio) -> Floats:
+                found = state.sides[0].unknowns.log_ratio
+                assert found is not None
+                return np.append(state.residuals, found - wanted)
+
+            solved = newton(self._residuals(at_ratio), x)
+            if solved.residual < ACCEPTED:
+                state = self.equations.state(solved.x)
+                if state.in_order and alpha <= state.alpha < self.alpha_c:
+                    return Found(solved.x, state, solved.residual)
             ratio *= 10.0
         raise ConvergenceError(
             f"no solution was found between alpha = {alpha:.10g} and the capacity {self.alpha_c:.10g}, the load is too "
@@ -367,42 +365,28 @@ class _Curve:
             None,
         )
 
-    def _followed(
-        self, found: _Found, here: float, goal: float, conditions: Callable[[float], Callable[[ClusterState], Floats]]
-    ) -> _Found:
+    def _followed(self, found: Found, here: float, goal: float, conditions: Callable[[float], Conditions]) -> Found:
         """The solution at ``goal``, reached in steps that are as long as Newton's method allows."""
         *_, last = followed(
             lambda y: self._residuals(conditions(y)),
             found.x,
             here,
             goal,
-            accepted=lambda place: bool(np.all(np.diff(self.equations.state(place.x).q) > 0.0)),
+            accepted=lambda place: self.equations.state(place.x).in_order,
             longest=LONGEST_STEP,
         )
         state = self.equations.state(last.x)
         if last.at == goal:
-            return _Found(last.x, state)
+            return Found(last.x, state, last.residual)
         raise ConvergenceError(
-            f"the curve of solutions with {self.k} step(s) of breaking was lost at alpha = {state.load:.6g}. Clusters "
+            f"the curve of solutions with {self.k} step(s) of breaking was lost at alpha = {state.alpha:.6g}. Clusters "
             f"begin at {self.stable_to:.6g}; very close to that load they are almost one cloud, which "
             "saddle_point(neuron, task, alpha=...) describes",
             state,
         )
 
-    def _solve(self, x: Floats, conditions: Callable[[ClusterState], Floats]) -> _Found | None:
-        """The solution near x, if Newton's method finds one with distinct levels."""
-        solved = newton(self._residuals(conditions), x)
-        if not solved.residual < ACCEPTED:
-            return None
-        state = self.equations.state(solved.x)
-        return _Found(solved.x, state) if np.all(np.diff(state.q) > 0.0) else None
-
-    def _residuals(self, conditions: Callable[[ClusterState], Floats]) -> Callable[[Floats], Floats]:
-        def residuals(at: Floats) -> Floats:
-            state = self.equations.state(at)
-            return np.concatenate([state.stationarity, conditions(state)])
-
-        return residuals
+    def _residuals(self, conditions: Conditions) -> Callable[[Floats], Floats]:
+        return lambda at: conditions(self.equations.state(at))
 
 
 def _one_cloud(neuron: NeuronSpec, task: TaskSpec, alpha: float, rsb: int) -> BrokenSaddlePoint:

@@ -19,10 +19,7 @@ from dendrocap.errors import ConvergenceError, NoSolution
 from dendrocap.model import Nonlinearity, TaskSpec
 from dendrocap.numerics.types import Floats
 from dendrocap.theory import scope
-from dendrocap.theory.broken import BrokenEquations, BrokenState, Spherical
-from dendrocap.theory.broken import EqualNorm as Norm
-from dendrocap.theory.broken import EqualOverlap as Overlap
-from dendrocap.theory.cascade import FieldGrid
+from dendrocap.theory.broken import BrokenEquations, BrokenState
 from dendrocap.theory.dendrite import (
     BranchKernel,
     PairKernel,
@@ -31,10 +28,10 @@ from dendrocap.theory.dendrite import (
     prepared,
 )
 from dendrocap.theory.load import balanced_shift
-from dendrocap.theory.neuron_kernel import composed
+from dendrocap.theory.neuron_kernel import Norm, Overlap, Population, PopulationKernel, composed
 from dendrocap.theory.patterns import Energetic, label_averages
 from dendrocap.theory.results import estimate_name
-from dendrocap.theory.search import Found, first_step, follow, further_step
+from dendrocap.theory.search import Found, first_step, further_step, near
 from dendrocap.theory.solver import bracketed_root, evaluated, extrapolated
 from dendrocap.validation import refuse
 
@@ -55,10 +52,12 @@ class _Centred(BranchKernel):
         return Response(0.0, moments.slope, moments.variance, moments.gain, 0.0, math.nan, math.nan)
 
 
-class CommitteeSoma:
+class CommitteeSoma(PopulationKernel):
     """The covariance at the soma for two normal inputs of the first level, of variance Q and overlap q."""
 
     def __init__(self, levels: tuple[Nonlinearity, ...], Q: float) -> None:
+        # Inputs of variance 1, for weights of mean square 1.
+        self.population = Population(levels[0], 0.0, 0.5, 1.0, 1.0, 0.0, math.inf)
         self._levels: list[_Centred] = []
         self.slope_squared, variance = 1.0, Q  # C'(0)
         for g in levels:
@@ -68,25 +67,26 @@ class CommitteeSoma:
             self.slope_squared *= found.slope**2
             variance = found.variance
 
-    def norm(self, Q: float) -> Norm:
-        """Variance at the soma and gain of small differences."""
+    def norm(self, m: float, Q: float, output: float | None = None) -> Norm:
+        """Variance at the soma and gain of small differences; derivatives are not needed on a sphere."""
         variance, gain = Q, 1.0
         for level in self._levels:
             found = level.response(variance)
             variance, gain = found.variance, gain * found.gain
-        return Norm(variance, gain, math.nan, math.nan)
+        return Norm(0.0, 1.0, 0.0, variance, math.nan, math.nan, gain, math.nan, math.nan)
 
     def pair(self, Q: float, dq: float) -> PairKernel:
         """Everything at the overlap Q - dq."""
         return composed(self._levels, Q, dq, 1.0)
 
-    def overlap(self, Q: float, dq: float) -> Overlap:
+    def overlap(self, m: float, Q: float, dq: float, at_norm: Norm) -> Overlap:
         """The kernel at the overlap Q - dq."""
         pair = self.pair(Q, dq)
         # For nearly orthogonal replicas the small covariance is accurate, the difference is not.
-        difference = pair.D1 if pair.D0 > 1e-6 * pair.D1 else self.norm(Q).Gamma0 - pair.D0
+        difference = pair.D1 if pair.D0 > 1e-6 * pair.D1 else at_norm.Gamma0 - pair.D0
         # C'(0) vanishes if E g' does; its logarithm is needed in any case.
-        return Overlap(difference, max(pair.dD1_ddq, 1e-300), math.nan)
+        C_q, unused = max(pair.dD1_ddq, 1e-300), math.nan
+        return Overlap(difference, unused, unused, C_q, unused, unused, unused)
 
 
 class OrthogonalClusters(BrokenEquations):
@@ -97,9 +97,6 @@ class OrthogonalClusters(BrokenEquations):
         residuals = found.residuals.copy()
         residuals[0] = x[self.k] - ORTHOGONAL
         return replace(found, residuals=residuals)
-
-    def with_levels(self, k: int, grid: FieldGrid | None = None) -> OrthogonalClusters:
-        return OrthogonalClusters(self.prior, self.soma, self.task, k, grid or self.grid)
 
 
 @dataclass(frozen=True)
@@ -186,22 +183,22 @@ def committee_capacity(
     steps = FULL if rsb == "full" else rsb
     if not isinstance(steps, int) or isinstance(steps, bool) or steps < 0:
         raise refuse("rsb", rsb, 'a whole number >= 0, or "full"')
-    task, prior, levels = TaskSpec() if task is None else task, Spherical(1.0), _levels(g)
+    task, levels = TaskSpec() if task is None else task, _levels(g)
     scope.check("committee_capacity", task=task)
-    soma = CommitteeSoma(levels, prior.Q)
-    norm = soma.norm(prior.Q)
+    soma = CommitteeSoma(levels, 1.0)
+    norm = soma.norm(0.0, 1.0)
     labels = label_averages(task.f_out, task.kappa / math.sqrt(norm.Gamma0))
     known = [norm.Gamma1 / (norm.Gamma0 * labels.second)]
     shown = levels[0] if len(levels) == 1 else levels
     # A linear unit is a perceptron, whose solutions form one convex set: all steps coincide.
     if steps == 0 or (norm.Gamma1 - norm.Gamma0 < 1e-12 * norm.Gamma0 and task.kappa >= 0.0):
         return CommitteeCapacity(shown, known[0], (known[0],) * (steps + 1), (), (), 0.0, task)
-    equations = BrokenEquations(prior, soma, task, 1)
+    equations = BrokenEquations([soma.population], task, 0.0, 1, kernels=[soma], sphere=1.0)
     found, orthogonal = first_step(equations), _orthogonal_clusters(equations)
     if orthogonal is not None and (found is None or orthogonal.state.alpha < found.state.alpha):
         found = orthogonal
         if soma.slope_squared < VANISHED:
-            equations = OrthogonalClusters(prior, soma, task, 1)
+            equations = OrthogonalClusters([soma.population], task, 0.0, 1, kernels=[soma], sphere=1.0)
     if found is None:
         raise ConvergenceError(f"no solution with one step of breaking was found for {shown!r}", known)
     known.append(found.state.alpha)
@@ -215,7 +212,7 @@ def committee_capacity(
         found = further
         known.append(found.state.alpha)
     alpha = extrapolated(known).value if rsb == "full" and len(known) > 2 else found.state.alpha
-    mu, q = tuple(map(float, found.state.mu)), tuple(map(float, found.state.q))
+    mu, q = tuple(map(float, found.state.mu)), tuple(map(float, found.state.sides[0].q[:-1]))
     if isinstance(equations, OrthogonalClusters):
         q = (0.0, *q[1:])
     return CommitteeCapacity(shown, alpha, tuple(known), mu, q, found.residual, task, reason)
@@ -238,7 +235,7 @@ def _orthogonal_clusters(equations: BrokenEquations) -> Found | None:
     With q_0 = 0 the equation for c_0 is solved if C'(0) = (E g')^2 vanishes, and that for mu is one equation for the
     tilt. Where C'(0) is small, c_0 = alpha C'(0) E f'^2 is a first guess at the solution with q_0 > 0.
     """
-    soma = equations.soma
+    (soma,) = equations.kernels
     assert isinstance(soma, CommitteeSoma)
 
     def at(logit: float, log_ratio: float = ORTHOGONAL) -> Floats:
@@ -260,7 +257,7 @@ def _orthogonal_clusters(equations: BrokenEquations) -> Found | None:
             return Found(at(logit), state, abs(float(state.residuals[1])))
         # residual = ln(C'(q_0) r_0^2 / (Gamma_1 r_1^2)) - ln(c_0 / c_1), at a c_0 too small to matter
         guess = at(logit, min(float(state.residuals[0]) + ORTHOGONAL, -1.0))
-        found = follow(equations, guess, reach=12.0)
+        found = near(equations, guess, reach=12.0, most=40)
         if found is not None:
             return found
     return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dendrocap.model import NeuronSpec, TaskSpec
 from dendrocap.theory import scope
 from dendrocap.theory.neuron_kernel import needs_populations
-from dendrocap.theory.search import broken_capacity, population_capacity
+from dendrocap.theory.search import population_capacity
 from dendrocap.theory.solution import CapacitySolution
 from dendrocap.theory.symmetric import symmetric_capacity
 from dendrocap.validation import refuse
@@ -77,8 +77,6 @@ def critical_capacity(
     task = scope.check("critical_capacity(rsb=0)" if rsb == 0 else "critical_capacity(rsb >= 1)", neuron, task)
     if not isinstance(start, CapacitySolution | None):
         raise refuse("start", start, "a CapacitySolution")
-    if needs_populations(neuron, branch_size):
-        return population_capacity(neuron, task, rsb, branch_size, start)
-    if rsb == 0:
+    if rsb == 0 and not needs_populations(neuron, branch_size):
         return symmetric_capacity(neuron, task)
-    return broken_capacity(neuron, task, rsb, start)
+    return population_capacity(neuron, task, rsb, branch_size, start)

@@ -326,7 +326,7 @@ def broken_noise_error(solution: CapacitySolution, noise: Noise) -> float:
     """Fraction of the learned patterns that are wrong under noise, at the capacity with one step [noise-broken]."""
     task = solution.task
     scope.check("noise_error of short or unequal branches", task=task)
-    if solution.rsb != 1 or solution.found is None:
+    if solution.rsb != 1 or not solution.ladder:
         raise refuse(
             "solution.rsb",
             solution.rsb,
@@ -341,9 +341,8 @@ def broken_noise_error(solution: CapacitySolution, noise: Noise) -> float:
 
 def branches_of(solution: CapacitySolution, noise: Noise) -> list[NoisyBranches]:
     """The populations of a solution with one step of breaking, under noise."""
-    assert solution.found is not None  # broken_noise_error has seen to it
     neuron, found = solution.neuron, []
-    for kind, one, side in zip(neuron.kinds, solution.populations, solution.found.state.sides, strict=True):
+    for kind, one, side in zip(neuron.kinds, solution.populations, solution.ladder[-1].state.sides, strict=True):
         task = solution.task if kind.f_in is None else replace(solution.task, f_in=kind.f_in)
         v = task.f_in * (1.0 - task.f_in)
         alone = NeuronSpec(kind.nonlinearity, kind.theta_d, neuron.theta_s)
@@ -355,8 +354,7 @@ def branches_of(solution: CapacitySolution, noise: Noise) -> list[NoisyBranches]
 
 def clusters_of(solution: CapacitySolution) -> Clusters:
     """The somatic inputs of a solution with one step of breaking."""
-    assert solution.found is not None  # broken_noise_error has seen to it
-    state = solution.found.state
+    state = solution.ladder[-1].state
     pairs = zip(solution.populations, state.sides, strict=True)
     own = math.fsum(one.fraction * side.overlaps[0].D1 for one, side in pairs)
     return Clusters(state.Gamma0 - own, own, state.Gamma1, float(state.mu[-1]), solution.mean_shift)

@@ -15,8 +15,7 @@ from dendrocap.theory.weights import CapacityWeights, Preactivation, Weights
 from dendrocap.validation import refuse
 
 if TYPE_CHECKING:
-    from dendrocap.theory.broken import BrokenState
-    from dendrocap.theory.search import FoundState
+    from dendrocap.theory.search import Found
 
 # Numbers in the row of a table; the second with steps of breaking only.
 NUMBERS = (
@@ -365,8 +364,7 @@ class CapacitySolution(OfPopulations):
     breaking_points: tuple[float, ...] = ()
     quadrature_error: float = math.nan
     steps_error: float = math.nan
-    ladder: tuple[BrokenState, ...] = field(default=(), repr=False, compare=False)
-    found: FoundState | None = field(default=None, repr=False, compare=False)
+    ladder: tuple[Found, ...] = field(default=(), repr=False, compare=False)  # the solutions, by steps
 
     def _shown(self) -> tuple[str, ...]:
         size = ("branch_size",) if math.isfinite(self.branch_size) else ()

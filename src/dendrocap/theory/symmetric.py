@@ -213,7 +213,7 @@ def symmetric_state(populations: Sequence[Population], task: TaskSpec, law: OwnP
             found = _together(soma, [_Line(one, law) for one in populations])
         else:
             (one,) = populations
-            found = _stationary(soma, ConstraintCurve(one) if _is_curve(one) else _Line(one, law))
+            found = _stationary(soma, ConstraintCurve(one) if is_curve(one) else _Line(one, law))
     except ArithmeticError as error:
         raise NoSolution(
             f"the capacity of {list(populations)} at {task} is out of the range of floating-point numbers: {error}"
@@ -224,7 +224,7 @@ def symmetric_state(populations: Sequence[Population], task: TaskSpec, law: OwnP
     return found
 
 
-def _is_curve(population: Population) -> bool:
+def is_curve(population: Population) -> bool:
     """Whether the mean input is not a function of Q."""
     return not (population.upper or population.short or is_monotone(population.nonlinearity))
 

@@ -32,7 +32,7 @@ from dendrocap.theory.solver import bracketed_root, monotone_root
 from dendrocap.validation import real_number
 
 if TYPE_CHECKING:
-    from dendrocap.theory.broken import BrokenState, Unknowns
+    from dendrocap.theory.broken import Unknowns
 
 # Distributions -------------------------------------------------------------------------------------------------------
 
@@ -356,16 +356,11 @@ class Weights(WeightDistribution):
         return np.asarray(unit * 0.5 * (low + high)).reshape(h.shape)
 
 
-def weights_at(state: BrokenState) -> Weights:
-    """The distribution of weights of a solution."""
-    return mixture_of(state.unknowns, float(np.sqrt(state.c[-1])) / state.A)
-
-
-def mixture_of(u: Unknowns, unit: float) -> Weights:
-    """The distribution described by unknowns; ``unit`` is the unit of a weight in terms of its field."""
+def mixture_of(u: Unknowns, b: float, unit: float) -> Weights:
+    """The distribution of the type of synapses with this b; ``unit`` is the unit of a weight in terms of its field."""
     from dendrocap.theory._cascade import innermost
 
-    h, mass = measure(1.0, -u.b, u.delta, u.mu)
+    h, mass = measure(1.0, -b, u.delta, u.mu)
     sd, s = float(np.sqrt(u.delta[-1])), float(u.s[-1])
     active = np.array([innermost(field / sd, s)[1] for field in h])
     return in_fields((1.0 - s) / (unit * sd) ** 2, h / (unit * sd**2), mass, active)
