@@ -14,7 +14,7 @@ from dendrocap.display import Displayed
 from dendrocap.errors import DendrocapError, NoSolution
 from dendrocap.learning import EpochRecord, TrainingResult, search, suitable_solver
 from dendrocap.learning.rules import Solver
-from dendrocap.learning.search import solver_named
+from dendrocap.learning.search import check_margin, solver_named
 from dendrocap.model import DendriticNeuron, PackedPatterns, Patterns, TaskSpec
 from dendrocap.model.patterns import BLOCK, Seed, active_fractions, binary_patterns
 from dendrocap.validation import whole_number
@@ -78,32 +78,20 @@ def solve(
 
     Parameters
     ----------
-    neuron : DendriticNeuron
-        The neuron, dendritic or linear.
-    inputs : array of 0 and 1, shape (n_patterns, n_inputs), or PackedPatterns
-        The patterns.
-    labels : array of 0 and 1, shape (n_patterns,)
-        The wanted answers.
+    neuron, inputs, labels, seed, max_epochs, weights, callback
+        As for `train`. The same seed gives the same weights, unless the time limit cuts in.
     solver : str or Solver
         "auto", "sgd", "surrogate", "replicated", "message-passing", "polished", or a solver with settings of one's own.
         A neuron with inhibition or with several populations is refused by "message-passing" and "polished". With "auto"
         theory chooses if the patterns look random: by the distance of the load from the capacity, which takes a tenth
         of a second, and some ten seconds for loads that equal branches do not store. For other patterns the load alone
         decides.
-    seed : int, SeedSequence, Generator or None
-        Source of all randomness. The same seed gives the same weights, unless the time limit cuts in.
     time_limit : float or None
         Seconds of the search; None leaves the end to ``max_epochs`` or, without that, to the first attempt.
-    max_epochs : int, optional
-        Epochs in all attempts together.
-    weights : array, optional
-        First weights; by default uniform on [0, 2 theta_d / f_in].
     kappa : float
         Margin asked for: a pattern is right where sign * Delta is above it. The margin reached is in the result.
     anyway : bool
         Search with "auto" above the capacity, too.
-    callback : callable, optional
-        Called with every `EpochRecord`; a true answer ends the search.
 
     Returns
     -------
@@ -130,6 +118,7 @@ def solve(
         solver = solver_named(solver, ("auto",))
     patterns = binary_patterns(inputs, labels, neuron.n_inputs)
     if solver == "auto":
+        check_margin(neuron, kappa)
         solver = _chosen(neuron, patterns, kappa, anyway)
     return search(
         neuron,

@@ -85,12 +85,11 @@ def test_a_settled_state_repeats_itself_in_the_slow_twin():
     """One undamped sweep, written with dense sums and adaptive quadrature, maps the fixed point onto itself."""
     messages = settled()
     neuron, sizes = SMALL, SMALL.branch_sizes
-    response = np.empty_like(messages.response)
-    for pattern in range(len(messages.signs)):
-        response[pattern] = naive_channel(
+    for pattern in (0, 7, 21, 39):
+        twin = naive_channel(
             neuron.nonlinearity, messages.cavity[pattern], messages.variance, messages.signs[pattern], 0.5
-        )[0]
-    assert_allclose(response, messages.response, atol=0.01)
+        )
+        assert_allclose(twin[0], messages.response[pattern], atol=0.01)
     inputs, _ = random_patterns(40, 303, rng=3)
     for branch in (0, 11):
         start, size = neuron.branch_starts[branch], sizes[branch]

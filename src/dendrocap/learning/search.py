@@ -96,7 +96,7 @@ def search(
         solver = solver_named(solver)
     elif not isinstance(solver, Solver):
         raise refuse("solver", solver, f"a Solver or one of {', '.join(SOLVERS)}")
-    _check_margin(solver, neuron, kappa)
+    check_margin(neuron, kappa, solver)
     recipe = Recipe(solver, max_epochs=max_epochs)
     run = Training(neuron, inputs, labels, recipe, time_limit=time_limit, seed=seed, weights=weights, kappa=kappa)
     with suppress(KeyboardInterrupt):
@@ -104,11 +104,11 @@ def search(
     return run.result()
 
 
-def _check_margin(solver: Solver, neuron: DendriticNeuron, kappa: float) -> None:
+def check_margin(neuron: DendriticNeuron, kappa: float, solver: Solver | None = None) -> None:
     """Refuse a margin that no weights reach, or that this solver does not look for."""
     if real_number("kappa", kappa, 0.0) == 0.0:
         return
-    if not solver.takes_margin:
+    if solver is not None and not solver.takes_margin:
         able = ", ".join(name for name, kind in SOLVERS.items() if kind.takes_margin)
         raise InvalidParameter(f"solver = {solver.name!r} cannot look for a margin, kappa = {kappa:g}: {able} can")
     ranges = [kind.nonlinearity.range for kind in neuron.kinds]
