@@ -133,23 +133,6 @@ def test_the_picture_shows_every_layer_and_the_rules_of_this_file():
         assert layer not in reached(graph, layer)
 
 
-def test_every_arrow_of_the_picture_is_an_import():
-    used = {layer: set() for layer in MAY_IMPORT}
-    for path in MODULES:
-        layer = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
-        used[layer] |= {name.split(".")[1] for name in imported(path) if name.startswith("dendrocap.")}
-        used[layer] |= {alias for alias in from_package(path) if (PACKAGE / f"{alias}.py").exists()}
-    for layer, wanted in arrows().items():
-        assert wanted <= used[layer], f"{layer} imports nothing of {wanted - used[layer]}"
-
-
-def from_package(path):
-    """Names imported as ``from dendrocap import name``."""
-    for node in ast.walk(parsed(path)):
-        if isinstance(node, ast.ImportFrom) and node.module == "dendrocap":
-            yield from (alias.name for alias in node.names)
-
-
 def run_time_imports(tree):
     """Import statements at the top and inside functions, those for type checkers left out."""
     if isinstance(tree, ast.Import | ast.ImportFrom):
@@ -183,8 +166,3 @@ def test_modules_import_one_another_without_a_cycle(package):
     graph = import_graph(package)
     assert len(graph) > 2
     TopologicalSorter(graph).prepare()  # raises CycleError, which names the cycle
-
-
-def test_an_import_inside_a_function_counts_and_one_for_type_checkers_does_not():
-    source = "if TYPE_CHECKING:\n    import a\ndef f():\n    import b\n"
-    assert [node.names[0].name for node in run_time_imports(ast.parse(source))] == ["b"]

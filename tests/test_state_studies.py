@@ -10,7 +10,6 @@ from studies import one_more_pattern as one_more
 from studies import sampled_solutions as sampled
 from studies import short_branches as short
 from studies import students
-from studies.tables import stored
 
 
 def test_a_student_answers_what_its_teacher_said():
@@ -81,20 +80,6 @@ def test_sliding_on_curved_branches_draws_evenly_from_all_solutions():
         assert np.all(np.abs((found**power).mean(axis=0) - (drawn**power).mean(axis=0)) < 8.0 * error)
 
 
-def test_students_of_short_branches_know_nothing_without_patterns():
-    """Two neurons drawn evenly at prescribed sums have Q = 2 n / (n + 1) and the overlap one."""
-    found = short.student(20, 1e-5, 20)
-    np.testing.assert_allclose([found.q, found.error], [1.0, math.acos(21.0 / 40.0) / math.pi], rtol=1e-4)
-
-
-@pytest.mark.slow
-def test_students_of_long_branches_are_the_theory():
-    """100 synapses: half the distance of 50, which is that of prescribed sums; so it vanishes like 1 / n."""
-    long = sampled.theory("teacher", "linear")["error"]
-    near, far = (short.student(n, short.LOAD, 1500) for n in (100, 50))
-    assert abs(2.0 * near.error - far.error - long) < 3.0 * math.hypot(2.0 * near.uncertain, far.uncertain)
-
-
 def test_weights_on_a_simplex_are_those_drawn_evenly(rng):
     """Without fields the mean square is 2 n / (n + 1); with fields, against weights drawn evenly and reweighted."""
     second = short.on_simplex(np.zeros((1, 12)), 1e-3, 0.0, points=400)[1].mean()
@@ -108,30 +93,6 @@ def test_weights_on_a_simplex_are_those_drawn_evenly(rng):
     share = math.sqrt(float(weight @ weight))  # relative error of a reweighted mean
     np.testing.assert_allclose(first[0], weight @ every, atol=5.0 * share)
     np.testing.assert_allclose(second[0], weight @ every**2, atol=20.0 * share)
-
-
-@pytest.mark.slow
-def test_the_table_of_short_branches_is_what_the_code_gives():
-    row = stored(short.TABLE)[0]
-    found = short.typical(int(row["n"]), short.LOAD, 300)
-    np.testing.assert_allclose(found, [float(row["Q"]), float(row["q"])], rtol=0.01)
-
-
-def test_a_plane_is_found_and_knows_what_sizes_have_in_common():
-    sizes = [(10, 20), (20, 20), (10, 40), (20, 40), (10, 80)]
-    exact = {(K, n): one_more.Estimate(0.3 - 0.2 / n + 0.1 / K, 0.001) for K, n in sizes}
-    alone, common = (one_more.plane(exact, 10, shared) for shared in ({}, {((10, 80), (20, 40)): 0.5e-6}))
-    for found in (alone, common):
-        assert found.limit.value == pytest.approx(0.3, abs=1e-12)
-        assert found.chi2 == pytest.approx(0.0, abs=1e-12)
-        assert found.free == 2
-    # by plain least squares once the numbers are made independent
-    covariance = 1e-6 * np.eye(5)
-    covariance[3, 4] = covariance[4, 3] = 0.5e-6
-    white = np.linalg.solve(np.linalg.cholesky(covariance), [(1.0, 1.0 / n, 1.0 / K) for K, n in sizes])
-    assert common.limit.error == pytest.approx(math.hypot(*np.linalg.pinv(white)[0]))
-    assert abs(common.limit.error / alone.limit.error - 1.0) > 0.01
-    assert one_more.plane(exact | {(5, 40): one_more.Estimate(1.0, 0.001)}, 10, {}) == alone
 
 
 def test_weights_in_fields_have_the_norm_and_the_overlap_of_the_theory(rng):
@@ -162,15 +123,6 @@ def test_one_pattern_gives_what_the_table_says(labels, K, n, sets):
         assert abs(one.value - one_more.table_of(labels, key)[K, n].value) < 3.5 * one.error, key
 
 
-@pytest.mark.slow
-def test_one_pattern_before_a_large_neuron_is_the_theory():
-    """80 branches of 200 synapses; flips of 1 % are two in a branch even there, and are left out."""
-    for labels, sets in (("teacher", 60), ("random", 15)):
-        found, expected = one_more.expected(labels, 80, 200, sets), sampled.theory(labels, "polsky")
-        for key in set(found) - {"flips_0.01"}:
-            assert abs(found[key].value - expected[key]) < 3.0 * found[key].error + 0.01 * expected[key], key
-
-
 def test_a_chain_keeps_branch_sums_and_makes_no_error():
     sampler = sampled.Sampler(sampled.NEURONS["polsky"], 0.5, (4, 10), 0, taught=True)
     start = sampler.weights.copy()
@@ -179,17 +131,3 @@ def test_a_chain_keeps_branch_sums_and_makes_no_error():
     np.testing.assert_allclose(sampler.weights.sum(axis=1), start.sum(axis=1), rtol=1e-12)
     assert sampler.weights.min() >= 0.0
     assert np.all(sampler.signs * sampler.soma(sampler.weights, sampler.inputs) > -1e-9)
-
-
-def test_a_chain_may_start_at_a_solution_with_a_margin():
-    sampler = sampled.Sampler(sampled.NEURONS["polsky"], 0.2, (5, 20), 0, taught=False)
-    sampler.settle(0.1)
-    assert np.min(sampler.signs * sampler.soma(sampler.weights, sampler.inputs)) > 0.1 - 1e-9
-
-
-@pytest.mark.slow
-def test_students_drawn_at_random_generalise_as_theory_says():
-    values = [sampled.measured("teacher", "linear", 10, 40, seed, (200, 400))["error"] for seed in range(6)]
-    mean, error = float(np.mean(values)), float(np.std(values, ddof=1)) / math.sqrt(len(values))
-    # 400 synapses: at load 0 alone the overlap is larger by 1 / 2n of the norm, here 1 %
-    assert abs(mean - sampled.theory("teacher", "linear")["error"]) < 3.0 * error + 0.01

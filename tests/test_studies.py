@@ -13,21 +13,14 @@ from dendrocap import DendriticNeuron, NeuronSpec, Polsky
 from dendrocap import solving as outlook
 from dendrocap.finite_size import best_split
 from dendrocap.solving import solver_by_theory
+from studies import capacity_of_a_real_neuron as real_neuron
 from studies import (
-    bethe,
     classifiers,
     mutation,
     pages,
     rsb_capacity,
-    settings_for_images,
-    settings_of_gradient_descent,
     solvers,
-    success_of_solvers,
-    which_dendrite,
 )
-from studies import bounded_weights as bounded
-from studies import branches_of_solutions as solutions
-from studies import capacity_of_a_real_neuron as real_neuron
 from studies import free_entropy_of_unequal_branches as entropy
 from studies import linear_programming as programming
 from studies import solving_extensions as solving
@@ -44,26 +37,8 @@ def test_tables_of_pages_can_be_made_and_are_asked_for():
     assert "\n".join(classifiers.images_table(stored(classifiers.TABLE))) in PAGES  # a notebook too has this one
 
 
-@pytest.mark.parametrize("kept", [3, 4])
-def test_wilsons_interval_holds_the_share(kept):
-    rows = ([{"errors": "0"}] * 3 + [{"errors": "2"}])[:kept]
-    solved, low, high = success_of_solvers.share(rows)
-    assert (low < solved == 0.75 < high) if kept == 4 else (solved == high == 1.0)
-    # The ends are where the share found is one standard error from the true one.
-    for end in (low, high) if kept == 4 else (low,):
-        assert abs(solved - end) == pytest.approx((end * (1.0 - end) / kept) ** 0.5, rel=1e-9)
-
-
 def numbers(row):
     return {name: float(value) for name, value in row.items() if value != "" and name not in ("validity", "settled")}
-
-
-def test_settings_on_a_tiny_setting():
-    row = settings_of_gradient_descent.measured(0.5, 0.2, 0.1, 100.0, n_inputs=111, n_branches=3, max_epochs=50)
-    assert 0 <= row["errors"] <= row["n_patterns"] == 22
-    few, more = (settings_for_images.neuron_error("digits", 4, 0.01, 10.0, epochs) for epochs in (1, 20))
-    assert 0.0 < float(more["error"]) < float(few["error"])
-    assert 0.05 < float(settings_for_images.penalty_error("digits", 1.0)["error"]) < 0.2
 
 
 @pytest.mark.parametrize(("theta_d", "found"), best_solvers().items())
@@ -73,21 +48,7 @@ def test_solve_uses_the_solver_that_reached_most(theta_d, found):
     assert solver_by_theory(neuron, round(999 * load)).name == solver
 
 
-def test_a_new_task_of_message_passing_is_one_of_the_stored_ones(tmp_path, monkeypatch):
-    monkeypatch.setattr(shared, "ROOT", tmp_path)
-    complete(tmp_path / "bethe.csv", bethe.measured, [(500, 10, 0.2, 3)])
-    (again,), rows = stored(tmp_path / "bethe.csv"), stored(bethe.TABLE)
-    assert list(again) == list(rows[0])
-    assert again["settled"] == "yes"
-    own = [row for row in rows if (row["n_inputs"], row["alpha"]) == ("500", "0.2")]
-    for name in bethe.COMPARED:  # what theory leaves, against the tilt: on the line of 100 tasks, within their scatter
-        tilts = np.array([float(row["tilt"]) for row in (*own, again)])
-        excess = np.array([float(row[name]) - float(row[f"rs_{name}"]) for row in (*own, again)])
-        line = np.polyfit(tilts[:-1], excess[:-1], 1)
-        scatter = np.std(excess[:-1] - np.polyval(line, tilts[:-1]))
-        assert abs(excess[-1] - np.polyval(line, tilts[-1])) < 4.0 * scatter < 0.5 * abs(float(again[name]))
-
-
+@pytest.mark.slow
 def test_solvers_are_asked_for_the_load_that_two_of_three_seeds_reach(tmp_path, monkeypatch):
     monkeypatch.setattr(shared, "ROOT", tmp_path)
     monkeypatch.setattr(solvers, "LARGEST_LOAD", 3.0)
@@ -150,14 +111,6 @@ def test_one_small_task_of_message_passing():
     assert math.isfinite(row["free_entropy"])
 
 
-def test_one_small_solution():
-    row = numbers(solutions.measured(0, 0.5, 1.0, n_inputs=300, n_branches=15, budget=20.0))
-    assert row["errors"] == 0
-    assert row["off"] < 0.5 < row["on"]
-    shown = {**{name: f"{value:g}" for name, value in row.items()}, "theta_d": "0.5", "load": "1", "seed": "0"}
-    assert len(solutions.table([shown])) == 3
-
-
 ASKED = []
 
 
@@ -187,15 +140,6 @@ def test_a_table_grows_and_keeps_what_it_has(growing, capsys):
     ]  # fmt: skip
     complete(growing, summed, [(3, 0.5, 0), (2, 1.0, 7)], more=10)  # nothing is missing any more
     assert len(ASKED) == 2
-
-
-def test_a_cell_that_fails_leaves_the_table_as_it_is_and_is_tried_again(growing, capsys):
-    before = growing.read_bytes()
-    for _ in range(2):
-        complete(growing, summed, [(13, 0.0, 0)])
-        assert growing.read_bytes() == before
-    assert len(ASKED) == 2
-    assert "no luck" in capsys.readouterr().err
 
 
 def test_a_run_that_was_killed_goes_on_from_its_store(growing, monkeypatch, capsys):
@@ -230,17 +174,6 @@ def test_linear_programming_agrees_with_theory():
     assert 0 < few < 1.5 * 16 * programming.theory(2.0, 0.25, 0.25, 8)
 
 
-def test_linear_programming_agrees_with_theory_for_bounded_weights():
-    """The means lie within two standard errors; the page says by how many."""
-    rows = stored(bounded.TABLE)
-    for (w_max,) in bounded.SETTINGS:
-        mean, error, n_tasks = bounded.average(rows, w_max)
-        assert n_tasks == len(bounded.SEEDS) >= 24
-        assert error < 0.01
-        assert abs(mean - bounded.theory(w_max)) < 2.0 * error
-    assert 0 < bounded.stored_patterns(0, 2.0, n_inputs=16) < 2 * 16 * bounded.theory(2.0) + 20
-
-
 @pytest.mark.parametrize("name", solving.CASES)
 def test_every_extension_is_solved_at_a_small_load(name):
     assert solving.measured(name, 0.3, 0, size=(120, 6), epochs=2000)["errors"] == 0
@@ -264,14 +197,6 @@ def test_mutants_change_one_place_of_what_runs_and_nothing_else():
         assert one.within == ("f" if one.line > 4 else "")
         assert one.applied(source) != source
         ast.parse(one.applied(source))
-
-
-@pytest.mark.slow
-def test_the_best_dendrite_is_computed_again():
-    known = next(row for row in stored(which_dendrite.TABLE) if row["kappa"] == "0.5")
-    again = which_dendrite.computed(0.5, rises=1, steps=1)
-    for name in ("heights", "theta_s", "alpha_c", "polsky", "measured", "symmetric", "kappa_c"):
-        assert_allclose(float(again[name]), float(known[name]), rtol=2e-5)
 
 
 def test_the_chance_of_a_search_is_that_of_the_stored_searches():

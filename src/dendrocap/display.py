@@ -8,8 +8,6 @@ from dataclasses import fields
 from html import escape
 from typing import Any, ClassVar
 
-__all__ = ["Displayed", "with_digits", "with_error"]
-
 # Inputs of a result; only the notebook table shows them.
 GIVEN = ("neuron", "task", "nonlinearity", "recipe", "algorithm", "schedule")
 IN_A_LINE, IN_A_TABLE = 48, 200  # characters per value

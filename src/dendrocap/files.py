@@ -23,8 +23,6 @@ from dendrocap.errors import CorruptData, InvalidParameter
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["new_file", "read_arrays", "reading", "writable", "write_arrays", "write_file"]
-
 # Exceptions that readers raise for unexpected content; gzip's own error is an OSError without a number.
 UNREADABLE = (
     ValueError, LookupError, TypeError, AttributeError, ArithmeticError, EOFError, RuntimeError, BadZipFile, TarError,

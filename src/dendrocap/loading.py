@@ -9,8 +9,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-__all__ = ["load_on_use"]
-
 
 class LazyPackage(ModuleType):
     """A package that knows in which module each of its public names lives."""

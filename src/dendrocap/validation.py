@@ -16,19 +16,6 @@ from typing import Any, TypeVar
 
 from dendrocap.errors import InvalidParameter
 
-__all__ = [
-    "Fact",
-    "available_cores",
-    "check_fields",
-    "choice",
-    "fact",
-    "facts_of",
-    "number_of_workers",
-    "real_number",
-    "refuse",
-    "whole_number",
-]
-
 T = TypeVar("T")
 
 

@@ -47,8 +47,6 @@ from dendrocap.model._compiled import value_and_slope
 from dendrocap.model.nonlinearities import LINEAR, POLSKY, RELU, SATURATING_RELU
 from dendrocap.numerics._caching import njit
 
-__all__ = ["epoch", "margins", "tested_epoch"]
-
 
 @njit(forceinline=True)
 def _branch_sums(weights: Any, start: int, bits: Any, row: int, size: int, copies: int, zero: Any) -> Any:

@@ -21,20 +21,6 @@ from numba.extending import models, overload, register_model
 
 from dendrocap.learning.engine import LANES
 
-__all__ = [
-    "exponential",
-    "fma",
-    "load",
-    "pointer",
-    "rotate",
-    "shifted",
-    "spread",
-    "store",
-    "total",
-    "where",
-    "where_less",
-]
-
 # Numba's own annotation counts the typing context as an argument.
 intrinsic: Any = extending.intrinsic
 Codegen = Callable[..., Any]

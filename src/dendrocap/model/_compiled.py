@@ -15,8 +15,6 @@ from dendrocap.model.table import HEADER
 from dendrocap.numerics._caching import njit
 from dendrocap.numerics.types import Floats
 
-__all__ = ["slope", "slopes", "value", "value_and_slope", "values"]
-
 
 @njit(cache=True)
 def value(code: int, parameters: Floats, x: float) -> float:

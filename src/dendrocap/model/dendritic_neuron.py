@@ -26,9 +26,6 @@ from dendrocap.numerics import apportioned, trapezoidal_rule
 from dendrocap.numerics.types import Floats
 from dendrocap.validation import check_fields, fact, real_number, refuse, whole_number
 
-__all__ = ["DendriticNeuron", "LinearNeuron"]
-
-
 # Patterns are converted to floats in blocks: 16 MB for any number of patterns.
 BLOCK = 2_000_000
 # Nodes for the average of g over a Gaussian; a kink gives an error of the square of their spacing, 6e-6.

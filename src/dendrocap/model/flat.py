@@ -20,21 +20,6 @@ from dendrocap.model.neuron import Bounded, Branches, Inhibition, NeuronSpec, Ri
 from dendrocap.model.nonlinearities import Nonlinearity, named_nonlinearity
 from dendrocap.validation import Fact, facts_of, refuse
 
-__all__ = [
-    "FACTS",
-    "INHIBITION",
-    "NEURON",
-    "TASK",
-    "finite_neuron",
-    "flat_neuron",
-    "flat_nonlinearity",
-    "flat_task",
-    "inhibition_from_flat",
-    "neuron_from_flat",
-    "nonlinearity_from_flat",
-    "task_from_flat",
-]
-
 
 def _parameters(kind: type[Any]) -> list[str]:
     return [field.name for field in fields(kind) if field.init]

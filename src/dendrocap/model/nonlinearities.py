@@ -22,18 +22,6 @@ from dendrocap.model import table
 from dendrocap.numerics.types import Floats
 from dendrocap.validation import check_fields, choice, fact, real_number, refuse
 
-__all__ = [
-    "Custom",
-    "Kernel",
-    "Linear",
-    "Nonlinearity",
-    "Polsky",
-    "ReLU",
-    "SaturatingReLU",
-    "Step",
-    "named_nonlinearity",
-]
-
 ScalarFunction = Callable[[Any], Any]
 
 # Codes for compiled loops; they must agree with dendrocap.model._compiled.

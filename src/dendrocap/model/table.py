@@ -21,9 +21,6 @@ from dendrocap.errors import InvalidParameter
 from dendrocap.numerics import legendre_rule
 from dendrocap.numerics.types import Floats
 
-__all__ = ["HEADER", "Pieces", "adaptive_cubics", "distinct", "packed", "polynomial_pieces"]
-
-
 HEADER = 6
 MOST_CELLS = 50_000
 MOST_PIECES = 2_000

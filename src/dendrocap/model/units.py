@@ -16,8 +16,6 @@ from numpy.typing import ArrayLike
 
 from dendrocap.validation import real_number, whole_number
 
-__all__ = ["Units"]
-
 
 @dataclass(frozen=True)
 class Units:

@@ -25,8 +25,6 @@ from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.runtime.nrt import rtsys
 from numba.core.serialize import dumps
 
-__all__ = ["njit"]
-
 Compiled = TypeVar("Compiled", bound=Callable[..., Any])
 
 PACKAGE = Path(__file__).resolve().parents[1]

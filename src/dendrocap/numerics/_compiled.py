@@ -9,19 +9,6 @@ import numpy as np
 from dendrocap.numerics._caching import njit
 from dendrocap.numerics.types import Floats
 
-__all__ = [
-    "compiled",
-    "density",
-    "kept_positive",
-    "kept_positive_each",
-    "log_tail",
-    "mass_beyond",
-    "mills",
-    "panels",
-    "tail",
-]
-
-
 # Division by zero gives infinity, as in NumPy: callers check the result.
 compiled = njit(cache=True, error_model="numpy")
 
