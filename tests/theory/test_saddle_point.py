@@ -226,7 +226,7 @@ def test_loads_next_to_either_end():
     alpha_c = critical_capacity(neuron).alpha_c
     assert saddle_point(neuron, alpha=alpha_c * (1.0 - 1e-6)).dq > 0.0
     for distance in (1e-9, 1e-12):
-        with pytest.raises(ConvergenceError, match=r"capacity is 4\.95131"):
+        with pytest.raises(ConvergenceError, match=r"too close to the .* capacity 4\.95131"):
             saddle_point(neuron, HALF, alpha=alpha_c * (1.0 - distance))
 
 

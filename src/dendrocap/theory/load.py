@@ -58,6 +58,8 @@ ROUNDING = 1e-16  # smaller fields of the patterns leave the weights as they are
 
 CLOSE, APART = 0.8, 0.99  # parts of the capacity beyond which solutions are followed from there, and in A, not the load
 
+NEAREST = 1e-8  # distance from capacity, relative, at which a load does not determine the solution
+
 MET, FARTHEST = 1e-13, 32.0  # dq / Q at which replicas cannot be told apart, and a place beyond that
 
 LARGEST = 300.0  # of ln A and ln xi
@@ -409,6 +411,7 @@ class Solutions:
             self.populations = populations_of(neuron, task, branch_size)
         self._made: list[Equations] = []
         self._why = ""  # no capacity is known
+        self._walks: tuple[float, list[list[tuple[Floats, Point, float]]]] | None = None
 
     @property
     def evaluations(self) -> int:
@@ -563,6 +566,11 @@ class Solutions:
             raise NoSolution(
                 f"alpha = {alpha:g} is not below the replica-symmetric capacity alpha_c = {alpha_c:.10g}{hint}"
             )
+        if alpha > (1.0 - NEAREST) * alpha_c:
+            raise ConvergenceError(
+                f"alpha = {alpha:.12g} is too close to the replica-symmetric capacity {alpha_c:.12g} for solutions to "
+                "be told apart: see critical_capacity"
+            )
         ways = [(self.from_zero, COARSE), (self.from_capacity, COARSE), (self.from_zero, NODES), (self.from_far, NODES)]
         if alpha > CLOSE * alpha_c:
             ways[:2] = ways[1::-1]
@@ -686,17 +694,9 @@ class Solutions:
 
         A g that is not monotone has several of them, which may turn back in the load: they are followed by arc length.
         """
-        guide = self.equations(COARSE)
-        visited: list[Floats] = []
         found: list[Found] = []
-        for start in self._ends(guide, least):
-            # Skip branches already followed from their other end, and mirror images or periods of others.
-            distances = [(float(np.linalg.norm(start.x - x)), float(np.max(np.abs(start.x - x)[:2]))) for x in visited]
-            if any(whole < VISITED or conjugates < 1e-7 for whole, conjugates in distances):
-                continue
-            path = [(x, point, guide.load(point)) for x, point in _walked(guide, start, 0.5 * least)]
-            visited += [start.x, *(x for x, *_ in path)]
-            values = [condition(guide, point, load) for _, point, load in path]
+        for path in self._branches(least):
+            values = [condition(self._guide, point, load) for _, point, load in path]
             for (x, _, load), (y, _, other), before, after in zip(path, path[1:], values, values[1:], strict=False):
                 if (before < 0.0) == (after < 0.0):
                     continue
@@ -708,6 +708,26 @@ class Solutions:
                 if one.residual < LOOSE and not any(_same(one, known) for known in found):
                     found.append(one)
         return found
+
+    @cached_property
+    def _guide(self) -> Equations:
+        return self.equations(COARSE)
+
+    def _branches(self, least: float) -> list[list[tuple[Floats, Point, float]]]:
+        """Each branch, from one end to the other; kept for other questions."""
+        if self._walks is not None and self._walks[0] <= least:
+            return self._walks[1]
+        visited: list[Floats] = []
+        paths = []
+        for start in self._ends(self._guide, least):
+            # Skip branches already followed from their other end, and mirror images or periods of others.
+            distances = [(float(np.linalg.norm(start.x - x)), float(np.max(np.abs(start.x - x)[:2]))) for x in visited]
+            if any(whole < VISITED or conjugates < 1e-7 for whole, conjugates in distances):
+                continue
+            paths.append([(x, point, self._guide.load(point)) for x, point in _walked(self._guide, start, 0.5 * least)])
+            visited += [start.x, *(x for x, *_ in paths[-1])]
+        self._walks = least, paths
+        return paths
 
     def _ends(self, equations: Equations, least: float) -> Iterator[Start]:
         """Points near both ends of the branches of one population."""

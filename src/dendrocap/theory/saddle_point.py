@@ -213,16 +213,15 @@ def saddle_point(
     if solutions.curved:
         scope.check(scope.FALLING, channel=channel)
         return _typical(solutions, alpha)
-    return _checked(described(solutions, solutions.at(alpha)), solutions.capacity[0])
+    return _checked(described(solutions, solutions.at(alpha)))
 
 
-def _checked(result: SaddlePoint, alpha_c: float = math.inf) -> SaddlePoint:
+def _checked(result: SaddlePoint) -> SaddlePoint:
     """The result if it is accurate."""
     if not result.error < ACCEPTED:
-        near = f"; the capacity is {alpha_c:.10g}" if alpha_c < math.inf else ""
         raise ConvergenceError(
-            f"the saddle point at alpha = {result.alpha:.10g} has an estimated error of {result.error:.1e}, above "
-            f"{ACCEPTED:g}{near}",
+            f"the saddle point at alpha = {result.alpha:g} has an estimated error of {result.error:.1e}, "
+            f"above {ACCEPTED:g}",
             last_iterate=result,
         )
     return result
