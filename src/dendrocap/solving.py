@@ -19,6 +19,8 @@ from dendrocap.model import DendriticNeuron, PackedPatterns, Patterns, TaskSpec
 from dendrocap.model.patterns import BLOCK, Seed, active_fractions, binary_patterns
 from dendrocap.validation import whole_number
 
+__all__ = ["Outlook", "random_task", "solve", "solver_by_theory", "solving_outlook"]
+
 # Largest loads solved within two minutes, as shares of the best estimate: mean and standard deviation over six
 # thresholds from 0.01 to 1 at N = 999, K = 27; a test compares them with the stored searches (docs/solvers.md).
 REACHED, SPREAD = 0.82, 0.04
@@ -239,7 +241,7 @@ def solving_outlook(
     >>> outlook.hopeless, round(outlook.chance, 3)
     (False, 1.0)
     """
-    from scipy.special import ndtr  # sweeps, which live in this package, need neither SciPy nor the theory
+    from scipy.special import ndtr
 
     from dendrocap.answers import capacity
 

@@ -17,6 +17,7 @@ PUBLIC_PACKAGES = (
     "dendrocap.answers",
     "dendrocap.learning",
     "dendrocap.datasets",
+    "dendrocap.solving",
     "dendrocap.sweeps",
     "dendrocap.fitting",
     "dendrocap.plot",

@@ -7,11 +7,21 @@ import sys
 import threading
 from concurrent.futures import Executor as FuturesPool
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 
 from dendrocap.errors import InvalidParameter, MissingExtra, WorkersLost
-from dendrocap.sweeps import DaskExecutor, FuturesExecutor, ProcessExecutor, SerialExecutor, Store, Sweep, run_sweep
+from dendrocap.sweeps import (
+    DaskExecutor,
+    Environment,
+    FuturesExecutor,
+    ProcessExecutor,
+    SerialExecutor,
+    Store,
+    Sweep,
+    run_sweep,
+)
 from dendrocap.sweeps import process as child_module
 from dendrocap.sweeps.process import run_cell
 from tests.sweeps.comparing import JOBS, contents, draws
@@ -169,6 +179,14 @@ def test_any_pool_runs_the_cells_and_a_broken_one_is_an_error(tmp_path):
     assert contents(tmp_path / "pool.db", sweep) == contents(tmp_path / "two.db", sweep)
     with pytest.raises(WorkersLost, match="the workers take no cells: cannot schedule"):
         run_sweep(numbered("prints"), tmp_path / "closed.db", executor=FuturesExecutor(pool, 2))
+
+
+def test_a_pool_with_other_versions_is_an_error(tmp_path, monkeypatch):
+    other = replace(Environment.here(), numpy="1.0.0").plain
+    answer = {"answers": [], "stuck": False, "fast": False, "environment": other}
+    monkeypatch.setattr(child_module, "run_lines", lambda *batch: answer)
+    with pytest.raises(WorkersLost, match=r"a worker cannot run the cells: it has numpy 1.0.0 \(here"):
+        run_sweep(draws(4), tmp_path / "results.db", executor=FuturesExecutor(Immediate(), 1))
 
 
 @pytest.mark.parametrize("job", ["copies_itself", "reads_stdin"])

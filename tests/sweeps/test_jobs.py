@@ -24,12 +24,15 @@ from dendrocap.errors import InvalidParameter
 from dendrocap.learning import SGD, HalveOnPlateau, Recipe
 from dendrocap.model.flat import flat_neuron, flat_task
 from dendrocap.model.patterns import generator_for
-from dendrocap.sweeps import Sweep
+from dendrocap.sweeps import Store, Sweep, run_sweep
 from dendrocap.sweeps.jobs import BUILT_IN, check, job_named, metrics_of
 from dendrocap.sweeps.process import run_cell
+from dendrocap.sweeps.sweep import Cell
 from dendrocap.theory import CapacitySolution
+from tests.sweeps.comparing import JOBS
 
 HERE = "tests.sweeps.test_jobs"
+SMALL = {"theta_d": 0.1, "theta_s": 0.5, "n_inputs": 99, "n_branches": 9, "max_epochs": 3, "alpha": 0.1}
 
 
 def spy(**parameters):
@@ -125,25 +128,86 @@ def test_a_function_with_open_parameters_takes_all():
     assert only(Sweep(f"{HERE}:spy", parameters={"anything": [1, 2]})) == {"anything": "[1, 2]"}
 
 
-@pytest.mark.parametrize(
-    ("job", "parameters", "words"),
-    [
-        (
-            "capacity",
-            {"theta_x": 1.0},
-            "theta_x is not a parameter of the job capacity; allowed are above",
-        ),
-        (f"{HERE}:sees_neuron", {"theta_d": 1.0}, "needs a value for alpha"),
-        ("capcity", {}, "capacity, saddle_point"),
-        ("no.such.module:f", {}, "cannot be imported"),
-        (f"{HERE}:nothing", {}, "cannot be imported"),
-        (f"{HERE}:HERE", {}, "must be a function"),
-        ("builtins:max", {}, "must be a function with named parameters"),
-    ],
-)
-def test_what_cannot_run_is_refused_before_anything_runs(job, parameters, words):
+TYPED = f"{JOBS}:typed"
+REFUSALS = [
+    ("capacity", {"theta_x": 1.0}, "theta_x is not a parameter of the job capacity; allowed are above"),
+    (f"{HERE}:sees_neuron", {"theta_d": 1.0}, "needs a value for alpha"),
+    ("capcity", {}, "capacity, saddle_point"),
+    ("no.such.module:f", {}, "cannot be imported"),
+    (f"{HERE}:nothing", {}, "cannot be imported"),
+    (f"{HERE}:HERE", {}, "must be a function"),
+    ("builtins:max", {}, "must be a function with named parameters"),
+    (TYPED, {"count": 2.5}, "count = 2.5 is not allowed: it must be a whole number"),
+    (TYPED, {"count": "3"}, "count = '3' is not allowed: it must be a whole number"),
+    (TYPED, {"count": True}, "count = True"),
+    (TYPED, {"count": 1, "level": "high"}, "level = 'high' is not allowed: it must be a finite number"),
+    (TYPED, {"count": 1, "names": 2}, "names = 2 is not allowed: it must be a text"),
+    (TYPED, {"count": 1, "flag": 0}, "flag = 0 is not allowed: it must be True or False"),
+    (TYPED, {"count": 1, "levels": 3}, "levels = 3"),
+    ("train", {**SMALL, "n_inputs": 99.5}, "n_inputs = 99.5 is not allowed: it must be a whole number"),
+    ("train", {**SMALL, "theta_d": "large"}, "theta_d = 'large'"),
+    ("train", {**SMALL, "max_epochs": 0.5}, "max_epochs = 0.5"),
+    ("train", {**SMALL, "stop_when_solved": 1}, "stop_when_solved = 1"),
+    ("train", {**SMALL, "n_inputs": [99, 100]}, r"n_inputs = \[99, 100\]"),
+]
+
+
+@pytest.mark.parametrize(("job", "parameters", "words"), REFUSALS)
+def test_what_cannot_run_is_refused_before_anything_runs(tmp_path, job, parameters, words):
     with pytest.raises(InvalidParameter, match=words):
         check(Sweep(job, parameters=parameters))
+    if not any(isinstance(value, list) for value in parameters.values()):
+        with pytest.raises(InvalidParameter, match=words):
+            run_sweep(Sweep(job, grid={name: [value] for name, value in parameters.items()}), tmp_path / "r.db")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_values_get_the_type_of_their_parameter():
+    def types(**parameters):
+        return only(Sweep(TYPED, parameters=parameters))["types"]
+
+    assert types(count=3.0, level=1) == "int float str bool"
+    assert types(count=3, level=0.5, levels=[1, 2.5]) == "int float str bool float float"
+    check(Sweep("train", parameters={**SMALL, "nonlinearity": "tabulated", "x": [0, 1], "y": [0, 1]}))
+
+
+@pytest.mark.parametrize("n_inputs", [{"from": 99, "to": 297, "points": 3}, [99.0, 198.0]], ids=["range", "floats"])
+def test_floats_that_are_whole_will_do_for_a_neuron_of_so_many_inputs(tmp_path, n_inputs):
+    sweep = Sweep(
+        "train",
+        grid={"n_inputs": n_inputs},
+        parameters={name: value for name, value in SMALL.items() if name != "n_inputs"},
+    )
+    assert run_sweep(sweep, tmp_path / "r.db", workers=1).counts.done == len(sweep) > 1
+
+
+@pytest.mark.parametrize(
+    ("table", "values"),
+    [
+        ({"from": 0, "to": 1, "points": 3}, (0.0, 0.5, 1.0)),
+        ({"from": 1, "to": 100, "points": 3, "scale": "log"}, (1, 10, 100)),
+        ({"from": 1.0, "to": 3.0, "points": 3}, (1.0, 2.0, 3.0)),
+    ],
+)
+def test_a_range_is_whole_if_its_ends_are_typed_so_and_all_of_it_is(table, values):
+    found = Sweep("capacity", grid={"gamma": table}).grid["gamma"]
+    assert found == values
+    assert [type(value) for value in found] == [type(value) for value in values]
+
+
+def test_one_and_one_point_zero_are_the_same_cell(tmp_path):
+    one, same = (Sweep(TYPED, grid={"count": [1, 2]}, parameters={"level": level}) for level in (1, 1.0))
+    assert one.digest == same.digest
+    assert [cell.key for cell in one] == [cell.key for cell in same]
+    assert run_sweep(one, tmp_path / "r.db", workers=1).ran == 2
+    assert run_sweep(same, tmp_path / "r.db", workers=1).ran == 0
+    with Store(tmp_path / "r.db") as store:
+        assert {record.metrics["types"] for record in store.records()} == {"int float str bool"}
+    assert Cell("j", {"x": [1.0, {"y": 2.0}]}, 0).key == Cell("j", {"x": [1, {"y": 2}]}, 0).key
+    assert Cell("j", {"x": True}, 0).key != Cell("j", {"x": 1}, 0).key
+    assert Cell("j", {"x": 0.1}, 0).key != Cell("j", {"x": 0}, 0).key
+    with pytest.raises(InvalidParameter, match="without repetitions"):
+        Sweep("capacity", grid={"gamma": [1, 1.0]})
 
 
 @pytest.mark.parametrize("name", BUILT_IN)

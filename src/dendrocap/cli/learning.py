@@ -182,7 +182,7 @@ def _followed_search(
     neuron: DendriticNeuron, patterns: Patterns, solver: str, kappa: float, time_limit: float, seed: int
 ) -> TrainingResult:
     """Solve with a progress bar."""
-    from dendrocap import sweeps
+    from dendrocap.solving import solve
 
     began = time.monotonic()
     with progress(time_limit, "seconds") as tell:
@@ -193,7 +193,7 @@ def _followed_search(
             return False
 
         # Whether to search at all has been decided.
-        return sweeps.solve(
+        return solve(
             neuron, *patterns, solver=solver, kappa=kappa, time_limit=time_limit, seed=seed, anyway=True, callback=show
         )
 

@@ -1,12 +1,5 @@
 """Public names, loaded when they are first used."""
 
-from dendrocap.solving import (
-    Outlook as Outlook,
-    random_task as random_task,
-    solve as solve,
-    solver_by_theory as solver_by_theory,
-    solving_outlook as solving_outlook,
-)
 from dendrocap.sweeps.dask import DaskExecutor as DaskExecutor
 from dendrocap.sweeps.plan import (
     Crossing as Crossing,

@@ -95,13 +95,13 @@ class DaskBatches(Batches):
         if self._client.status != "running":
             raise WorkersLost(f"the connection to the Dask scheduler was lost: the client is {self._client.status}")
         if (now := time.monotonic()) - self._asked >= CENSUS:
-            self._asked = now
             present = self._client.nthreads()
             if new := [worker for worker in present if worker not in self._threads and worker not in self._unfit]:
                 here = Environment.here().plain
                 for worker, why in self._client.run(objection, here, workers=new, on_error="return").items():
                     if why and not isinstance(why, OSError):  # which says that it has just left
-                        self._exclude(worker, why if isinstance(why, str) else repr(why))
+                        self.refused(worker, why if isinstance(why, str) else repr(why))
+            self._asked = now
             self._threads = {worker: threads for worker, threads in present.items() if worker not in self._unfit}
             if present and not self._threads:
                 reasons = "; ".join(dict.fromkeys(self._unfit[worker] for worker in present))
@@ -129,13 +129,9 @@ class DaskBatches(Batches):
             patience = "" if allowed is None else f" at most {allowed:g} s"
             self._notify(f"no Dask worker: waiting{patience} for one to start")
 
-    def refused(self, batch: list[Cell], answer: Mapping[str, Any]) -> None:
-        """Exclude a worker that cannot run cells, and deal out its batch again."""
-        self._again.append(batch)
-        self._exclude(answer["worker"], answer["refused"])
+    def refused(self, worker: str, reason: str) -> None:
+        """Exclude a worker that cannot run cells."""
         self._asked = -math.inf  # check at once whether any worker is left
-
-    def _exclude(self, worker: str, reason: str) -> None:
         if worker not in self._unfit:
             self._unfit[worker] = reason
             self._threads.pop(worker, None)

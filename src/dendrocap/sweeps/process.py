@@ -520,9 +520,12 @@ class Batches:
             return []
         if (error := future.exception()) is not None:
             return self.failed(batch, error)
-        found = future.result()
-        if "refused" in found:
-            self.refused(batch, found)
+        found, here = future.result(), Environment.here()
+        environment = Environment(**found.get("environment", here.plain))
+        why = found.get("refused") or ("" if here.matches(environment) else f"it has {here.differing(environment)}")
+        if why:
+            self._again.append(batch)
+            self.refused(found.get("worker", ""), why)
             return []
         answers = found["answers"]
         rest = batch[len(answers) :]
@@ -533,7 +536,6 @@ class Batches:
         if found["stuck"]:
             self._again.append([rest.pop(0)])
         self._again.extend(rest[at : at + self._size] for at in range(0, len(rest), self._size))
-        environment = Environment(**found["environment"])
         return [outcome_from(cell, text, environment) for cell, text in zip(batch, answers, strict=False)]
 
     def failed(self, batch: list[Cell], error: BaseException) -> list[Outcome]:
@@ -543,9 +545,9 @@ class Batches:
         reason = " ".join(f"{type(error).__name__}: {error}".split())
         raise WorkersLost(f"the workers cannot run the cells: {reason}; is this version of dendrocap installed there?")
 
-    def refused(self, batch: list[Cell], answer: Mapping[str, Any]) -> None:
+    def refused(self, worker: str, reason: str) -> None:
         """What follows when a worker cannot run a batch."""
-        raise WorkersLost(f"a worker process cannot run the job: {answer['refused']}")
+        raise WorkersLost(f"a worker cannot run the cells: {reason}")
 
 
 # Executors that run cells: in this process, in processes on this machine, or on the workers of a pool or cluster.
