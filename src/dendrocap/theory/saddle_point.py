@@ -26,6 +26,12 @@ from dendrocap.validation import real_number
 
 DEAD = Entropic(-math.inf, 0.0, 0.0, 0.0, 0.0)  # weights that are all zero
 
+# What a saddle point is in a row of a table, as far as it exists for this number of populations.
+NUMBERS = (
+    "alpha", "Q", "q", "dq", "mean_shift", "dM", "M_bar", "Q_hat", "q_hat", "M_hat", "A_hat", "free_entropy",
+    "entropic_term", "energetic_term", "stability", "residual", "error", "iterations", "training_error", "noisy_error",
+)  # fmt: skip
+
 LEAST_LOAD = 1e-3  # below which replica symmetry is taken to be stable where solutions form several branches
 
 
@@ -108,6 +114,10 @@ class SaddlePoint(OfPopulations):
             return self._displayed
         errors = ("training_error", "noisy_error") if self.channel.noise > 0.0 else ("training_error",)
         return (*self._displayed, *errors, "channel")
+
+    def as_row(self) -> dict[str, float]:
+        """Its numbers by name."""
+        return {name: getattr(self, name) for name in NUMBERS if hasattr(self, name)}
 
     @property
     def q(self) -> float:
