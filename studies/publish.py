@@ -40,7 +40,7 @@ MARKDOWN = PAGES.from_string(
 {% for one in verdicts %}
 | {{ one.verdict }} | {{ one.claims }} | {{ one.meaning }} |
 {% endfor %}
-{% for one in sections %}
+{% for one in sections if one.origin == "paper" %}
 
 ## {{ one.name }}: {{ one.title }}
 

@@ -6,7 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from dendrocap.reproduction import PRESETS, report, reproduce, selected, stored_results
+from dendrocap.reproduction import PRESETS, fig07, report, reproduce, selected, stored_results
+from dendrocap.reproduction.runs import read_table
 from dendrocap.sweeps import SerialExecutor
 
 TINY = replace(
@@ -47,4 +48,5 @@ def made(tmp_path_factory):
         nowhere = str(tmp_path_factory.mktemp("nowhere"))
         patch.setenv("DENDROCAP_DATA", nowhere)
         patch.setenv("DENDROCAP_CACHE", nowhere)
+        patch.setattr(fig07, "_theory", lambda size: read_table(KEPT / "fig7_theory.csv"))  # another test computes it
         return reproduce(preset=TINY, out=tmp_path_factory.mktemp("reproduced"), executor=SerialExecutor())

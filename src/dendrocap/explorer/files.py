@@ -100,13 +100,7 @@ def _curves(shown: View) -> list[tuple[str, str, np.ndarray, np.ndarray]]:
 
 
 def neuron_script(parameters: Parameters) -> str:
-    """A script that computes the numbers and curves of the page.
-
-    Examples
-    --------
-    >>> print(neuron_script(Parameters()).splitlines()[4])
-    neuron = dc.NeuronSpec(dc.Polsky(x_min=0.33, gamma=15.0), theta_d=0.5, theta_s=0.5)
-    """
+    """A script that computes the numbers and curves of the page."""
     units = parameters.units
     mean = "mean weight {units.weight_mv(best.W_bar):,.4g}"
     if parameters.inhibited:

@@ -350,13 +350,7 @@ TOGETHER = (
 
 
 def to_query(parameters: Parameters) -> str:
-    """The query of a link to these parameters, without the question mark.
-
-    Examples
-    --------
-    >>> to_query(Parameters())[:50]
-    'nonlinearity=polsky&x_min=0.33&gamma=15.0&theta_d='
-    """
+    """The query of a link to these parameters, without the question mark."""
     values = {parameter.name: getattr(parameters, parameter.name) for parameter in fields(parameters)}
     values["curve"] = "~".join("_".join(map(repr, point)) for point in parameters.curve)
     return urlencode({name: str(value) for name, value in values.items() if value != ""})
@@ -373,14 +367,7 @@ def pair_query(first: Parameters, second: Parameters | None) -> str:
 
 
 def pair_from_arguments(arguments: Mapping[str, Sequence[bytes]]) -> tuple[Parameters, Parameters | None, list[str]]:
-    """The one or two neurons of a link, and the problems found in it.
-
-    Examples
-    --------
-    >>> first, second, _ = pair_from_arguments({"theta_d": [b"0.05"], "gamma": [b"20"], "b.theta_d": [b"1"]})
-    >>> first.theta_d, second.theta_d, second.gamma
-    (0.05, 1.0, 20.0)
-    """
+    """The one or two neurons of a link, and the problems found in it."""
     plain = {name: values for name, values in arguments.items() if not name.startswith(SECOND_NEURON)}
     marked = {name[len(SECOND_NEURON) :]: values for name, values in arguments.items() if name not in plain}
     first, problems = from_arguments(plain)
@@ -397,14 +384,7 @@ def from_query(query: str) -> tuple[Parameters, list[str]]:
 
 
 def from_arguments(arguments: Mapping[str, Sequence[bytes]]) -> tuple[Parameters, list[str]]:
-    """The parameters of a link, as a web server provides them, and its problems; bad parameters keep their defaults.
-
-    Examples
-    --------
-    >>> parameters, problems = from_arguments({"theta_d": [b"0.05"], "f_in": [b"7"]})
-    >>> parameters.theta_d, problems
-    (0.05, ['f_in = 7.0 is not allowed: it must be a finite number in [0.01, 0.99]'])
-    """
+    """The parameters of a link, as a web server provides them, and its problems; bad parameters keep their defaults."""
     if sum(len(name) + sum(map(len, values)) for name, values in arguments.items()) > LONGEST:
         return Parameters(), [f"the link is longer than {LONGEST} characters and was not read"]
     parameters, problems, values = Parameters(), [], {}
@@ -481,13 +461,7 @@ OF_A_PRESET = (
 
 
 def preset(name: str) -> dict[str, Any]:
-    """The parameters that a preset sets.
-
-    Examples
-    --------
-    >>> preset("paper")["theta_d"], preset("linear")["nonlinearity"]
-    (0.5, 'linear')
-    """
+    """The parameters that a preset sets."""
     changes = PRESETS[choice("preset", name, tuple(PRESETS))].changes()
     return {parameter: getattr(Parameters(), parameter) for parameter in OF_A_PRESET} | changes
 

@@ -342,13 +342,7 @@ class WeightPlot(Plot):
 
 
 def plain(low: float, high: float) -> list[float]:
-    """1, 2, 5, 10, 20, ... between two numbers; if that is too many, 1, 10, 100, ...
-
-    Examples
-    --------
-    >>> plain(0.8, 12.0)
-    [1.0, 2.0, 5.0, 10.0]
-    """
+    """1, 2, 5, 10, 20, ... between two numbers; if that is too many, 1, 10, 100, ..."""
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     digits = (1, 2, 5) if high / low < 300.0 else (1,)
     ticks = [float(f"{digit}e{decade}") for decade in decades for digit in digits]

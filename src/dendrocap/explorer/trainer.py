@@ -39,16 +39,7 @@ class Progress:
 
 
 class Trainer:
-    """One run at a time, in a separate thread that ends with the run or with `close`.
-
-    Examples
-    --------
-    >>> trainer = Trainer()
-    >>> trainer.start(Parameters(theta_d=0.05, train_inputs=99, train_branches=9, load=0.3, pace=1000))
-    >>> trainer.wait(20)
-    >>> trainer.progress().state, trainer.progress().best_errors
-    ('ended', 0)
-    """
+    """One run at a time, in a separate thread that ends with the run or with `close`."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

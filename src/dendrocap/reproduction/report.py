@@ -88,6 +88,7 @@ def content(made: Reproduction) -> dict[str, Any]:
             {
                 "name": figure.name,
                 "title": figure.title,
+                "origin": figure.origin,
                 "done": outcome.status == DONE,
                 "problem": outcome.reason and outcome.status != MISSING and outcome.status,
                 "outcome": outcome,
