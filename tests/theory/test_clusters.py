@@ -65,7 +65,7 @@ def test_cascade_equals_nested_sums(sign, start, m):
 def test_naive_free_entropy_is_stationary_in_every_order_parameter(neuron):
     task, alpha = TaskSpec(), 1.2
     found = broken_saddle_point(neuron, alpha=alpha)
-    (q0, _), (q0_hat, q1_hat), dq, (m,) = found.overlaps, found.q_hat, found.dq, found.breaking_points
+    (q0, _), (q0_hat, q1_hat), dq, (m,) = found.overlaps, found.c, found.dq, found.breaking_points
     scaled = {
         "dq": dq, "A": found.A_hat * dq, "b": -found.M_hat * dq, "c0": q0_hat * dq**2,
         "c1": (q1_hat - q0_hat) * dq**2, "mu": m / dq, "q0": q0, "Q": found.Q,
@@ -134,7 +134,7 @@ def test_clusters_open_continuously_where_replica_symmetry_ends(neuron):
 def test_below_that_load_the_answer_is_one_cloud():
     point = broken_saddle_point(SATURATING, alpha=0.5)
     one = saddle_point(SATURATING, alpha=0.5)
-    assert point.effective_levels == 0
+    assert point.k == 0
     assert point.estimate == "replica symmetric"
     assert (point.free_entropy, point.overlaps) == (one.free_entropy, (one.q,))
     assert_allclose(point.weights.mean(), 1.0, rtol=1e-9)
@@ -146,7 +146,7 @@ def test_slope_of_the_free_entropy_is_the_energetic_term(task):
     alpha, step = 1.1, 1e-3
     low, at, high = (broken_saddle_point(SATURATING, task, alpha=a) for a in (alpha - step, alpha, alpha + step))
     slope = (high.free_entropy - low.free_entropy) / (2.0 * step)
-    (m,), q_hat, W_bar = at.breaking_points, np.array(at.q_hat), 1.0
+    (m,), q_hat, W_bar = at.breaking_points, np.array(at.c), 1.0
     delta, root = np.diff(q_hat, prepend=0.0) / at.A_hat, math.sqrt(at.A_hat)
     entropic = cascade(1.0, np.array([at.M_hat / root]), np.ones(1), delta, np.array([m]), smooth=True).f[0]
     constraints = 0.5 * (
@@ -198,4 +198,4 @@ def test_refusals():
         complexity_curve(SATURATING, alpha=0.5, m=[0.3])
     with pytest.raises(InvalidParameter, match="m = 1"):
         complexity_curve(SATURATING, alpha=1.2, m=[1.0])
-    assert broken_saddle_point(NeuronSpec(Linear(), 0.5, 0.5), alpha=0.9).effective_levels == 0
+    assert broken_saddle_point(NeuronSpec(Linear(), 0.5, 0.5), alpha=0.9).k == 0

@@ -9,7 +9,6 @@ from dendrocap.theory.branch_stability import (
     branch_stability as branch_stability,
 )
 from dendrocap.theory.clusters import (
-    BrokenSaddlePoint as BrokenSaddlePoint,
     ComplexityCurve as ComplexityCurve,
     broken_saddle_point as broken_saddle_point,
     complexity_curve as complexity_curve,

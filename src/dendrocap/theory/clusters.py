@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,11 +22,13 @@ from dendrocap.theory import scope
 from dendrocap.theory.broken import BrokenEquations, BrokenState
 from dendrocap.theory.cascade import measure
 from dendrocap.theory.neuron_kernel import like_branches
+from dendrocap.theory.patterns import HARD_MARGIN
 from dendrocap.theory.results import estimate_name
-from dendrocap.theory.saddle_point import saddle_point, stability_limit
+from dendrocap.theory.saddle_point import SaddlePoint, saddle_point, stability_limit
 from dendrocap.theory.search import Found, population_capacity
+from dendrocap.theory.solution import PopulationWeights, SynapseWeights
 from dendrocap.theory.solver import followed, newton
-from dendrocap.theory.weights import Weights, in_fields
+from dendrocap.theory.weights import in_fields
 from dendrocap.validation import real_number, whole_number
 
 FIRST_RATIO, LARGEST_RATIO = 1e3, 1e9  # q_hat_k / A_hat at which the curve starts near capacity
@@ -38,86 +40,6 @@ ROUNDING = 1e-10  # of a complexity that vanishes
 ACCEPTED = 1e-8  # largest relative residual of a solution
 
 Conditions = Callable[[BrokenState], Floats]
-
-
-@dataclass(frozen=True)
-class BrokenSaddlePoint(Displayed):
-    """Typical solutions at one load with k steps of replica symmetry breaking: how they cluster.
-
-    Attributes
-    ----------
-    alpha : float
-        Patterns per synapse.
-    rsb, effective_levels : int
-        Requested steps, and distinct steps: none if replica symmetry is stable.
-    free_entropy : float
-        Logarithm of the volume of solutions per weight.
-    internal_entropy : float
-        Logarithm of the volume of one innermost cluster per weight. It equals the free entropy: the typical clusters
-        are so few that their number is negligible.
-    overlaps : tuple of float
-        q_0 < ... < q_k: from two solutions without a common cluster to two in the same innermost one.
-    Q, dq : float
-        Mean squared weight, and Q - q_k without cancellation.
-    breaking_points : tuple of float
-        m_1 < ... < m_k in (0, 1): 1 - m_i is the probability that two solutions share a cluster of level i.
-    q_hat : tuple of float
-        Conjugates of the overlaps.
-    A_hat, M_hat, mean_shift : float
-        q_hat_k - 2 Q_hat, the conjugate of the mean weight, and the mean of the somatic input.
-    symmetric_free_entropy : float
-        Free entropy of the replica-symmetric saddle point at this load, which is larger; nan if there is none.
-    residual : float
-        Largest relative residual of the equations, evaluated with a finer rule than they were solved with.
-    iterations : int
-        Number of evaluations of the equations.
-    neuron, task
-        The inputs.
-
-    Examples
-    --------
-    >>> from dendrocap import NeuronSpec, SaturatingReLU
-    >>> point = broken_saddle_point(NeuronSpec(SaturatingReLU(), theta_d=0.5, theta_s=0.5), alpha=1.2)
-    >>> far, near = (q / point.Q for q in point.overlaps)
-    >>> print(f"overlap {near:.3f} within a cluster, {far:.3f} between clusters")
-    overlap 0.963 within a cluster, 0.740 between clusters
-    """
-
-    _displayed = ("alpha", "estimate", "free_entropy", "overlaps", "Q", "breaking_points", "residual")
-
-    alpha: float
-    rsb: int
-    effective_levels: int
-    free_entropy: float
-    internal_entropy: float
-    overlaps: tuple[float, ...]
-    Q: float
-    dq: float
-    breaking_points: tuple[float, ...]
-    q_hat: tuple[float, ...]
-    A_hat: float
-    M_hat: float
-    mean_shift: float
-    symmetric_free_entropy: float
-    residual: float
-    iterations: int
-    neuron: NeuronSpec
-    task: TaskSpec
-
-    @property
-    def estimate(self) -> str:
-        """The name of this estimate."""
-        return estimate_name(self.effective_levels)
-
-    @property
-    def weights(self) -> Weights:
-        """The distribution of weights; no weight is exactly zero below capacity."""
-        if not self.breaking_points:
-            return Weights(self.A_hat, self.q_hat[0], self.M_hat)
-        root = math.sqrt(self.A_hat)
-        delta = np.diff(self.q_hat, prepend=0.0) / self.A_hat
-        h, mass = measure(1.0, self.M_hat / root, delta, np.array(self.breaking_points), smooth=True)
-        return in_fields(self.A_hat, h * root, mass)
 
 
 @dataclass(frozen=True)
@@ -168,9 +90,7 @@ class ComplexityCurve(Displayed):
         return estimate_name(1)
 
 
-def broken_saddle_point(
-    neuron: NeuronSpec, task: TaskSpec | None = None, *, alpha: float, rsb: int = 1
-) -> BrokenSaddlePoint:
+def broken_saddle_point(neuron: NeuronSpec, task: TaskSpec | None = None, *, alpha: float, rsb: int = 1) -> SaddlePoint:
     """Typical solutions at load ``alpha`` with ``rsb`` steps of replica symmetry breaking.
 
     Below the load of `stability_limit` all solutions form one cloud, described by `saddle_point`. Above it they form
@@ -210,7 +130,9 @@ def broken_saddle_point(
     alpha, rsb = real_number("alpha", alpha, 0.0), whole_number("rsb", rsb, 1)
     stable_to = stability_limit(neuron, task).alpha
     if alpha <= stable_to:
-        return _one_cloud(neuron, task, alpha, rsb)
+        point = saddle_point(neuron, task, alpha=alpha)
+        phi = point.free_entropy
+        return replace(point, rsb=rsb, internal_entropy=phi, symmetric_free_entropy=phi)
     curve = _Curve(neuron, task, rsb, stable_to)
     found = curve.at(alpha)
     return curve.described(found, alpha)
@@ -307,7 +229,7 @@ class _Curve:
 
         return self._followed(found, math.log(found.state.mu[0]), math.log(m), at_m)
 
-    def described(self, found: Found, alpha: float) -> BrokenSaddlePoint:
+    def described(self, found: Found, alpha: float) -> SaddlePoint:
         """The public result, with the residual by a finer rule."""
         state, side = found.state, found.state.sides[0]
         finer = self.equations.with_levels(self.k, finer=True).state(found.x)
@@ -315,25 +237,41 @@ class _Curve:
             symmetric = saddle_point(self.neuron, self.task, alpha=alpha).free_entropy
         except (NoSolution, ConvergenceError):
             symmetric = math.nan
-        return BrokenSaddlePoint(
-            alpha=alpha,
-            rsb=self.k,
-            effective_levels=self.k,
-            free_entropy=state.potential,
-            internal_entropy=state.internal_entropy,
-            overlaps=tuple(map(float, side.q)),
+        one, q, c = self.equations.populations[0], side.q.tolist(), side.c.tolist()
+        root = math.sqrt(side.A)
+        h, mass = measure(1.0, -side.b / root, np.diff(side.c, prepend=0.0) / side.A, state.mu, smooth=True)
+        weights = SynapseWeights(
+            kind="excitatory",
+            share=1.0,
+            f_in=one.f_in,
+            W_bar=one.W_bar(side.m),
             Q=side.Q,
+            weights=in_fields(side.A, h * root, mass),  # none is exactly zero below capacity
+            q=q[-1],
             dq=side.dq,
-            breaking_points=tuple(map(float, state.mu)),
-            q_hat=tuple(map(float, side.c)),
             A_hat=side.A,
+            q_hat=c[-1],
             M_hat=-side.b,
-            mean_shift=state.shift * math.sqrt(state.Gamma0),
-            symmetric_free_entropy=symmetric,
-            residual=float(np.max(np.abs([*finer.residuals, finer.alpha / alpha - 1.0]))),
-            iterations=self.equations.evaluations,
+        )
+        return SaddlePoint(
             neuron=self.neuron,
             task=self.task,
+            branch_size=math.inf,
+            channel=HARD_MARGIN,
+            alpha=alpha,
+            populations=(PopulationWeights(one, side.m, (weights,), c=tuple(c), overlaps=tuple(q)),),
+            free_entropy=float(state.potential),
+            energetic_term=math.nan,
+            mean_shift=state.shift * math.sqrt(state.Gamma0),
+            stability=math.nan,
+            residual=float(np.max(np.abs([*finer.residuals, finer.alpha / alpha - 1.0]))),
+            error=math.nan,
+            iterations=self.equations.evaluations,
+            kernel=None,
+            rsb=self.k,
+            breaking_points=tuple(state.mu.tolist()),
+            internal_entropy=state.internal_entropy,
+            symmetric_free_entropy=symmetric,
         )
 
     def _place(self, alpha: float) -> float:
@@ -387,28 +325,3 @@ class _Curve:
 
     def _residuals(self, conditions: Conditions) -> Callable[[Floats], Floats]:
         return lambda at: conditions(self.equations.state(at))
-
-
-def _one_cloud(neuron: NeuronSpec, task: TaskSpec, alpha: float, rsb: int) -> BrokenSaddlePoint:
-    """The replica-symmetric saddle point as the result of any number of steps."""
-    point = saddle_point(neuron, task, alpha=alpha)
-    return BrokenSaddlePoint(
-        alpha=alpha,
-        rsb=rsb,
-        effective_levels=0,
-        free_entropy=point.free_entropy,
-        internal_entropy=point.free_entropy,
-        overlaps=(point.q,),
-        Q=point.Q,
-        dq=point.dq,
-        breaking_points=(),
-        q_hat=(point.q_hat,),
-        A_hat=point.A_hat,
-        M_hat=point.M_hat,
-        mean_shift=point.mean_shift,
-        symmetric_free_entropy=point.free_entropy,
-        residual=point.residual,
-        iterations=point.iterations,
-        neuron=neuron,
-        task=task,
-    )

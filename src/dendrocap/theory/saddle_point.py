@@ -19,6 +19,7 @@ from dendrocap.theory.dendrite import PairKernel
 from dendrocap.theory.load import ACCEPTED, Equations, Found, Side, Solutions, unstable
 from dendrocap.theory.neuron_kernel import Population, needs_populations, populations_of
 from dendrocap.theory.patterns import HARD_MARGIN, Channel, check_channel, is_hard, noisy_error, training_error
+from dendrocap.theory.results import estimate_name
 from dendrocap.theory.solution import OfPopulations, PopulationWeights, SynapseWeights
 from dendrocap.theory.solver import followed
 from dendrocap.theory.weights import Entropic, law_of
@@ -52,6 +53,20 @@ class SaddlePoint(OfPopulations):
         Each kind of branches.
     free_entropy, entropic_term, energetic_term : float
         Logarithm of the volume of solutions per weight, and its terms G_S and G_E.
+    rsb : int
+        Requested steps of breaking, with `broken_saddle_point`: solutions form clusters within clusters. The terms of
+        the free entropy and ``stability`` are then NaN.
+    breaking_points : tuple of float
+        m_1 < ... < m_k in (0, 1): 1 - m_i is the probability that two solutions share a cluster of level i. Their
+        number ``k`` is zero where replica symmetry is stable.
+    overlaps, c : tuple of float
+        q_0 < ... < q_k, from two solutions without a common cluster to two in the same innermost one, and their
+        conjugates; ``q`` and ``q_hat`` are the last of them.
+    internal_entropy : float
+        Logarithm of the volume of one innermost cluster per weight. It equals the free entropy: the typical clusters
+        are so few that their number is negligible.
+    symmetric_free_entropy : float
+        Free entropy of the replica-symmetric saddle point at this load, which is larger; NaN if there is none.
     Q, q, dq, W_bar : float
         Mean square of all weights, overlap of two solutions, Q - q without cancellation, and mean weight.
     mean_shift, dM : float
@@ -108,8 +123,14 @@ class SaddlePoint(OfPopulations):
     other_solutions: tuple[SaddlePoint, ...] = ()
     training_error: float = 0.0
     noisy_error: float = 0.0
+    rsb: int = 0
+    breaking_points: tuple[float, ...] = ()
+    internal_entropy: float = math.nan
+    symmetric_free_entropy: float = math.nan
 
     def _shown(self) -> tuple[str, ...]:
+        if self.rsb:
+            return ("alpha", "estimate", "free_entropy", "overlaps", "Q", "breaking_points", "residual")
         if is_hard(self.channel):
             return self._displayed
         errors = ("training_error", "noisy_error") if self.channel.noise > 0.0 else ("training_error",)
@@ -118,6 +139,26 @@ class SaddlePoint(OfPopulations):
     def as_row(self) -> dict[str, float]:
         """Its numbers by name."""
         return {name: getattr(self, name) for name in NUMBERS if hasattr(self, name)}
+
+    @property
+    def k(self) -> int:
+        """Distinct steps of breaking."""
+        return len(self.breaking_points)
+
+    @property
+    def estimate(self) -> str:
+        """The name of this estimate."""
+        return estimate_name(self.k)
+
+    @property
+    def overlaps(self) -> tuple[float, ...]:
+        """q_0 < ... < q_k."""
+        return self._alone("overlaps").overlaps or (self.q,)
+
+    @property
+    def c(self) -> tuple[float, ...]:
+        """Conjugates of the overlaps."""
+        return self._alone("c").c or (self.q_hat,)
 
     @property
     def q(self) -> float:
