@@ -27,7 +27,6 @@ from dendrocap import (
     critical_capacity,
     linear_feasibility,
     noise_robustness,
-    pack_patterns,
     perturb,
     random_patterns,
     run_sweep,
@@ -39,7 +38,6 @@ from dendrocap.learning import (
     SGD,
     AnnealedSurrogate,
     FlooredSlope,
-    LocalRule,
     Lorentzian,
     Recipe,
     TrueSlope,
@@ -47,7 +45,6 @@ from dendrocap.learning import (
     load_run,
     patterns_at_load,
     save_run,
-    three_factors,
 )
 from dendrocap.learning.engine import LANES, CompiledEngine, LaneLayout
 from dendrocap.learning.rules import Homeostasis
@@ -143,20 +140,6 @@ def test_epoch_and_margins_equal_the_naive_ones(spec, size, several, rng):
     assert_allclose(somatic[3], np.sum(outputs) / root - root * spec.theta_s, rtol=0, atol=1e-12)
 
 
-@specs
-def test_the_local_rule_with_default_factors_is_sgd(spec, rng):
-    neuron, patterns, weights, order = problem(spec, (150, 7), rng)
-    rule = LocalRule(0.5, gamma_ce=3.0).engine(neuron, Patterns(pack_patterns(patterns.inputs), patterns.labels))
-    fast = SGD(0.5, gamma_ce=3.0, precision="float64").engine(neuron, patterns)
-    for engine in (rule, fast):
-        engine.set_weights(weights)
-        engine.epoch(order, 0.5)
-    assert_allclose(rule.weights(), fast.weights(), rtol=0, atol=1e-12)
-    assert_allclose(rule.margins(), fast.margins(), rtol=0, atol=1e-12)
-    factors = three_factors(neuron, weights, patterns.inputs[0], 1, gamma_ce=3.0, surrogate=Lorentzian())
-    assert factors.product.shape == (150,)
-
-
 @settings(max_examples=60, deadline=None)
 @given(
     n_inputs=st.integers(20, 300),
@@ -200,14 +183,6 @@ def test_like_branches_are_sized_as_they_always_were(n_inputs, branches):
     small, extra = divmod(n_inputs, K)
     neuron = DendriticNeuron(NeuronSpec(ReLU(), 0.2, 0.3), n_inputs, K)
     assert neuron.branch_sizes.tolist() == [small + 1] * extra + [small] * (K - extra)
-
-
-@given(shares=st.lists(st.floats(0.01, 1.0), min_size=1, max_size=8), total=st.integers(0, 500))
-def test_apportioned_numbers_sum_up_and_miss_their_shares_by_less_than_one(shares, total):
-    counts = apportioned(shares, total)
-    assert sum(counts) == total
-    wanted = total * np.array(shares) / sum(shares)
-    assert np.all(np.abs(np.array(counts) - wanted) < 1.0 + 1e-6)
 
 
 def test_a_population_that_says_nothing_new_changes_nothing():
@@ -317,18 +292,6 @@ def test_solvers_find_solutions(spec, solver):
     assert result.solved
     assert neuron.errors(result.weights, patterns) == 0
     assert_array_equal(neuron.predict(result.weights, patterns.inputs), patterns.labels)
-
-
-@specs
-def test_plain_gradient_descent_learns_where_slopes_are_many(spec):
-    """At small thresholds, as without inhibition or populations: at larger ones branches die."""
-    small = [
-        replace(kind, theta_d=0.1, inhibition=kind.inhibition and replace(kind.inhibition, drive=0.05))
-        for kind in spec.kinds
-    ]
-    neuron = DendriticNeuron(NeuronSpec(populations=small, theta_s=spec.theta_s), 240, 10)
-    patterns = patterns_at_load(neuron, 0.3, 0)
-    assert solve(neuron, *patterns, solver="sgd", seed=0, max_epochs=20_000).solved
 
 
 @pytest.mark.parametrize("solver", ["polished", "message-passing"])
@@ -514,3 +477,11 @@ def test_linear_capacity_with_correlated_inputs_by_linear_programs():
     assert abs(expected - 0.662599811) < 1e-8
     found, error = feasible_share(neuron, np.arange(expected - 0.3, expected + 0.31, 0.05), range(12), task)
     assert abs(found - expected) < 3 * error
+
+
+@given(shares=st.lists(st.floats(0.01, 1.0), min_size=1, max_size=8), total=st.integers(0, 500))
+def test_apportioned_numbers_sum_up_and_miss_their_shares_by_less_than_one(shares, total):
+    counts = apportioned(shares, total)
+    assert sum(counts) == total
+    wanted = total * np.array(shares) / sum(shares)
+    assert np.all(np.abs(np.array(counts) - wanted) < 1.0 + 1e-6)

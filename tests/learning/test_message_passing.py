@@ -155,17 +155,6 @@ def test_few_patterns_leave_the_volume_of_load_zero():
     assert found.mean_square == pytest.approx(2.0 * found.mean_weight**2, rel=0.1)
 
 
-def test_order_of_branches_and_synapses_does_not_matter():
-    neuron = DendriticNeuron(NeuronSpec(Polsky(), 0.5, 0.5), n_inputs=120, n_branches=6)
-    inputs, labels = random_patterns(30, 120, rng=1)
-    rng = np.random.default_rng(2)
-    blocks = inputs.reshape(30, 6, 20)[:, rng.permutation(6)]
-    shuffled = np.concatenate([blocks[:, branch, rng.permutation(20)] for branch in range(6)], axis=1)
-    one, other = bethe_free_entropy(neuron, inputs, labels), bethe_free_entropy(neuron, shuffled, labels)
-    assert other.free_entropy == pytest.approx(one.free_entropy, abs=1e-5)
-    assert other.overlap == pytest.approx(one.overlap, rel=1e-4)
-
-
 def test_not_settling_is_said():
     inputs, labels = random_patterns(60, 303, rng=3)
     with pytest.raises(ConvergenceError, match="after 2 sweeps") as caught:

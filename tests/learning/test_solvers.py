@@ -238,21 +238,6 @@ def test_patterns_with_a_small_soft_error_change_nothing():
     assert np.max(np.abs(reached[0.5] - reached[None])) > 1e-3
 
 
-@pytest.mark.parametrize("solver", [AnnealedSurrogate(epochs=300), PolishedAnnealing(epochs=300)], ids=str)
-def test_rare_tests_never_report_fewer_errors_than_there_are(solver):
-    """Each new minimum belongs to weights that were tested."""
-    inputs, labels = random_patterns(290, 150, rng=6)
-    run = Training(SMALL, inputs, labels, Recipe(solver), seed=2)
-    fewest, untested = run._best_errors, 0
-    for record in islice(run, 250):
-        true = SMALL.errors(run.weights, run.patterns)
-        untested += true != record.errors
-        if record.best_errors < fewest:
-            fewest = record.best_errors
-            assert true == fewest
-    assert untested > 20
-
-
 def test_a_run_that_goes_on_after_a_solution_tests_every_epoch():
     """The estimator selects weights by the margins after each epoch."""
     patterns = random_patterns(290, 150, rng=6)
@@ -366,15 +351,6 @@ def test_a_rules_run_cannot_be_resumed_with_a_solver(solver):
         train(SMALL, inputs, labels, algorithm=solver, resume=half.state)
     with pytest.raises(InvalidParameter, match=r"schedule = HalveOnPlateau\(.*sets its own rates"):
         train(SMALL, inputs, labels, algorithm=solver, schedule=HalveOnPlateau(5))
-
-
-@BY_NAME
-def test_train_runs_solvers_too(solver):
-    inputs, labels = random_patterns(290, 150, rng=4)
-    one = solve(SMALL, inputs, labels, solver=solver, seed=1, time_limit=None, max_epochs=9)
-    other = train(SMALL, inputs, labels, algorithm=solver, seed=1, max_epochs=9)
-    assert_array_equal(other.weights, one.weights)
-    assert_array_equal(other.error_history, one.error_history)
 
 
 @dataclass(frozen=True)
