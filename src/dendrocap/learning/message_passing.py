@@ -399,7 +399,7 @@ def measured_local_entropy(
             "a solution; solve finds one"
         )
     margin = real_number("kappa", kappa, 0.0)
-    messages = Messages(neuron, patterns.dense, patterns.signs, margin, centre=_as_branches(neuron, flat))
+    messages = Messages(neuron, patterns.dense, patterns.signs, margin, centre=neuron.shaped_weights(flat))
     around = _Around(messages)
     found: list[_Found] = []
     stopped = ""
@@ -437,12 +437,6 @@ class _Found(NamedTuple):
     ball_entropy: float
     coupling: float
     iterations: int
-
-
-def _as_branches(neuron: DendriticNeuron, flat: Floats) -> Floats:
-    weights = np.zeros(neuron.weights_shape)
-    weights[np.arange(neuron.branch_size)[None, :] < neuron.branch_sizes[:, None]] = flat
-    return weights
 
 
 class _Around:
