@@ -320,8 +320,11 @@ TAKEN = {
     "theory.perceptron_limit": (
         changes, lambda task: dc.theory.perceptron_limit(POLSKY, task), lambda found: found.alpha_c,
     ),
-    "theory.committee_capacity": (refused, lambda task: dc.theory.committee_capacity(ReLU(), 1, task), None),
-    "theory.committee_stability": (refused, lambda task: dc.theory.committee_stability(ReLU(), task), None),
+    "theory.best_inhibition": (
+        changes,
+        lambda task: dc.theory.best_inhibition(NeuronSpec(ReLU(), 1.0, 0.5), task, share=0.2),
+        lambda found: found.alpha_c,
+    ),
     "theory.large_margin_capacity": (changes, lambda task: dc.theory.large_margin_capacity(POLSKY, task), float),
     "theory.large_threshold_slope": (
         refused, lambda task: dc.theory.large_threshold_slope(Polsky(), task=task), None,

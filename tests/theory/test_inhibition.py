@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy.optimize import minimize_scalar
 
 import dendrocap as dc
 from dendrocap import (
@@ -126,14 +125,10 @@ def test_against_rubin_abbott_and_sompolinsky(phi, f_exc, f_out, alpha):
     """They bound the norm and leave the drive free: our load, maximised over it. phi is CV_E / CV_I of the inputs."""
     task = TaskSpec(f_in=1.0 / (1.0 + phi**2), f_out=f_out)
 
-    def load(drive):
-        return critical_capacity(inhibited(Linear(), 1.0, drive, 1.0 - f_exc, f_in=0.5), task).alpha_c
-
-    inner = minimize_scalar(lambda drive: -load(drive), bounds=(0.0, 1.0), method="bounded", options={"xatol": 1e-7})
-    best = max(-inner.fun, load(1.0))  # balanced, without a threshold, where that is best
-    assert_allclose(best, alpha, atol=6e-9)
-    balanced = f_exc / phi < 1.0 - f_exc  # w_E / CV_E < w_I / CV_I
-    assert balanced == (best == load(1.0))
+    best = dc.theory.best_inhibition(NeuronSpec(Linear(), 1.0, 0.5), task, share=1.0 - f_exc, f_in=0.5)
+    assert_allclose(best.alpha_c, alpha, atol=6e-9)
+    balanced = f_exc / phi < 1.0 - f_exc  # w_E / CV_E < w_I / CV_I: without a threshold
+    assert balanced == (best.neuron.inhibition.drive == 1.0)
 
 
 # Limits ---------------------------------------------------------------------------------------------------------------
@@ -490,6 +485,7 @@ REFUSED = {
     "least_noise_error": lambda neuron: dc.least_noise_error(neuron, alpha=0.5, flips=0.05),
     "teacher_student": lambda neuron: dc.teacher_student(neuron, alpha=0.5),
     "perceptron_limit": lambda neuron: dc.theory.perceptron_limit(neuron),
+    "best_inhibition": lambda neuron: dc.theory.best_inhibition(neuron, share=0.2),
     "large_margin_capacity": lambda neuron: dc.theory.large_margin_capacity(neuron),
     "sparse_labels_capacity": lambda neuron: dc.theory.sparse_labels_capacity(neuron, 0.01),
     "zero_load": lambda neuron: dc.theory.zero_load(neuron),

@@ -209,8 +209,9 @@ ask(
     rsb=0,
     fields="alpha_c theta_s height",
 )
-ask("committee", 1e-9, theory.committee_capacity, RELU, 1, fields="alpha_c")
-ask("committee stability", 1e-8, theory.committee_stability, RELU)
+COMMITTEE = dc.NeuronSpec(RELU, 0.0, prior=dc.model.Spherical())
+ask("committee", 1e-9, dc.critical_capacity, COMMITTEE, rsb=1, fields="alpha_c")
+ask("committee stability", 1e-8, dc.stability_limit, COMMITTEE, fields="alpha")
 CELL = dc.DendriticNeuron(REFERENCE, 999, 27)
 ask("estimate fast", 1e-9, dc.capacity, CELL, accuracy="fast", fields="alpha_c silent_fraction")
 # The search for the worst direction of a finite soma ends within 1e-6 of its goal on another machine.

@@ -1,17 +1,13 @@
 """Capacity with broken replica symmetry: potential, limits, published values, and what the result carries."""
 
 import math
-from math import factorial
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy.integrate import quad, trapezoid
-from scipy.optimize import minimize_scalar
-from scipy.special import logsumexp
+from scipy.integrate import quad
 
 from dendrocap import (
-    Custom,
     InvalidParameter,
     Level,
     Linear,
@@ -27,9 +23,7 @@ from dendrocap import (
 from dendrocap.errors import NoSolution
 from dendrocap.theory.broken import BrokenEquations, Unknowns
 from dendrocap.theory.cascade import cascade, gaussian_cascade
-from dendrocap.theory.committee import CommitteeSoma, committee_capacity, committee_stability
-from dendrocap.theory.neuron_kernel import Norm, Overlap, PopulationKernel, like_branches
-from dendrocap.theory.search import first_step
+from dendrocap.theory.neuron_kernel import PopulationKernel, like_branches
 from tests.naive.rsb import nested, one_step_load, potential
 
 DENDRITES = {"relu": ReLU(), "saturating": SaturatingReLU(), "polsky": Polsky()}
@@ -306,175 +300,11 @@ def test_corners_of_the_range(g, theta_d, theta_s):
     assert found.alpha_c < found.by_steps[0]
 
 
-# --- committee machine, whose values are published or were computed with other programs
-
-
-def erf_unit(scale):
-    from scipy.special import erf
-
-    return Custom(lambda x: erf(scale * x), lambda x: 2.0 * scale / np.sqrt(np.pi) * np.exp(-((scale * x) ** 2)))
-
-
-def hermite(n):
-    """The n-th Hermite polynomial of probability theory."""
-    he = np.polynomial.hermite_e.HermiteE.basis(n)
-    slope = he.deriv()
-    return Custom(lambda x: he(x), lambda x: slope(x), domain=(-12.0, 12.0))
-
-
-@pytest.mark.parametrize("n", [3, 4, 5])
-@pytest.mark.parametrize("kappa", [0.0, 0.5])
-def test_committee_with_orthogonal_clusters(n, kappa):
-    """With q_0 = 0 both sides are closed: alpha is the minimum over mu of a ratio of logarithms."""
-    task = TaskSpec(kappa=kappa)
-    found = committee_capacity(hermite(n), rsb=1, task=task)
-    variance, gain = factorial(n), n * factorial(n)
-    v = kappa / np.sqrt(variance)
-
-    def load(log_mu):
-        mu = np.exp(log_mu)
-        t = mu * variance / gain
-        return 0.5 * np.log1p(mu) / -np.log(_one_sided(v, t))
-
-    best = minimize_scalar(load, bounds=(-3.0, 8.0), method="bounded", options={"xatol": 1e-9})
-    assert_allclose(found.alpha_c, best.fun, rtol=1e-9)
-    assert found.overlaps == (0.0,)
-    if n == 3 and kappa == 0.0:
-        assert_allclose(found.alpha_c, 3.9507, atol=5e-5)
-
-
-@pytest.mark.parametrize(
-    ("n", "kappa"),
-    [(3, 0.0), pytest.param(6, 0.0, marks=pytest.mark.slow), pytest.param(4, 0.5, marks=pytest.mark.slow)],
-)
-def test_committee_goes_on_from_orthogonal_clusters(n, kappa):
-    """Two steps with q_0 = 0 are stationary in a load of plain sums, and have its value; more steps are lower still."""
-    found = committee_capacity(hermite(n), rsb=3, task=TaskSpec(kappa=kappa))
-    assert found.overlaps[0] == 0.0
-    assert found.residual < 1e-9
-    assert np.all(np.diff(found.by_steps) < 0.0)
-    two = committee_capacity(hermite(n), rsb=2, task=TaskSpec(kappa=kappa))
-    variance, gain = factorial(n), n * factorial(n)
-    # Only the inner average has a kink, and mu_1 / mu_2 is small: rare inner fields count.
-    coarse, fine = np.linspace(-9.0, 9.0, 201), np.linspace(-60.0, 9.0, 6901)
-    wide, narrow = (np.exp(-0.5 * z * z) / np.sqrt(2.0 * np.pi) * (z[1] - z[0]) for z in (coarse, fine))
-
-    def load(y):
-        (mu_1, mu_2), q = np.exp(y[:2]), 1.0 - np.exp(y[2])
-        inner = 1.0 + mu_2 * (1.0 - q)
-        entropy = 0.5 * (np.log(inner) / mu_2 + np.log(1.0 + mu_1 * q / inner) / mu_1)
-        h = kappa + np.sqrt(variance * q**n) * coarse[:, None] + np.sqrt(variance * (1.0 - q**n)) * fine
-        f_1 = logsumexp(-0.5 * mu_2 * np.maximum(h, 0.0) ** 2 / gain, axis=1, b=narrow) / mu_2
-        return -entropy * mu_1 / logsumexp(mu_1 * f_1, b=wide)
-
-    at = np.array([*np.log(two.breaking_points), np.log(1.0 - two.overlaps[1])])
-    assert_allclose(load(at), two.alpha_c, rtol=1e-6)
-    slopes = [(load(at + 1e-3 * e) - load(at - 1e-3 * e)) / 2e-3 for e in np.eye(3)]
-    assert_allclose(slopes, 0.0, atol=2e-5)
-
-
-def test_deep_committee_is_a_composition_of_kernels():
-    """Two levels of erf units have a closed kernel; a linear level on top changes nothing."""
-    units = [erf_unit(math.sqrt(0.5))] * 2
-    below = 2.0 / np.pi * np.arcsin(0.5)  # variance of the first level
-
-    def covariance(q):
-        return 2.0 / np.pi * np.arcsin(2.0 / np.pi * np.arcsin(q / 2.0) / (1.0 + below))
-
-    def slope(q, h=1e-6):
-        return (covariance(q + h) - covariance(q - h)) / (2.0 * h)
-
-    class Closed(CommitteeSoma):
-        def norm(self, m, Q, output=None):
-            return Norm(0.0, 1.0, 0.0, covariance(1.0), 0.0, 0.0, slope(1.0), 0.0, 0.0)
-
-        def overlap(self, m, Q, dq, at_norm):
-            return Overlap(covariance(1.0) - covariance(1.0 - dq), 0.0, 0.0, slope(1.0 - dq), 0.0, 0.0, 0.0)
-
-    found = committee_capacity(units, rsb=2)
-    assert_allclose(found.by_steps[0], 2.0 * slope(1.0) / covariance(1.0), rtol=1e-9)
-    closed = Closed(tuple(units), 1.0)
-    one = first_step(BrokenEquations([closed.population], TaskSpec(), 0.0, 1, kernels=[closed], sphere=1.0))
-    assert_allclose(found.by_steps[1], one.state.alpha, rtol=1e-8)
-    assert found.by_steps[2] < found.by_steps[1]
-    pair = CommitteeSoma(tuple(units), 1.0).pair(1.0, 0.3)
-    curvature = (slope(0.701) - slope(0.699)) / 0.002
-    assert_allclose([pair.D0, pair.dD1_ddq, pair.d2D0_dq2], [covariance(0.7), slope(0.7), curvature], rtol=1e-6)
-    for g in (erf_unit(1.0), hermite(3)):
-        alone, with_level = committee_capacity(g, rsb=2), committee_capacity([g, Linear()], rsb=2)
-        assert_allclose(with_level.by_steps, alone.by_steps, rtol=1e-9)
-        assert committee_stability([g, Linear()]) == pytest.approx(committee_stability(g), rel=1e-9)
-    for wrong in ([], [ReLU(), np.tanh]):
-        with pytest.raises(InvalidParameter, match="from the inputs to the output"):
-            committee_capacity(wrong)
-
-
-def _one_sided(v, t):
-    """E exp(-t max(v + z, 0)^2 / 2) by plain quadrature."""
-    z = np.linspace(-12.0, 12.0, 400_001)
-    return trapezoid(np.exp(-0.5 * t * np.maximum(v + z, 0.0) ** 2 - 0.5 * z * z) / np.sqrt(2 * np.pi), z)
-
-
-def test_committee_with_almost_orthogonal_clusters():
-    found = committee_capacity(Custom(lambda x: np.sin(3 * x), lambda x: 3 * np.cos(3 * x)), rsb=1)
-    assert 0.0 < found.overlaps[0] < 0.01
-    assert found.residual < 1e-9
-    steep = committee_capacity(erf_unit(100.0), rsb=1)
-    assert steep.residual < 1e-9
-    assert steep.alpha_c < 0.05 * steep.by_steps[0]
-
-
-def test_committee_with_margin_and_unequal_labels():
-    plain = committee_capacity(ReLU(), rsb=1)
-    for task in (TaskSpec(kappa=0.5), TaskSpec(f_out=0.2), TaskSpec(f_out=0.2, kappa=0.3)):
-        found = committee_capacity(ReLU(), rsb=1, task=task)
-        assert found.residual < 1e-9
-        assert found.by_steps[1] < found.by_steps[0]
-        mirrored = committee_capacity(ReLU(), rsb=1, task=TaskSpec(f_out=1.0 - task.f_out, kappa=task.kappa))
-        assert_allclose(mirrored.alpha_c, found.alpha_c, rtol=1e-9)
-    near = committee_capacity(ReLU(), rsb=1, task=TaskSpec(f_out=0.5001, kappa=1e-4))
-    assert_allclose(near.alpha_c, plain.alpha_c, rtol=1e-3)
-    # a perceptron with margin, Gardner's capacity
-    linear = committee_capacity(Linear(), rsb=1, task=TaskSpec(kappa=1.0))
-    gardner = 1.0 / quad(lambda t: np.exp(-0.5 * t * t) / np.sqrt(2 * np.pi) * (t + 1.0) ** 2, -1.0, np.inf)[0]
-    assert_allclose(linear.alpha_c, gardner, rtol=1e-9)
-    full = committee_capacity(ReLU(), rsb="full")
-    assert full.alpha_c < full.by_steps[-1] < full.by_steps[1]
-
-
-def test_committee_becomes_unstable():
-    assert_allclose(committee_stability(hermite(2)), np.pi / 4.0, rtol=1e-8)  # at q = 0: C'' = 4, E f'^2 = 1 / pi
-    assert np.isinf(committee_stability(hermite(3)))  # q = 0 stays stable: C''(0) = 0
-    assert np.isinf(committee_stability(Linear()))
-    for g in (ReLU(), erf_unit(1.0)):
-        assert committee_stability(g) < committee_capacity(g, rsb=0).alpha_c
-    assert committee_stability(ReLU(), TaskSpec(kappa=0.5)) < committee_stability(ReLU())
-
-
-@pytest.mark.parametrize(
-    ("g", "values"),
-    [
-        (ReLU(), (2.93388, 2.66428, 2.65327, 2.65148)),
-        (Custom(lambda x: x * x, lambda x: 2.0 * x), (4.0, 3.37466, 3.36640, 3.36525)),
-        (erf_unit(1.0), (2.45140, 2.37500, 2.37435)),
-        (Custom(np.tanh, lambda x: 1.0 / np.cosh(x) ** 2), (2.35561, 2.30627, 2.30579)),
-        (erf_unit(math.sqrt(0.5)), (2.20532, 2.19078)),
-        (Linear(), (2.0, 2.0, 2.0)),
-    ],
-    ids=["relu", "square", "erf", "tanh", "erf-narrow", "linear"],
-)
-def test_committee_machine(g, values):
-    found = committee_capacity(g, rsb=len(values) - 1)
-    assert_allclose(found.by_steps, values, atol=6e-6)
-    assert found.residual < 1e-9
-
-
 # --- what the result carries
 
 
 @pytest.mark.parametrize("k", [1, 2])
 def test_weights_at_capacity(k):
-    from scipy.integrate import quad
 
     found = critical_capacity(neuron_of("polsky", 0.5), rsb=k)
     weights = found.weights
@@ -511,8 +341,6 @@ def test_bad_number_of_steps(rsb):
 def test_a_jump_has_no_capacity():
     with pytest.raises(NoSolution, match="jumps"):
         critical_capacity(NeuronSpec(Step(), 0.5, 0.5), rsb=1)
-    with pytest.raises(NoSolution, match="jumps"):
-        committee_capacity(Step())
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ NEURONS = {
     "inhibition": dc.NeuronSpec(G, 0.5, 0.5, inhibition=dc.Inhibition(0.2, 0.1)),
     "populations": dc.NeuronSpec(populations=[dc.Branches(G, 0.5, 0.5)] * 2, theta_s=0.5),
     "prior": dc.NeuronSpec(G, 0.5, 0.5, prior=dc.Ridge(1.0)),
+    "sphere": dc.NeuronSpec(G, 0.5, prior=dc.model.Spherical()),
     "falling": dc.NeuronSpec(dc.Custom(np.sin), 0.5, 0.3),
 }
 TASKS = {

@@ -125,9 +125,10 @@ def capacity(
     if not isinstance(neuron, NeuronSpec | DendriticNeuron):
         raise refuse("neuron", neuron, "a NeuronSpec or a DendriticNeuron")
     spec = neuron.spec if isinstance(neuron, DendriticNeuron) else neuron
+    task = scope.check("capacity", spec, task)
     if any(kind.mean_output == "best" for kind in spec.populations):
         raise refuse('mean_output = "best"', "in a population", "a number here: ask critical_capacity for the best")
-    answer = _Answer(neuron, spec, task or TaskSpec(), accuracy, seed, callback or (lambda share, words: None))
+    answer = _Answer(neuron, spec, task, accuracy, seed, callback or (lambda share, words: None))
     if answer.n_branches:
         scope.check("capacity of a neuron with a size", spec)
     answer.find()

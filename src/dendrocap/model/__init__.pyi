@@ -19,6 +19,7 @@ from dendrocap.model.neuron import (
     NonNegative as NonNegative,
     Prior as Prior,
     Ridge as Ridge,
+    Spherical as Spherical,
     TaskSpec as TaskSpec,
 )
 from dendrocap.model.nonlinearities import (

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
@@ -104,6 +104,34 @@ class Ridge:
 
     def __post_init__(self) -> None:
         check_fields(self)
+
+
+@dataclass(frozen=True)
+class Spherical:
+    """Weights of either sign whose mean square is fixed: the committee machines of the literature.
+
+    The mean of the weights is free, so that the thresholds above a branch balance mean outputs, whatever these are:
+    ``theta_s`` is left out, and ``theta_d`` is minus the mean input of a branch.
+
+    Parameters
+    ----------
+    variance : float
+        Variance of the input of a branch, which sets the norm of its weights.
+
+    Examples
+    --------
+    >>> from dendrocap import NeuronSpec, ReLU, critical_capacity
+    >>> committee = NeuronSpec(ReLU(), theta_d=0.0, prior=Spherical())
+    >>> round(critical_capacity(committee, rsb=1).alpha_c, 4)  # Baldassi, Malatesta and Zecchina 2019: 2.6643
+    2.6643
+    """
+
+    variance: float = 1.0
+    w_max: ClassVar[float] = math.inf
+    strength: ClassVar[float] = 0.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "variance", real_number("variance", self.variance, 0.0, low_open=True))
 
 
 def is_usual(prior: Prior) -> bool:
@@ -285,8 +313,9 @@ class NeuronSpec:
         Plastic inhibitory synapses on branches that are all alike; each of several ``populations`` has its own.
         ``theta_d`` is then the excitatory drive, and ``theta_d - inhibition.drive`` the fixed threshold.
     prior : Prior
-        What a weight may be: NonNegative(), as in the paper, Bounded(w_max) or Ridge(strength). The last two are for
-        replica-symmetric `critical_capacity`, `saddle_point` and `stability_limit` of branches that are all alike.
+        What a weight may be: NonNegative(), as in the paper, Bounded(w_max), Ridge(strength) or Spherical(). The others
+        are for replica-symmetric `critical_capacity`, `saddle_point` and `stability_limit` of branches that are all
+        alike; with Spherical() `critical_capacity` takes steps of breaking, and there is no ``theta_s``.
 
     Examples
     --------
@@ -321,7 +350,11 @@ class NeuronSpec:
                 "a single Nonlinearity: give levels=(Level(g, theta), ...) for a deep tree, populations=(Branches(g, "
                 "theta_d, fraction), ...) for several kinds of branches",
             )
-        object.__setattr__(self, "theta_s", facts_of(NeuronSpec)["theta_s"].checked("theta_s", self.theta_s))
+        sphere = isinstance(self.prior, Spherical)
+        if sphere and self.theta_s is not None:
+            raise refuse("theta_s", self.theta_s, "left out with Spherical weights: it balances the mean output")
+        if not sphere:
+            object.__setattr__(self, "theta_s", facts_of(NeuronSpec)["theta_s"].checked("theta_s", self.theta_s))
         check_fields(self)
         for name, kind in (("levels", Level), ("populations", Branches)):
             given = getattr(self, name)
@@ -343,7 +376,7 @@ class NeuronSpec:
             )
         if type(self.prior) is not NonNegative:
             self._check_prior()
-        if self.theta_s < 0.0:
+        if not sphere and self.theta_s < 0.0:
             self._check_negative_threshold()
         total = math.fsum(one.fraction for one in self.populations)
         if self.populations and not math.isclose(total, 1.0, abs_tol=1e-9):
@@ -351,7 +384,9 @@ class NeuronSpec:
 
     def _check_prior(self) -> None:
         if not isinstance(self.prior, Prior):
-            raise refuse("prior", self.prior, "NonNegative(), Bounded(w_max) or Ridge(strength)")
+            raise refuse(
+                "prior", self.prior, "NonNegative(), Bounded(w_max), Ridge(strength), Spherical() or a theory.OwnPrior"
+            )
         if is_usual(self.prior):
             return
         if self.populations or self.inhibition is not None:
@@ -380,26 +415,14 @@ class NeuronSpec:
         return max(len(self.populations), 1)
 
     @cached_property
-    def with_usual_prior(self) -> NeuronSpec:
-        """The same neuron with weights that are bounded by zero alone: all that the dendrites and the soma see."""
-        return self if is_usual(self.prior) else replace(self, prior=USUAL_PRIOR)
-
-    def check_usual_prior(self) -> None:
-        """Refuse another prior, on behalf of what is not derived for it."""
-        if not is_usual(self.prior):
-            raise refuse(
-                "prior",
-                self.prior,
-                "NonNegative() here: critical_capacity(rsb=0), saddle_point and stability_limit of long, equal "
-                "branches take another",
-            )
-
-    @cached_property
     def kinds(self) -> tuple[Branches, ...]:
         """The kinds of branches that connect to the soma; a single one if all are alike."""
         if self.n_levels > 1:
             raise refuse("n_levels", self.n_levels, "1 here: not all branches of a deep tree connect to the soma")
-        self.check_usual_prior()
+        if not is_usual(self.prior):
+            raise refuse(
+                "prior", self.prior, "NonNegative() here: other weights are not learned, and have one population"
+            )
         g, theta_d = (
             (self.levels[0].nonlinearity, self.levels[0].theta) if self.levels else (self.nonlinearity, self.theta_d)
         )

@@ -13,12 +13,10 @@ from dendrocap.theory.clusters import (
     broken_saddle_point as broken_saddle_point,
     complexity_curve as complexity_curve,
 )
-from dendrocap.theory.committee import (
-    CommitteeCapacity as CommitteeCapacity,
-    committee_capacity as committee_capacity,
-    committee_stability as committee_stability,
+from dendrocap.theory.critical_capacity import (
+    best_inhibition as best_inhibition,
+    critical_capacity as critical_capacity,
 )
-from dendrocap.theory.critical_capacity import critical_capacity as critical_capacity
 from dendrocap.theory.dendrite import (
     Estimate as Estimate,
     Moments as Moments,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dendrocap.model import NeuronSpec, TaskSpec
+from dataclasses import replace
+
+from dendrocap.model import Inhibition, NeuronSpec, Spherical, TaskSpec
 from dendrocap.theory import scope
 from dendrocap.theory.neuron_kernel import needs_populations
 from dendrocap.theory.search import population_capacity
@@ -75,8 +77,54 @@ def critical_capacity(
     (2.20231, 1.111)
     """
     task = scope.check("critical_capacity(rsb=0)" if rsb == 0 else "critical_capacity(rsb >= 1)", neuron, task)
+    if isinstance(neuron.prior, Spherical):
+        from dendrocap.theory.sphere import spherical_capacity
+
+        if branch_size is not None:
+            scope.check(scope.SHORT, neuron)
+        return spherical_capacity(neuron, task, rsb)
     if not isinstance(start, CapacitySolution | None):
         raise refuse("start", start, "a CapacitySolution")
     if rsb == 0 and not needs_populations(neuron, branch_size):
         return symmetric_capacity(neuron, task)
     return population_capacity(neuron, task, rsb, branch_size, start)
+
+
+def best_inhibition(
+    neuron: NeuronSpec, task: TaskSpec | None = None, *, share: float, f_in: float | None = None, rsb: int | str = 0
+) -> CapacitySolution:
+    """The capacity with the inhibitory drive that stores most, which ``neuron.inhibition.drive`` of the result holds.
+
+    For linear branches without a margin only ratios of weights matter. This is then the capacity at a bounded norm of
+    all weights, without any prescribed mean.
+
+    Parameters
+    ----------
+    neuron : NeuronSpec
+        Equal branches of one level, without inhibition.
+    task : TaskSpec, optional
+        Coding levels, margin and correlation; by default 1/2, 1/2, 0 and 0.
+    share, f_in : float
+        Share of inhibitory synapses, and the coding level of their inputs, by default that of the others.
+    rsb : int or "full"
+        Steps of breaking.
+
+    Examples
+    --------
+    >>> from dendrocap import Linear, NeuronSpec
+    >>> found = best_inhibition(NeuronSpec(Linear(), theta_d=1.0, theta_s=0.5), share=0.8)
+    >>> round(found.alpha_c, 8), found.neuron.inhibition.drive  # balanced, as Rubin et al. (2017) find
+    (0.74973911, 1.0)
+    """
+    from scipy.optimize import minimize_scalar
+
+    task = scope.check("best_inhibition", neuron, task)
+
+    def at(drive: float) -> CapacitySolution:
+        return critical_capacity(replace(neuron, inhibition=Inhibition(share, drive, f_in)), task, rsb=rsb)
+
+    inside = minimize_scalar(
+        lambda drive: -at(drive).alpha_c, bounds=(0.0, neuron.theta_d), method="bounded", options={"xatol": 1e-7}
+    )
+    # Without any fixed threshold, at the end of the range, the load may be largest.
+    return max(at(float(inside.x)), at(neuron.theta_d), key=lambda found: found.alpha_c)

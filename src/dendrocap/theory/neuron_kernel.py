@@ -133,7 +133,7 @@ class SynapseType:
     f_in: float | None = None
 
 
-SIGNS = {"excitatory": 1.0, "inhibitory": -1.0}
+SIGNS = {"excitatory": 1.0, "inhibitory": -1.0, "of either sign": 1.0}
 
 # A weaker type counts as dead: the Gaussian tail that gives its mean strength is below the smallest float.
 WEAKEST = 1e-250

@@ -11,7 +11,7 @@ import numpy as np
 
 from dendrocap.display import Displayed
 from dendrocap.errors import ConvergenceError, NoSolution
-from dendrocap.model.neuron import NeuronSpec, TaskSpec
+from dendrocap.model.neuron import NeuronSpec, Spherical, TaskSpec
 from dendrocap.numerics.types import Floats
 from dendrocap.theory import scope
 from dendrocap.theory._laws import FIELD_STEP
@@ -258,6 +258,12 @@ def saddle_point(
     check_channel(channel)
     if channel.temperature > 0.0:
         scope.check(scope.TEMPERATURE, task=task)
+    if isinstance(neuron.prior, Spherical):
+        from dendrocap.theory.sphere import spherical_saddle_point
+
+        if branch_size is not None:
+            scope.check(scope.SHORT, neuron)
+        return spherical_saddle_point(neuron, task, alpha, channel)
     if needs_populations(neuron, branch_size):
         scope.check(scope.POPULATIONS, channel=channel)
     solutions = Solutions(neuron, task, branch_size, channel)
@@ -454,6 +460,12 @@ def stability_limit(
     0.793798
     """
     task = scope.check("stability_limit", neuron, task)
+    if isinstance(neuron.prior, Spherical):
+        from dendrocap.theory.sphere import spherical_limit
+
+        if branch_size is not None:
+            scope.check(scope.SHORT, neuron)
+        return spherical_limit(neuron, task)
     solutions = Solutions(neuron, task, branch_size)
     found = _first_of_branches(solutions) if solutions.curved else solutions.first(unstable)
     if found is None:

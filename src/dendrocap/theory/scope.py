@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from dendrocap.model import NeuronSpec, TaskSpec
-from dendrocap.model.neuron import check_spec, is_usual
+from dendrocap.model.neuron import Spherical, check_spec, is_usual
 from dendrocap.theory.dendrite import is_monotone
 from dendrocap.theory.patterns import Channel, is_hard
 from dendrocap.validation import refuse
@@ -35,14 +35,19 @@ def _falling(neuron: NeuronSpec) -> Any:
     return next((part.nonlinearity for part in parts if not is_monotone(part.nonlinearity)), None)
 
 
+def _prior(neuron: NeuronSpec) -> Any:
+    return None if is_usual(neuron.prior) or isinstance(neuron.prior, Spherical) else neuron.prior
+
+
 OF_NEURON = {
     "levels": Feature(
         "deep tree", "neuron.n_levels", "1", lambda neuron: neuron.n_levels if neuron.n_levels > 1 else None
     ),
     "inhibition": Feature("inhibition", "inhibition", "None", _inhibition),
     "populations": Feature("populations", "neuron.populations", "empty", lambda neuron: neuron.populations or None),
-    "prior": Feature(
-        "prior", "prior", "NonNegative()", lambda neuron: None if is_usual(neuron.prior) else neuron.prior
+    "prior": Feature("prior", "prior", "NonNegative()", _prior),
+    "sphere": Feature(
+        "Spherical", "prior", "NonNegative()", lambda one: one.prior if isinstance(one.prior, Spherical) else None
     ),
     "falling": Feature("g that falls", "nonlinearity", "a function that never falls", _falling),
 }
@@ -60,7 +65,7 @@ FEATURES = OF_NEURON | OF_TASK | OF_CHANNEL
 
 # Rows of features.
 POPULATIONS, SHORT, FALLING = "populations, inhibition or branch_size", "branch_size", "a g that falls"
-TEMPERATURE = "a temperature"
+SPHERE, TEMPERATURE = "Spherical weights", "a temperature"
 
 ALIKE = {"levels": "", "prior": "", "falling": "", "channel": ""}
 EQUAL = {"levels": "", "inhibition": "", "populations": "its branches must all be alike", "prior": ""}
@@ -74,17 +79,20 @@ _REFUSED: dict[str, dict[str, str]] = {
     POPULATIONS: ALIKE,
     SHORT: {**ALIKE, "inhibition": "leave branch_size out, for the limit of long branches"},
     FALLING: {"prior": "", "correlation": "", "channel": ""},
+    SPHERE: {"populations": "", "inhibition": "", "prior": "", "correlation": "they have no mean"},
     TEMPERATURE: {
         "f_out": "with unequal labels it may pay to give up one of them, a state that is not derived; Probit(sigma) "
         "takes any f_out"
     },
     "critical_capacity(rsb=0)": {},
     "critical_capacity(rsb >= 1)": {"prior": "critical_capacity(rsb=0), saddle_point and stability_limit take others"},
+    "best_inhibition": EQUAL,
     "saddle_point": {},
     "stability_limit": {},
     "broken_saddle_point": TREE,
     "complexity_curve": TREE,
     "branch_stability": {**ALIKE, "populations": "stability is that of like branches"},
+    "capacity": {"prior": ""},
     "capacity of a neuron with a size": {
         "prior": "",
         "inhibition": "its branches are short and few; a NeuronSpec stands for infinitely many long branches",
@@ -107,7 +115,6 @@ _REFUSED: dict[str, dict[str, str]] = {
     },
     "least_noise_error": {**EQUAL, "margin": "", "f_out": ""},
     "capacity_gradient": EQUAL,
-    "committee_capacity": {**NO_NEURON, "correlation": ""},
     "fit_weights": WEIGHTS_ALONE,
     "somatic_thresholds": WEIGHTS_ALONE,
     "linear_margin": WEIGHTS_ALONE,
@@ -117,9 +124,12 @@ _REFUSED: dict[str, dict[str, str]] = {
     "large_margin_capacity": {**TREE, "falling": ""},
     "sparse_labels_capacity": TREE,
 }
-_OF_CHANNELS = (POPULATIONS, SHORT, FALLING, TEMPERATURE, "saddle_point", "noise_error")
+_OF_CHANNELS = (POPULATIONS, SHORT, FALLING, SPHERE, TEMPERATURE, "saddle_point", "noise_error")
+_OF_SPHERES = ("critical_capacity(rsb=0)", "critical_capacity(rsb >= 1)", "saddle_point", "stability_limit")
 REFUSED = {
-    question: refused if question in _OF_CHANNELS else {**refused, "channel": NO_INPUT}
+    question: ({} if question in (*_OF_SPHERES, SPHERE, TEMPERATURE) else {"sphere": ""})
+    | refused
+    | ({} if question in _OF_CHANNELS else {"channel": NO_INPUT})
     for question, refused in _REFUSED.items()
 }
 

@@ -39,8 +39,8 @@ class SynapseWeights(Displayed):
         Probability that one of their inputs is active.
     W_bar, Q : float
         Mean strength and mean squared strength; inhibitory weights are the negatives of strengths.
-    weights : CapacityWeights, Weights or None
-        The distribution of strengths; None if all are zero.
+    weights : CapacityWeights, Weights, Preactivation or None
+        The distribution of strengths, normal for Spherical weights; None if all are zero.
     silent_fraction : float
         Fraction of them that are exactly zero; none below capacity.
     q, dq : float
@@ -64,7 +64,7 @@ class SynapseWeights(Displayed):
     f_in: float
     W_bar: float
     Q: float
-    weights: CapacityWeights | Weights | None = field(repr=False)
+    weights: CapacityWeights | Weights | Preactivation | None = field(repr=False)
     silent_fraction: float = 0.0
     q: float = math.nan
     dq: float = 0.0
