@@ -338,8 +338,6 @@ RANGE = 9.0  # deviations of a Gaussian average: the mass beyond is 2e-19
 
 PANEL = 3.0  # longest Gauss-Legendre panel, in deviations
 
-STEP_EDGES = (-8.0, -4.0, -1.5, 1.5, 4.0, 8.0)  # around the step of a Gaussian integral, in its deviations
-
 DEEP = 42.0  # exponent beyond which an exponential tail is negligible
 
 MOST_PANELS = 256
@@ -354,6 +352,35 @@ FIELD_PANEL, ROUGH = 1.5, 60  # longest panel in deviations of the field, and pl
 
 
 @compiled
+def _cut(low: float, high: float, longest: float, bends: Floats, widths: Floats, edges: Floats) -> int:
+    """Cut [low, high] into panels no longer than ``longest`` or, near a bend, than two widths or the distance to it."""
+    a_waiting, b_waiting = np.empty(64), np.empty(64)
+    edges[0] = low
+    done = 0
+    pieces = min(max(1, math.ceil((high - low) / longest)), edges.size // 2)
+    for piece in range(pieces):
+        a_waiting[0] = low + (high - low) * piece / pieces
+        b_waiting[0] = low + (high - low) * (piece + 1) / pieces
+        waiting = 1
+        while waiting > 0:
+            waiting -= 1
+            a, b = a_waiting[waiting], b_waiting[waiting]
+            allowed = np.inf
+            for k in range(bends.size):
+                distance = max(max(a - bends[k], bends[k] - b), 0.0)
+                allowed = min(allowed, max(2.0 * widths[k], distance))
+            if b - a <= allowed or waiting >= 62 or done + waiting + pieces - piece >= edges.size - 2:
+                done += 1
+                edges[done] = b
+            else:
+                middle = 0.5 * (a + b)
+                a_waiting[waiting], b_waiting[waiting] = middle, b
+                a_waiting[waiting + 1], b_waiting[waiting + 1] = a, middle
+                waiting += 2
+    return done
+
+
+@compiled
 def typical_error(
     steepness: float, shift: float, offset: float, along: float, across: float, sd: float, rule: tuple[Floats, Floats]
 ) -> float:
@@ -363,7 +390,7 @@ def typical_error(
     somatic input that solutions share (x) and do not share (z).
     """
     node, weight = field_nodes(shift / steepness, 1.0 / steepness, 0.12)
-    edges = np.empty(64)
+    edges, bend, width = np.empty(MOST_PANELS), np.empty(1), np.full(1, sd / abs(across))
     nodes, weights = rule
     total = 0.0
     for i in range(node.size):
@@ -376,7 +403,8 @@ def typical_error(
         # the density of z beyond its cut falls like exp(-start w - w^2 / 2)
         high = RANGE if start < 0.0 else start + 2.0 * DEEP / (start + math.sqrt(start * start + 2.0 * DEEP))
         longest = PANEL if start < 1.0 else PANEL / start
-        count = _edges_around(low, high, -below / across, sd / abs(across), longest, edges)
+        bend[0] = -below / across
+        count = _cut(low, high, longest, bend, width, edges)
         inner = 0.0
         for panel in range(count):
             middle, half = 0.5 * (edges[panel] + edges[panel + 1]), 0.5 * (edges[panel + 1] - edges[panel])
@@ -389,24 +417,6 @@ def typical_error(
         norm = 1.0 / mass_beyond(start) if start < 0.0 else mills(start)[1]
         total += weight[i] * norm * inner
     return total
-
-
-@compiled
-def _edges_around(low: float, high: float, step: float, width: float, longest: float, edges: Floats) -> int:
-    """Cut [low, high] around a step of the given width and into pieces no longer than ``longest``."""
-    edges[0] = low
-    count = 0
-    for k in range(len(STEP_EDGES) + 1):
-        target = min(step + STEP_EDGES[k] * width, high) if k < len(STEP_EDGES) else high
-        gap = target - edges[count]
-        if gap <= 0.0:
-            continue
-        pieces = min(math.ceil(gap / longest), edges.size - 2 - count)
-        start = edges[count]
-        for piece in range(1, pieces + 1):
-            edges[count + piece] = start + gap * piece / pieces
-        count += pieces
-    return count
 
 
 @compiled
@@ -566,35 +576,6 @@ def response_sums(push: Floats, stiffness: Floats, weight: Floats) -> tuple[floa
         bent += weight[i] * kept * stiffness[i]
         bent_push += pushed * kept * stiffness[i]
     return first, second, given, given_second, bent, bent_push
-
-
-@compiled
-def _cut(low: float, high: float, longest: float, bends: Floats, widths: Floats, edges: Floats) -> int:
-    """Cut [low, high] into panels no longer than ``longest`` or, near a bend, than two widths or the distance to it."""
-    a_waiting, b_waiting = np.empty(64), np.empty(64)
-    edges[0] = low
-    done = 0
-    pieces = min(max(1, math.ceil((high - low) / longest)), edges.size // 2)
-    for piece in range(pieces):
-        a_waiting[0] = low + (high - low) * piece / pieces
-        b_waiting[0] = low + (high - low) * (piece + 1) / pieces
-        waiting = 1
-        while waiting > 0:
-            waiting -= 1
-            a, b = a_waiting[waiting], b_waiting[waiting]
-            allowed = np.inf
-            for k in range(bends.size):
-                distance = max(max(a - bends[k], bends[k] - b), 0.0)
-                allowed = min(allowed, max(2.0 * widths[k], distance))
-            if b - a <= allowed or waiting >= 62 or done + waiting + pieces - piece >= edges.size - 2:
-                done += 1
-                edges[done] = b
-            else:
-                middle = 0.5 * (a + b)
-                a_waiting[waiting], b_waiting[waiting] = middle, b
-                a_waiting[waiting + 1], b_waiting[waiting + 1] = a, middle
-                waiting += 2
-    return done
 
 
 @compiled
