@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.integrate import quad
 from scipy.optimize import brentq
-from scipy.special import expit, ndtr
+from scipy.special import expit, log_ndtr, ndtr
 
 import dendrocap as dc
 from dendrocap import (
@@ -31,7 +31,7 @@ from dendrocap import (
     saddle_point,
 )
 from dendrocap.numerics import legendre_rule
-from dendrocap.theory import HardMargin
+from dendrocap.theory import HardMargin, OwnChannel
 from dendrocap.theory._laws import energetic_averages, given_up_at
 from dendrocap.theory.neuron_kernel import TreeKernel
 from dendrocap.theory.patterns import Energetic, _clean_error
@@ -326,6 +326,28 @@ def test_monte_carlo_at_a_temperature(prior):
 def test_refusals(call, words):
     with pytest.raises(InvalidParameter, match=words):
         call()
+
+
+class OwnTemperature(OwnChannel):
+    def energy(self, margin):
+        return 5.0 * (margin < 0.0)
+
+
+class OwnProbit(OwnChannel):
+    def energy(self, margin):
+        return -log_ndtr(margin / 0.1)
+
+
+@pytest.mark.parametrize(
+    ("own", "built_in", "task"),
+    [(OwnTemperature(), Temperature(0.2), TaskSpec(kappa=0.1)), (OwnProbit(), Probit(0.1), TaskSpec(f_out=0.3))],
+    ids=["temperature", "probit"],
+)
+@pytest.mark.parametrize("alpha", [0.5, 2.0])
+def test_a_users_own_channel_is_as_good_as_a_built_in_one(own, built_in, task, alpha):
+    mine, usual = (saddle_point(neuron(), task, alpha=alpha, channel=one) for one in (own, built_in))
+    for name in ("Q", "q", "M_hat", "free_entropy", "stability", "mean_shift", "training_error"):
+        assert_allclose(getattr(mine, name), getattr(usual, name), rtol=2e-8, atol=1e-12, err_msg=name)
 
 
 def test_noise_and_temperature_together_are_refused():

@@ -61,6 +61,7 @@ from dendrocap.theory.noise import (
 from dendrocap.theory.patterns import (
     Channel as Channel,
     HardMargin as HardMargin,
+    OwnChannel as OwnChannel,
     Probit as Probit,
     Temperature as Temperature,
 )

@@ -8,6 +8,7 @@ lets a wrong pattern count with eps = exp(-1/T) rather than not at all. Any obje
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 
@@ -116,7 +117,62 @@ class Temperature:
         return self.T
 
 
+class OwnChannel(ABC):
+    """A channel of a user's own, in plain Python: each pattern counts with exp(-energy), by its margin beyond kappa.
+
+    The energy may jump or bend at a margin of 0 only.
+
+    Examples
+    --------
+    >>> from dendrocap import NeuronSpec, ReLU, saddle_point
+    >>> class Perceptron(OwnChannel):
+    ...     def energy(self, margin):
+    ...         return np.maximum(-margin, 0.0) / 0.05
+    >>> neuron = NeuronSpec(ReLU(), theta_d=0.5, theta_s=0.5)
+    >>> round(saddle_point(neuron, alpha=2.0, channel=Perceptron()).training_error, 4)  # the capacity is 1.34
+    0.3099
+    """
+
+    noise: ClassVar[float] = 0.0
+    temperature: ClassVar[float] = 0.0
+
+    @abstractmethod
+    def energy(self, margin: Floats) -> Floats:
+        """The cost of patterns with these margins beyond kappa."""
+
+    def averages(self, steepness: float, shift: float, sd: float, step: float) -> Floats:
+        """`pattern_sums` at a = steepness z + shift, where K(a) is the mean of exp(-energy) over sd (y - a), y normal.
+
+        R = -K' / K is the mean of y with these weights, and dR / da is one minus its variance.
+        """
+        from dendrocap.theory._laws import field_nodes
+
+        a, weight = field_nodes(-shift / steepness, 1.0 / steepness, 0.5 * step)
+        rough = np.linspace(np.minimum(-REACH, a), np.maximum(REACH, a + REACH), 400)
+        log_mass = -0.5 * rough**2 - self.energy(sd * (rough - a))
+        counts = log_mass > log_mass.max(axis=0) - FAINT
+        first, last = np.argmax(counts, axis=0), 399 - np.argmax(counts[::-1], axis=0)
+        each = np.arange(a.size)
+        low, high = rough[np.maximum(first - 1, 0), each], rough[np.minimum(last + 1, 399), each]
+        middle = np.clip(a, low, high)  # eight panels on either side; the one between them is empty
+        edges = np.concatenate([np.linspace(low, middle, 9), np.linspace(middle, high, 9)])
+        nodes, parts = legendre_rule(24)
+        half = 0.5 * np.diff(edges, axis=0)
+        y = (edges[:-1] + half)[:, None] + half[:, None] * nodes[:, None]
+        log_mass = -0.5 * y**2 - self.energy(sd * (y - a))
+        top = log_mass.max(axis=(0, 1))
+        mass = np.exp(log_mass - top) * half[:, None] * parts[:, None]
+        norm = mass.sum(axis=(0, 1))
+        R = (mass * y).sum(axis=(0, 1)) / norm
+        bend = 1.0 - (mass * (y - R) ** 2).sum(axis=(0, 1)) / norm
+        wrong = np.where(y < a, mass, 0.0).sum(axis=(0, 1)) / norm
+        log_K = top + np.log(norm) - 0.5 * math.log(2.0 * math.pi)
+        return np.array([weight @ one for one in (log_K, R, R**2, bend, bend**2, wrong)])
+
+
 HARD_MARGIN = HardMargin()
+
+FAINT = 45.0  # logarithm of a density that does not count
 
 FAR = 20.0  # deviations beyond which the tails of two answers are computed by quadrature
 
@@ -125,13 +181,13 @@ EXCESS = np.array([0.0, 0.01, 0.1, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 45.0])  # pane
 
 def is_hard(channel: Channel) -> bool:
     """Whether a pattern is right or the weights do not count, as in the paper."""
-    return channel.noise == 0.0 and channel.temperature == 0.0
+    return channel.noise == 0.0 and channel.temperature == 0.0 and not isinstance(channel, OwnChannel)
 
 
 def check_channel(channel: Channel) -> None:
     """Refuse what is not a channel, or not derived."""
     if not isinstance(channel, Channel):
-        raise refuse("channel", channel, "HardMargin(), Probit(sigma) or Temperature(T)")
+        raise refuse("channel", channel, "HardMargin(), Probit(sigma), Temperature(T) or a theory.OwnChannel")
     if channel.temperature > 0.0 and channel.noise > 0.0:
         raise refuse("channel", channel, "noise or a temperature, not both")
 
@@ -154,14 +210,14 @@ def _error(
 ) -> float:
     if is_hard(channel):
         return 0.0
-    from dendrocap.theory._laws import energetic_averages, field_nodes
+    from dendrocap.theory._laws import field_nodes
 
     sd = math.sqrt(D1 + channel.noise**2)
     steepness = math.sqrt(D0) / sd
 
     def of_label(shift: float) -> float:
-        if channel.temperature > 0.0:
-            return float(energetic_averages(steepness, shift, step, 1.0 / channel.temperature)[5])
+        if channel.noise == 0.0:
+            return float(_pattern_averages(channel, steepness, shift, sd, step)[5])
         a, weight = field_nodes(-shift / steepness, 1.0 / steepness, step)
         of_field = _noisy_error if again else _clean_error
         return float(weight @ of_field(a, D1 / (D1 + channel.noise**2)))
@@ -291,12 +347,12 @@ class Energetic:
         variance = kernel.D1 + channel.noise**2
         sd = math.sqrt(variance)
         steepness = math.sqrt(kernel.D0) / sd
-        up = _pattern_averages(channel, steepness, (task.kappa - mean_shift) / sd, step)
+        up = _pattern_averages(channel, steepness, (task.kappa - mean_shift) / sd, sd, step)
         down = up
         if mean_shift != 0.0:
-            down = _pattern_averages(channel, steepness, (task.kappa + mean_shift) / sd, step)
+            down = _pattern_averages(channel, steepness, (task.kappa + mean_shift) / sd, sd, step)
         mixed = task.f_out * up + (1.0 - task.f_out) * down
-        log_tail, _, second, curvature, curvature_squared = (float(average) for average in mixed)
+        log_tail, _, second, curvature, curvature_squared = (float(average) for average in mixed[:5])
         return cls(
             term=log_tail,
             push=-float(task.f_out * up[1] - (1.0 - task.f_out) * down[1]) / sd,
@@ -306,12 +362,14 @@ class Energetic:
         )
 
 
-def _pattern_averages(channel: Channel, steepness: float, shift: float, step: float) -> Floats:
+def _pattern_averages(channel: Channel, steepness: float, shift: float, sd: float, step: float) -> Floats:
     """Averages over patterns of one label."""
+    if isinstance(channel, OwnChannel):
+        return channel.averages(steepness, shift, sd, step)
     from dendrocap.theory._laws import energetic_averages
 
     penalty = 1.0 / channel.temperature if channel.temperature > 0.0 else math.inf
-    return energetic_averages(steepness, shift, step, penalty)[:5]
+    return energetic_averages(steepness, shift, step, penalty)
 
 
 # How a pattern responds to a loss: the average over patterns in a state that minimises one.
