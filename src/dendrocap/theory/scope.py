@@ -92,7 +92,7 @@ _REFUSED: dict[str, dict[str, str]] = {
     "broken_saddle_point": TREE,
     "complexity_curve": TREE,
     "branch_stability": {**ALIKE, "populations": "stability is that of like branches"},
-    "capacity": {"prior": ""},
+    "capacity": {},
     "capacity of a neuron with a size": {
         "prior": "",
         "inhibition": "its branches are short and few; a NeuronSpec stands for infinitely many long branches",

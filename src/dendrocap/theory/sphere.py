@@ -43,7 +43,7 @@ class _Centred(BranchKernel):
     """The kernel of a branch with a given mean input; its threshold is its mean output, whatever it is."""
 
     def __init__(self, level: tuple[Nonlinearity, float], variance: float) -> None:
-        g, self._mean = level[0], -level[1]
+        g, self._mean = level[0], 0.0 - level[1]
         output = gaussian_expectation(g, self._mean, math.sqrt(variance), g.knots).value
         super().__init__(g, output)
 
@@ -220,75 +220,38 @@ class OrthogonalClusters(BrokenEquations):
 
 
 def spherical_capacity(neuron: NeuronSpec, task: TaskSpec, rsb: int | str = 0) -> CapacitySolution:
-    """The critical capacity; called by `critical_capacity`.
-
-    If E g' = 0, as for x^2 or the third Hermite polynomial, q_0 = 0 solves its equation. It is compared with solutions
-    of q_0 > 0, and the smaller load is taken: the load is a minimum over the overlaps.
-    """
+    """The critical capacity; called by `critical_capacity`."""
     steps = FULL if rsb == "full" else rsb
     if not isinstance(steps, int) or isinstance(steps, bool) or steps < 0:
         raise refuse("rsb", rsb, 'a whole number >= 0, or "full"')
     for level in neuron.tree:
         if level.nonlinearity.has_jumps:
-            raise NoSolution(
-                f"the capacity of {level.nonlinearity!r} grows with the number of branches without limit: g jumps"
-            )
+            raise NoSolution(f"the capacity of {level.nonlinearity!r} grows with the number of branches: g jumps")
     soma = Sphere(neuron, task)
     norm = soma.norm(soma.m, soma.Q)
     labels = label_averages(task.f_out, task.kappa / math.sqrt(norm.Gamma0))
-    gain = soma.Q * norm.Gamma1
-    known, reason, ladder = [gain / (norm.Gamma0 * labels.second)], "", []
+    alpha, shift = soma.Q * norm.Gamma1 / (norm.Gamma0 * labels.second), labels.shift
+    known, ladder, reason = [alpha], list[Found](), "the only solution of the equations"
+    weights, mu, steps_error = replace(soma.weights(), A=1.0, c=(soma.Q,)), tuple[float, ...](), math.nan
     # A linear unit is a perceptron, whose solutions form one convex set: all steps coincide.
-    if gain - norm.Gamma0 < 1e-12 * norm.Gamma0 and task.kappa >= 0.0:
-        known, steps, reason = known * (steps + 1), 0, "g is linear: all steps coincide"
-    equations = BrokenEquations([soma.population], task, 0.0, 1, kernels=[soma], sphere=soma.Q)
-    if steps:
-        found, orthogonal = first_step(equations), _orthogonal_clusters(equations, soma)
-        if orthogonal is not None and (found is None or orthogonal.state.alpha < found.state.alpha):
-            found = orthogonal
-            if soma.slope_squared < VANISHED:
-                equations = OrthogonalClusters([soma.population], task, 0.0, 1, kernels=[soma], sphere=soma.Q)
-        if found is None:
-            raise ConvergenceError(f"no solution with one step of breaking was found for {neuron}", known)
-        while found is not None and found.state.alpha < known[-1]:
-            ladder.append(found)
-            known.append(found.state.alpha)
-            if equations.k == steps:
-                break
-            equations = equations.with_levels(equations.k + 1)
-            found = further_step(equations, found)
-        else:
-            reason = f"no solution with {equations.k} levels was found below that with {equations.k - 1}"
-    return _solution(soma, norm, rsb, known, ladder, labels.shift, reason, isinstance(equations, OrthogonalClusters))
-
-
-def _solution(
-    soma: Sphere,
-    norm: Norm,
-    rsb: int | str,
-    known: list[float],
-    ladder: list[Found],
-    shift: float,
-    reason: str,
-    orthogonal: bool,
-) -> CapacitySolution:
-    """The public result."""
-    weights, steps_error, alpha = replace(soma.weights(), A=1.0, c=(soma.Q,)), math.nan, known[-1]
-    mu: tuple[float, ...] = ()
-    if ladder:
-        state = ladder[-1].state
+    if soma.Q * norm.Gamma1 - norm.Gamma0 < 1e-12 * norm.Gamma0 and task.kappa >= 0.0:
+        known *= steps + 1
+    elif steps:
+        ladder, reason = _ladder(soma, steps, alpha)
+        known += [found.state.alpha for found in ladder]
+        state, alpha = ladder[-1].state, known[-1]
         side, mu, shift = state.sides[0], tuple(map(float, state.mu)), state.shift
-        q = (0.0 if orthogonal else float(side.q[0]), *map(float, side.q[1:-1]))
-        weights = replace(weights, A=side.A, c=tuple(map(float, side.c)), overlaps=q)
+        overlaps = tuple(0.0 if q < 1e-10 * soma.Q else q for q in map(float, side.q[:-1]))
+        weights = replace(weights, A=side.A, c=tuple(map(float, side.c)), overlaps=overlaps)
     if len(ladder) > 1:
         limit = extrapolated(known)
         steps_error = (alpha - limit.value + limit.error) / alpha
         if rsb == "full":
             alpha, steps_error = limit.value, limit.error / limit.value
-            reason = (reason + "; " if reason else "") + f"extrapolated from {len(ladder)} steps"
+            reason = "; ".join([*filter(None, [reason]), f"extrapolated from {len(ladder)} steps"])
     return CapacitySolution(
-        neuron=soma.neuron,
-        task=soma.task,
+        neuron=neuron,
+        task=task,
         rsb=rsb,
         branch_size=math.inf,
         alpha_c=alpha,
@@ -304,6 +267,33 @@ def _solution(
         steps_error=steps_error,
         ladder=tuple(ladder),
     )
+
+
+def _ladder(soma: Sphere, steps: int, symmetric: float) -> tuple[list[Found], str]:
+    """The solutions with 1, 2, ... steps, and why there are no more.
+
+    If E g' = 0, as for x^2 or the third Hermite polynomial, q_0 = 0 solves its equation. It is compared with solutions
+    of q_0 > 0, and the smaller load is taken: the load is a minimum over the overlaps.
+    """
+
+    def equations(kind: type[BrokenEquations]) -> BrokenEquations:
+        return kind([soma.population], soma.task, 0.0, 1, kernels=[soma], sphere=soma.Q)
+
+    made, ladder = equations(BrokenEquations), list[Found]()
+    found, orthogonal = first_step(made), _orthogonal_clusters(made, soma)
+    if orthogonal is not None and (found is None or orthogonal.state.alpha < found.state.alpha):
+        found = orthogonal
+        if soma.slope_squared < VANISHED:
+            made = equations(OrthogonalClusters)
+    if found is None:
+        raise ConvergenceError(f"no solution with one step of breaking was found for {soma.neuron}", symmetric)
+    while found is not None and (not ladder or found.state.alpha < ladder[-1].state.alpha):
+        ladder.append(found)
+        if made.k == steps:
+            return ladder, ""
+        made = made.with_levels(made.k + 1)
+        found = further_step(made, found)
+    return ladder, f"no solution with {made.k} levels was found below that with {made.k - 1}"
 
 
 def _orthogonal_clusters(equations: BrokenEquations, soma: Sphere) -> Found | None:
