@@ -430,16 +430,13 @@ def equal_costs(tau: float) -> tuple[float, float]:
     if tau <= steepest:
         return -1.0, -1.0
     # x G(x) = -1 / tau at the two ends of the unstable branch
-    low_turn = _bisected_turn(-1.0, -40.0, tau)
-    high_turn = _bisected_turn(-1.0, 0.0, tau)
+    low_turn, high_turn = _bisected(-40.0, -1.0, np.inf, tau), _bisected(0.0, -1.0, np.inf, tau)
     low, high = high_turn - tau * density(high_turn), low_turn - tau * density(low_turn)
     low = max(low, -1.0 - math.sqrt(2.0 * tau))  # from further away the way alone costs more than the pattern
     farthest = math.sqrt(2.0 * math.log(tau)) + 1.0  # where the push is below one half
-    t, given_up, saved = 0.5 * (low + high), low_turn, 0.5 * (high_turn + farthest)
-    last = np.inf
+    t, last = 0.5 * (low + high), np.inf
     for _ in range(60):
-        given_up = _response(t - 1.0, low_turn, t, t, tau, False)
-        saved = _response(high_turn, farthest, saved, t, tau, True)
+        given_up, saved = _bisected(t - 1.0, low_turn, t, tau), _bisected(high_turn, farthest, t, tau)
         excess = mass_beyond(saved) + 0.5 * tau * density(saved) ** 2
         excess -= mass_beyond(given_up) + 0.5 * tau * density(given_up) ** 2
         # further up it is cheaper to save
@@ -457,40 +454,16 @@ def equal_costs(tau: float) -> tuple[float, float]:
 
 
 @compiled
-def _bisected_turn(inner: float, outer: float, tau: float) -> float:
-    """The zero of 1 + tau x G(x), which is negative at ``inner`` and positive at ``outer``."""
-    for _ in range(60):
-        middle = 0.5 * (inner + outer)
-        if 1.0 + tau * middle * density(middle) < 0.0:
-            inner = middle
-        else:
-            outer = middle
-    return 0.5 * (inner + outer)
-
-
-@compiled
-def _response(low: float, high: float, x: float, t: float, tau: float, strong: bool) -> float:
-    """Where x - tau G(x) = t on a branch on which the left side rises: Newton's method, halving where it leaves.
-
-    Where the push is ``strong`` it falls by orders of magnitude along the branch, and logarithms are compared.
-    """
-    last = np.inf
-    for _ in range(100):
+def _bisected(low: float, high: float, t: float, tau: float) -> float:
+    """Where x - tau G(x), which rises on this interval, is t; at an infinite t, where it turns from falling to rising."""
+    for _ in range(70):
+        x = 0.5 * (low + high)
         push = tau * density(x)
-        miss, slope = x - push - t, 1.0 + x * push
-        if strong and push > 0.0 and x > t:
-            miss, slope = math.log((x - t) / push), x + 1.0 / (x - t)
-        if miss < 0.0:
+        if (x - push < t) if t < np.inf else (1.0 + x * push > 0.0):
             low = x
         else:
             high = x
-        ahead = x - miss / slope if slope > 0.0 else low
-        change = abs(ahead - x)
-        # Before the bracket is asked: at the root its end is here, and halving it would lead away again.
-        if slope > 0.0 and (change <= 1e-15 * (1.0 + abs(x)) or change >= last < SMALL):
-            return x
-        x, last = ahead if low < ahead < high else 0.5 * (low + high), change
-    return x
+    return 0.5 * (low + high)
 
 
 @compiled
