@@ -455,7 +455,7 @@ def equal_costs(tau: float) -> tuple[float, float]:
 
 @compiled
 def _bisected(low: float, high: float, t: float, tau: float) -> float:
-    """Where x - tau G(x), which rises on this interval, is t; at an infinite t, where it turns from falling to rising."""
+    """Where x - tau G(x), which rises here, is t; or, at an infinite t, where it turns, from falling to rising."""
     for _ in range(70):
         x = 0.5 * (low + high)
         push = tau * density(x)
