@@ -53,7 +53,7 @@ def free_entropy(
 ) -> float:
     """phi: logarithm of the volume of solutions per weight, at given order parameters [free-entropy]."""
     entropic, energetic, _ = _terms(neuron, task, order, nodes, channel)
-    W_bar = neuron.with_usual_prior.tree[0].theta / task.f_in
+    W_bar = neuron.tree[0].theta / task.f_in
     return (
         0.5 * order.q * order.q_hat
         - order.Q * order.Q_hat
@@ -77,7 +77,7 @@ def free_entropy_gradient(
     Each attribute of the result is the derivative with respect to the order parameter of that name.
     """
     entropic, energetic, kernel = _terms(neuron, task, order, nodes, channel)
-    W_bar = neuron.with_usual_prior.tree[0].theta / task.f_in
+    W_bar = neuron.tree[0].theta / task.f_in
     # G_E obeys dG_E/dD0 = E f''/2 and dG_E/dD1 = E (f'' + f'^2)/2. Then at fixed dq = Q - q the variance D0 + D1
     # enters with E f''/2, and D1 at fixed variance with E f'^2/2.
     along_dq = 0.5 * energetic.f1_squared * kernel.dD1_ddq
@@ -96,6 +96,6 @@ def _terms(
     neuron: NeuronSpec, task: TaskSpec, order: OrderParameters, nodes: int, channel: Channel
 ) -> tuple[Entropic, Energetic, PairKernel]:
     step = FIELD_STEP * NODES / nodes
-    kernel = TreeKernel(neuron.with_usual_prior, task, nodes).at(order.Q, order.Q - order.q)
+    kernel = TreeKernel(neuron, task, nodes).at(order.Q, order.Q - order.q)
     entropic = law_of(neuron.prior).averages(order.q_hat - 2.0 * order.Q_hat, order.q_hat, order.M_hat, step)
     return entropic, Energetic.at(kernel, task, order.mean_shift, step, channel), kernel

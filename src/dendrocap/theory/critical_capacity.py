@@ -9,6 +9,7 @@ from dendrocap.theory import scope
 from dendrocap.theory.neuron_kernel import needs_populations
 from dendrocap.theory.search import population_capacity
 from dendrocap.theory.solution import CapacitySolution
+from dendrocap.theory.spherical_capacity import spherical_capacity
 from dendrocap.theory.symmetric import symmetric_capacity
 from dendrocap.validation import refuse
 
@@ -78,8 +79,6 @@ def critical_capacity(
     """
     task = scope.check("critical_capacity(rsb=0)" if rsb == 0 else "critical_capacity(rsb >= 1)", neuron, task)
     if isinstance(neuron.prior, Spherical):
-        from dendrocap.theory.sphere import spherical_capacity
-
         if branch_size is not None:
             scope.check(scope.SHORT, neuron)
         return spherical_capacity(neuron, task, rsb)

@@ -22,6 +22,7 @@ from dendrocap.theory.patterns import HARD_MARGIN, Channel, check_channel, is_ha
 from dendrocap.theory.results import estimate_name
 from dendrocap.theory.solution import OfPopulations, PopulationWeights, SynapseWeights
 from dendrocap.theory.solver import followed
+from dendrocap.theory.sphere import NOWHERE, Place, Sphere, first_unstable
 from dendrocap.theory.weights import Entropic, law_of
 from dendrocap.validation import real_number
 
@@ -259,11 +260,13 @@ def saddle_point(
     if channel.temperature > 0.0:
         scope.check(scope.TEMPERATURE, task=task)
     if isinstance(neuron.prior, Spherical):
-        from dendrocap.theory.sphere import spherical_saddle_point
-
         if branch_size is not None:
             scope.check(scope.SHORT, neuron)
-        return spherical_saddle_point(neuron, task, alpha, channel)
+        sphere = Sphere(neuron, task, channel)
+        alpha_c = sphere.symmetric_capacity if is_hard(channel) else math.inf
+        if alpha >= alpha_c:
+            raise NoSolution(f"alpha = {alpha:g} is not below the replica-symmetric capacity alpha_c = {alpha_c:.10g}")
+        return _on_sphere(sphere, sphere.at(alpha) if alpha > 0.0 else sphere.place(NOWHERE), alpha)
     if needs_populations(neuron, branch_size):
         scope.check(scope.POPULATIONS, channel=channel)
     solutions = Solutions(neuron, task, branch_size, channel)
@@ -303,6 +306,33 @@ def _typical(solutions: Solutions, alpha: float) -> SaddlePoint:
         kinds.setdefault(tuple(float(f"{number:.6g}") for number in numbers), point)
     best, *others = sorted(kinds.values(), key=lambda point: (-point.free_entropy, -point.energetic_term))
     return replace(_checked(best), other_solutions=tuple(others))
+
+
+def _on_sphere(sphere: Sphere, place: Place, alpha: float) -> SaddlePoint:
+    """A solution for Spherical weights as a user wants to see it."""
+    q_hat, entropic = place.q / place.dq**2, place.free_entropy(alpha) - alpha * place.energetic.term
+    at_soma = (sphere.channel, place.pair.D0, place.pair.D1, sphere.task, place.shift, FIELD_STEP)
+    own = {"q": place.q, "dq": place.dq, "A_hat": 1.0 / place.dq, "q_hat": q_hat, "M_hat": 0.0}
+    return SaddlePoint(
+        neuron=sphere.neuron,
+        task=sphere.task,
+        branch_size=math.inf,
+        channel=sphere.channel,
+        alpha=alpha,
+        populations=(
+            replace(sphere.weights(entropic_term=entropic, **own), preactivation_covariance=sphere.v * place.q),
+        ),
+        free_entropy=place.free_entropy(alpha),
+        energetic_term=place.energetic.term,
+        mean_shift=place.shift,
+        stability=1.0 - alpha / place.stability_load,
+        residual=0.0,
+        error=0.0,
+        iterations=0,
+        kernel=place.pair,
+        training_error=training_error(*at_soma),
+        noisy_error=noisy_error(*at_soma),
+    )
 
 
 def described(solutions: Solutions, found: Found) -> SaddlePoint:
@@ -461,11 +491,14 @@ def stability_limit(
     """
     task = scope.check("stability_limit", neuron, task)
     if isinstance(neuron.prior, Spherical):
-        from dendrocap.theory.sphere import spherical_limit
-
         if branch_size is not None:
             scope.check(scope.SHORT, neuron)
-        return spherical_limit(neuron, task)
+        sphere = Sphere(neuron, task)
+        at = first_unstable(sphere)
+        there = None if at is None else _on_sphere(sphere, at[1], at[0])
+        if there is None:
+            return StabilityLimit(math.inf, None, 0.0, neuron, task)
+        return StabilityLimit(there.alpha, there, abs(there.stability), neuron, task)
     solutions = Solutions(neuron, task, branch_size)
     found = _first_of_branches(solutions) if solutions.curved else solutions.first(unstable)
     if found is None:
