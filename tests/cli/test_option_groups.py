@@ -84,12 +84,6 @@ def test_groups_become_objects():
     assert TASK.but(f_in=0.1).task() == TaskSpec(f_in=0.1)
 
 
-def test_patience_and_decay_exclude_each_other():
-    outcome = runner.invoke(app, ["train", "-N", "20", "-K", "2", "--patience", "3", "--decay", "0.1"])
-    assert outcome.exit_code == 2
-    assert outcome.stderr == "error: patience and decay cannot be combined: choose one\n"
-
-
 # Lines with options that would do nothing, and what is said of them. Nothing is read: the files need not exist.
 USELESS = {
     "capacity -g relu,linear --gamma 3 --x-min 0.1": "--x-min and --gamma do nothing for relu,linear: leave them out",
@@ -101,6 +95,7 @@ USELESS = {
     "train --linear -K 3 --theta-s 1": "--theta-s and --n-branches do nothing with --linear",
     "train --resume run.npz -N 5000 --alpha 9": "--n-inputs and --alpha do nothing with --resume",
     "train --data task.npz -N 5000 --alpha 9": "--alpha and --n-inputs do nothing with --data",
+    "train --data task.npz --branch-correlation 1": "--branch-correlation does nothing with --data",
     "solve --solver sgd --anyway": "--anyway does nothing unless theory decides",
     "fit weights epsp.csv --kind smooth --sem 3": "--sem and --kind do nothing without --curve",
     "fit weights epsp.csv --curve curve.csv --gamma 3 --scale 2": "--gamma and --scale do nothing with --curve",

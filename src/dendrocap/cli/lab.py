@@ -44,19 +44,17 @@ class FileOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AmplitudeOptions:
-    """Which column holds amplitudes, and how zeros are treated."""
-
-    panel: ClassVar[str] = "Files"
+class AmplitudeOptions(FileOptions):
+    """How files are read, which column holds amplitudes, and how zeros are treated."""
 
     column: Annotated[str | None, typer.Option(help="Column of amplitudes, by name or number.")] = None
     zeros: Annotated[
         str, typer.Option(help="Amplitudes of zero: refuse, drop, or failures (tested pairs without a connection).")
     ] = "refuse"
 
-    def amplitudes(self, path: Path, files: FileOptions) -> Amplitudes:
+    def amplitudes(self, path: Path) -> Amplitudes:
         """The amplitudes of a file."""
-        return files.table(path).amplitudes(self.column, missing=files.missing, zeros=self.zeros)
+        return self.table(path).amplitudes(self.column, missing=self.missing, zeros=self.zeros)
 
     def note(self, found: Amplitudes, path: Path) -> str:
         """A description of what was read."""
@@ -154,7 +152,6 @@ def weights(
     detection: Annotated[float, typer.Option(help="Detection limit in mV; weaker connections look silent.")] = 0.0,
     bin_width: Annotated[float, typer.Option(help="Bin width of the histogram, in mV.")] = 0.1,
     numbers: AmplitudeOptions = AmplitudeOptions(),
-    files: FileOptions = FileOptions(),
     task: Flat = TASK.but(f_in=0.05, f_out=0.05),
     shape: Flat = FUNCTION,
     curve: Annotated[Path | None, typer.Option(help="Measured curve from which g and the scale are fitted.")] = None,
@@ -212,7 +209,7 @@ def weights(
     measured: NonlinearityFit | None = None
     notes: list[str] = []  # printed only if the fit succeeds
     if curve is not None:
-        read_curve = points.measured(curve, files)
+        read_curve = points.measured(curve, numbers)
         measured = points.fitted(read_curve)
         notes += [points.note(read_curve, curve)]
         notes += [f"g from {curve.name}: {measured.nonlinearity!r}, scale {measured.scale:.4g} mV"]
@@ -222,7 +219,7 @@ def weights(
         neuron = cell_from_morphology(cell, synapses_per_um=synapses_per_um, nonlinearity=g)
         n_inputs, n_branches = neuron.n_inputs, neuron.n_branches
         notes += [neuron.summary, *neuron.remarks]
-    read = numbers.amplitudes(amplitudes, files)
+    read = numbers.amplitudes(amplitudes)
     notes.append(numbers.note(read, amplitudes))
     tested = numbers.tested(tested, read)
     notes += [] if tested is None else [f"{tested} pairs tested"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -98,18 +99,18 @@ def run(
         message(f"interrupted: {stored}; resume with: {same_again()}")
         raise typer.Exit(130)
     if report.stopped:
-        message(f"stopped: {report.stopped}; {stored}: {_command('status', failed=True, store=own_store)} shows why")
+        message(f"stopped: {report.stopped}; {stored}: {_line('status', '--failed', '--store', own_store)} shows why")
         raise typer.Exit(1)
     there = counts.cells - report.ran
     message(f"{report.ran} cells run in {report.seconds:.1f} s, {there} were already in {own_store}")
     if wanted.search is not None and not shard:
         message(
             f"{counts.cells} cells instead of {len(wanted)}, {len(wanted) / counts.cells:.1f} times fewer than the "
-            f"full grid: {_command('status', crossings=True, store=store)} shows where {wanted.search.metric} crosses "
+            f"full grid: {_line('status', '--crossings', '--store', store)} shows where {wanted.search.metric} crosses "
             f"{wanted.search.level:g}"
         )
     if counts.failed:
-        message(f"{counts.failed} cells failed: {_command('status', failed=True, store=own_store)} shows why")
+        message(f"{counts.failed} cells failed: {_line('status', '--failed', '--store', own_store)} shows why")
         raise typer.Exit(1)
 
 
@@ -165,8 +166,6 @@ def status(
 
 
 def _verify(store: Path, as_json: bool) -> None:
-    from dataclasses import asdict
-
     from dendrocap.sweeps import verify_store
 
     verdict = verify_store(store)
@@ -174,7 +173,7 @@ def _verify(store: Path, as_json: bool) -> None:
     if not verdict.sound:
         message(
             f"damaged rows: {verdict.damaged}; the next dendrocap sweep run removes them and reruns their cells, "
-            f"{_command('salvage', store)} -o NEW.db writes the others to a new store"
+            f"{_line('salvage', store)} -o NEW.db writes the others to a new store"
         )
         raise typer.Exit(1)
 
@@ -203,8 +202,6 @@ def salvage(
     as_json: JsonFlag = False,
 ) -> None:
     """Write the intact rows of a damaged store to a new one; the old file is not changed."""
-    from dataclasses import asdict
-
     from dendrocap.sweeps import salvage_store
 
     saved = salvage_store(store, out)
@@ -294,33 +291,31 @@ def export(
         write(target, wanted, records)
         emit([{"cells": len(records), "of": len(wanted), "file": str(target)}], as_json=as_json)
         return
-    points = averages(wanted, records, x, y, by, _places(at or ()))
+    places = [text.partition("=") for text in at or ()]
+    for axis, equals, _ in places:
+        if not equals:
+            raise InvalidParameter(f"--at {axis} is not allowed: it must be AXIS=VALUE")
+    points = averages(wanted, records, x, y, by, {axis: value for axis, _, value in places})
     known = dict.fromkeys(str(record.metrics["estimate"]) for record in records if "estimate" in record.metrics)
     estimate = {"estimate": " and ".join(known)} if known else {}  # the estimate of a capacity
     title = ": ".join(filter(None, [wanted.name, *estimate.values()]))
-    emit([{**_point_row(point, x, y, by), **estimate} for point in points], as_json=as_json, title=title)
+    rows = [
+        {**({} if by is None else {by: point.line}), x: point.x, y: point.mean}
+        | {"standard_error": point.standard_error, "cells": point.cells, **estimate}
+        for point in points
+    ]
+    emit(rows, as_json=as_json, title=title)
     draw(target, lambda plots: plots.averages(points, x, y, by, *estimate.values()))
 
 
-def _command(name: str, *arguments: Any, **options: Any) -> str:
+def _line(*words: object) -> str:
     """A command line for the user to type."""
-    words = ["dendrocap", "sweep", name, *map(str, arguments)]
-    for option, value in options.items():
-        words += [f"--{option.replace('_', '-')}", *([] if value is True else [str(value)])]
-    return shlex.join(words)
+    return shlex.join(["dendrocap", "sweep", *map(str, words)])
 
 
 def _row(wanted: Sweep, counts: Counts, shard: str) -> dict[str, Any]:
-    return {
-        "sweep": wanted.digest,
-        "name": wanted.name,
-        "job": wanted.job,
-        "shard": shard or "all",
-        "cells": counts.cells,
-        "done": counts.done,
-        "failed": counts.failed,
-        "missing": counts.missing,
-    }
+    about = {"sweep": wanted.digest, "name": wanted.name, "job": wanted.job, "shard": shard or "all"}
+    return about | {name: getattr(counts, name) for name in ("cells", "done", "failed", "missing")}
 
 
 def _rounded(crossing: Crossing) -> str:
@@ -351,15 +346,3 @@ def _show_traceback(records: list[Record], key: str) -> None:
         f"{record.reason}\n{dict(record.parameters)}, seed {record.seed}, on {record.host}\n{record.environment}"
     )
     typer.echo(record.traceback or "no traceback: the process of the cell was terminated from outside")
-
-
-def _point_row(point: Any, x: str, y: str, by: str | None) -> dict[str, Any]:
-    line = {} if by is None else {by: point.line}
-    return {**line, x: point.x, y: point.mean, "standard_error": point.standard_error, "cells": point.cells}
-
-
-def _places(texts: list[str] | tuple[str, ...]) -> dict[str, str]:
-    for text in texts:
-        if "=" not in text:
-            raise InvalidParameter(f"--at {text} is not allowed: it must be AXIS=VALUE")
-    return {axis: value for axis, _, value in (text.partition("=") for text in texts)}

@@ -32,58 +32,26 @@ KINDS = ("polsky", "smooth", "tabulated")
 class NonlinearityFit(Displayed):
     """A dendritic non-linearity fitted to measured points.
 
-    Attributes
-    ----------
-    nonlinearity : Polsky, Smooth or Tabulated
-        g in model units, where it saturates at 1.
-    scale : float
-        The value that equals 1 in the model, in the units of the data; ``y = scale g(x / scale)``.
-    x_min, gamma : float
-        Parameters of Polsky; NaN for other functions.
-    x_min_error, gamma_error, scale_error : float
-        Standard errors: NaN for parameters that were not fitted or stopped at a bound, infinite for parameters that the
-        data do not determine.
-    r_squared : float
-        Fraction of the variance of y that the fit explains; 1 for a table, which interpolates all points.
-    rms_residual : float
-        Root mean square of the residuals, per degree of freedom, in the units of the data.
-    at_bounds : tuple of str
-        Parameters that stopped at a bound.
-    x, y : array
-        The data, sorted by x.
-    sem : array or None
-        Standard errors of y, if they are known.
-    fixed_scale : bool
-        Whether the scale was given.
-
-    Examples
-    --------
-    >>> from dendrocap import Polsky, fit_nonlinearity
-    >>> x_mv = np.linspace(0.5, 25.0, 40)
-    >>> noise = 0.3 * np.random.default_rng(1).standard_normal(40)
-    >>> fit = fit_nonlinearity(x_mv, 15.0 * Polsky(0.33, 15.0)(x_mv / 15.0) + noise)
-    >>> print(f"saturates at {fit.scale:.1f} +- {fit.scale_error:.1f} mV, R^2 = {fit.r_squared:.3f}")
-    saturates at 15.0 +- 0.1 mV, R^2 = 0.997
-    >>> fit.at_bounds
-    ()
+    Errors are NaN for parameters that were not fitted or stopped at a bound, infinite for those that the data do not
+    determine.
     """
 
     _displayed = ("x_min", "gamma", "scale", "scale_error", "r_squared", "rms_residual", "at_bounds")
 
-    nonlinearity: Nonlinearity
-    scale: float
-    r_squared: float
-    rms_residual: float
-    x: Floats = field(repr=False, compare=False)
+    nonlinearity: Nonlinearity  # g in model units, where it saturates at 1
+    scale: float  # what equals 1 in the model, in the units of the data: y = scale g(x / scale)
+    r_squared: float  # fraction of the variance of y that the fit explains; 1 for a table through all points
+    rms_residual: float  # per degree of freedom, in the units of the data
+    x: Floats = field(repr=False, compare=False)  # the data, sorted by x
     y: Floats = field(repr=False, compare=False)
-    sem: Floats | None = field(repr=False, compare=False, default=None)
-    x_min: float = math.nan
+    sem: Floats | None = field(repr=False, compare=False, default=None)  # standard errors of y, if they are known
+    x_min: float = math.nan  # of Polsky, as gamma
     gamma: float = math.nan
     x_min_error: float = math.nan
     gamma_error: float = math.nan
     scale_error: float = math.nan
-    at_bounds: tuple[str, ...] = ()
-    fixed_scale: bool = False
+    at_bounds: tuple[str, ...] = ()  # parameters that stopped at a bound
+    fixed_scale: bool = False  # whether the scale was given
 
     def predict(self, x: ArrayLike) -> Any:
         """The fitted curve in the units of the data."""

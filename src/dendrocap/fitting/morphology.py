@@ -46,30 +46,12 @@ class BranchGroup(Displayed):
 
 @dataclass(frozen=True)
 class ReconstructedNeuron(DendriticNeuron):
-    """A neuron with the branches of a reconstruction; `capacity` accepts it like any other.
+    """A neuron with the branches of a reconstruction; `capacity` accepts it like any other."""
 
-    Attributes
-    ----------
-    groups : tuple of BranchGroup
-        Its branches by type.
-    source : str
-        Name of the file.
-    remarks : tuple of str
-        Warnings of the file reader; nothing was repaired.
-    outlines : tuple of (str, array)
-        For drawing: the group and the points of each section, in micrometres; the soma is a single point.
-
-    Examples
-    --------
-    >>> from dendrocap.datasets import example_cell
-    >>> cell = cell_from_morphology(example_cell(), synapses_per_um=2.0)
-    >>> [(group.name, group.n_branches, group.n_synapses) for group in cell.groups]
-    [('basal', 2, 431), ('apical trunk', 1, 400), ('apical tuft', 2, 400)]
-    """
-
-    groups: tuple[BranchGroup, ...] = ()
-    source: str = ""
-    remarks: tuple[str, ...] = ()
+    groups: tuple[BranchGroup, ...] = ()  # its branches by type
+    source: str = ""  # name of the file
+    remarks: tuple[str, ...] = ()  # warnings of the file reader; nothing was repaired
+    # For drawing: the group and the points of each section, in micrometres; the soma is a single point.
     outlines: tuple[tuple[str, Floats], ...] = field(default=(), repr=False, compare=False)
 
     @property

@@ -30,41 +30,17 @@ ESTIMATE, THRESHOLDS, CURVE = "the estimate itself", "synapses and thresholds", 
 
 @dataclass(frozen=True)
 class CapacityReport(Displayed):
-    """Storage of the fitted neuron, with intervals, in biological units where possible.
-
-    Attributes
-    ----------
-    alpha_c : Interval
-        Random associations per synapse at capacity: the best estimate. The interval includes the error of the estimate,
-        the bootstrap of the synapses, all somatic thresholds compatible with the data, and the errors of the measured
-        curve, if there is one.
-    silent_fraction : Interval
-        Silent fraction of that neuron at capacity, in the best estimate. The fit itself uses the replica-symmetric
-        one, ``paper_silent_fraction``.
-    sources : dict
-        Factors by which each source of uncertainty may change the capacity, downwards and upwards.
-    capacity : Capacity or None
-        The best estimate at the estimated thresholds, with its assumptions. If there is none, the estimate at the
-        nearest somatic threshold that has one, which ``reason`` states; None, with NaN in the intervals, if none has.
-    fit, curve : WeightFit, NonlinearityFit or None
-        What the report is about.
-
-    Examples
-    --------
-    >>> from dendrocap import Polsky, capacity_report, fit_weights
-    >>> from dendrocap.datasets import song2005
-    >>> data = song2005()
-    >>> fit = fit_weights(data.amplitudes_mv, p0=0.76, nonlinearity=Polsky(0.2, 20), n_bootstrap=50)
-    >>> report = capacity_report(fit, accuracy="fast")
-    >>> print(f"{report.alpha_c} per synapse, not the {report.paper_alpha_c:.0f} of the replica-symmetric estimate")
-    9.6 [8.9, 9.9] per synapse, not the 36 of the replica-symmetric estimate
-    """
+    """Storage of the fitted neuron, with intervals, in biological units where possible."""
 
     _displayed = ("answer", "patterns", "paper_alpha_c", "verdict")
 
+    # Random associations per synapse at capacity: the best estimate. Its interval includes the error of the estimate,
+    # the bootstrap of the synapses, all somatic thresholds compatible with the data, and the errors of the curve.
     alpha_c: Interval
-    silent_fraction: Interval
-    sources: dict[str, tuple[float, float]]
+    silent_fraction: Interval  # at capacity, in the best estimate; the fit itself uses the replica-symmetric one
+    sources: dict[str, tuple[float, float]]  # factors by which each source may change the capacity, down and up
+    # The best estimate at the estimated thresholds; if there is none, at the nearest somatic threshold that has one,
+    # which the reason states; None, with NaN in the intervals, if none has.
     capacity: Capacity | None
     reason: str
     fit: WeightFit = field(repr=False)

@@ -216,16 +216,7 @@ class Rule:
 
 
 class Interval(NamedTuple):
-    """An estimate and its confidence interval; the ends are NaN if none was requested.
-
-    As text it has as many digits as the width of the interval justifies.
-
-    Examples
-    --------
-    >>> p0 = Interval(0.76, 0.7434, 0.7712)
-    >>> str(p0), p0.covers(0.75), p0.covers(0.5)
-    ('0.760 [0.743, 0.771]', True, False)
-    """
+    """An estimate and its confidence interval, with NaN ends if none was asked for; as text, with justified digits."""
 
     value: float
     low: float
@@ -522,41 +513,7 @@ def explain_by_margin(weights: CapacityWeights, task: TaskSpec, units: Units) ->
 class WeightFit(Displayed):
     """Synaptic strengths described by P(W) = p0 delta(W) + truncated Gaussian, and the neurons that explain them.
 
-    Attributes
-    ----------
-    silent_fraction, W_star_mv, theta_d_mv, theta_s_mv : Interval
-        Estimates with bootstrap percentile intervals; millivolts are measured at the soma.
-    theta_s_sets, theta_s_sets_mv : tuple of (float, float)
-        All intervals of somatic thresholds that are compatible with the data. The interval of ``theta_s_mv`` is the one
-        nearest to the estimate; its ends are NaN if there is none.
-    p_value : float
-        Probability that a neuron with reachable parameters gives data as far from all thresholds as these; NaN without
-        a bootstrap.
-    B : float
-        Shape parameter: the silent fraction is H(-B).
-    detected_fraction : float
-        Fraction of tested pairs in which a visible connection is expected from the fit.
-    observed_fraction : float
-        Fraction in which a connection was found; NaN if the number of tested pairs is unknown.
-    comparison : tuple of Candidate
-        The fit and the other distributions, the best first.
-    dendrites : DendriticExplanation
-        Thresholds of a neuron with dendrites, in model units.
-    linear : LinearExplanation
-        The alternative: a linear neuron with a margin.
-    amplitudes_mv : array
-        The visible amplitudes; another ``n_hidden`` were below the detection threshold.
-
-    Examples
-    --------
-    >>> from dendrocap import Polsky, fit_weights
-    >>> from dendrocap.datasets import song2005
-    >>> data = song2005()
-    >>> fit = fit_weights(data.amplitudes_mv, data.n_tested, nonlinearity=Polsky(0.2, 20), n_bootstrap=0)
-    >>> print(f"p0 = {fit.silent_fraction.value:.3f}, W_star = {fit.W_star_mv.value:.2f} mV")
-    p0 = 0.884, W_star = 1.71 mV
-    >>> fit.dendrites.reachable, fit.comparison[0].name
-    (False, 'lognormal')
+    Intervals are those of the bootstrap; millivolts are measured at the soma.
     """
 
     _displayed = ("silent_fraction", "W_star_mv", "theta_d_mv", "theta_s_mv", "method")
@@ -564,17 +521,17 @@ class WeightFit(Displayed):
     silent_fraction: Interval
     W_star_mv: Interval
     theta_d_mv: Interval
-    theta_s_mv: Interval
-    theta_s_sets: tuple[tuple[float, float], ...]
+    theta_s_mv: Interval  # of the sets below, the one nearest to the estimate; NaN ends if there is none
+    theta_s_sets: tuple[tuple[float, float], ...]  # all somatic thresholds that are compatible with the data
     theta_s_sets_mv: tuple[tuple[float, float], ...]
-    p_value: float
-    B: float
-    detected_fraction: float
-    observed_fraction: float
-    comparison: tuple[Candidate, ...]
-    dendrites: DendriticExplanation
-    linear: LinearExplanation
-    amplitudes_mv: Floats = field(repr=False, compare=False)
+    p_value: float  # that data of a neuron within reach are as far from all thresholds; NaN without a bootstrap
+    B: float  # the silent fraction is H(-B)
+    detected_fraction: float  # of tested pairs in which a visible connection is expected from the fit
+    observed_fraction: float  # in which one was found; NaN if the number of tested pairs is unknown
+    comparison: tuple[Candidate, ...]  # the fit and the other distributions, the best first
+    dendrites: DendriticExplanation  # thresholds of a neuron with dendrites, in model units
+    linear: LinearExplanation  # the alternative: a linear neuron with a margin
+    amplitudes_mv: Floats = field(repr=False, compare=False)  # the visible ones; n_hidden others were too weak
     n_hidden: int
     n_tested: int | None
     p0: float | str
