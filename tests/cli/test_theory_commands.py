@@ -110,6 +110,19 @@ def test_json_has_inputs_results_and_non_linearity():
     assert rows[-1]["gamma"] is None
 
 
+def test_what_a_command_names_first_varies_slowest():
+    lines = {
+        "capacity --theta-d 0.1,0.5 --inhibitory-drive 0.05,0.1 --inhibitory-share 0.2 --rsb 0,1": [
+            "theta_d", "inhibitory_drive", "rsb",
+        ],
+        "saddle-point -g relu --theta-d 0.5,1 --alpha 0.1,0.2": ["alpha", "theta_d"],
+        "noise -g linear --theta-d 0.5,1 --flips 0.1,0.2 --alpha 0.1,0.2": ["alpha", "flips", "theta_d"],
+    }  # fmt: skip
+    for line, names in lines.items():
+        rows = json.loads(run(*line.split(), "--json").stdout)
+        assert [[row[name] for name in names] for row in rows] == sorted([row[name] for name in names] for row in rows)
+
+
 def test_csv_holds_the_same_numbers():
     arguments = ["capacity", "--theta-s", "0.2:0.8:3", "--accuracy", "fast"]
     rows = list(csv.DictReader(io.StringIO(run(*arguments, "--csv").stdout)))

@@ -91,11 +91,18 @@ class Grid(Flat):
         ]
 
 
-MODEL = Grid(
-    nonlinearity="polsky", theta_d="0.5", theta_s="0.5", **{name: f"{usual:g}" for name, usual in SHAPES.items()},
-    f_in="0.5", f_out="0.5", kappa="0", branch_correlation="0",
-)  # fmt: skip
-PRIORS, INHIBITED = dict.fromkeys(("w_max", "ridge")), dict.fromkeys(INHIBITION)
+# Parameters of neuron and task with their defaults. What a grid names first varies slowest.
+MODEL: dict[str, Any] = {
+    "nonlinearity": "polsky", "theta_d": "0.5", "theta_s": "0.5",
+    **{name: f"{usual:g}" for name, usual in SHAPES.items()},
+    "f_in": "0.5", "f_out": "0.5", "kappa": "0", "branch_correlation": "0",
+}  # fmt: skip
+
+
+def unset(*names: str) -> dict[str, Any]:
+    """Parameters that are left out unless they are given."""
+    return dict.fromkeys(names)
+
 
 Columns = Callable[[Any], Mapping[str, Any]] | Sequence[str]
 
@@ -203,7 +210,7 @@ PAPERS = "paper: the paper's replica-symmetric estimate, for infinitely many lon
 
 
 def capacity(
-    grid: Grid = MODEL.but(**dict.fromkeys((*SIZES, "branch_size", "rsb")), **PRIORS, **INHIBITED),
+    grid: Grid = Grid(**MODEL, **unset(*SIZES, "branch_size", *INHIBITION, "rsb", "w_max", "ridge")),
     estimates: Annotated[
         bool,
         typer.Option("--estimates", help="Show all estimates from the paper's to the best, and what each assumes."),
@@ -322,7 +329,7 @@ SADDLE_POINT = {
 
 
 def saddle_point(
-    grid: Grid = MODEL.but(alpha="0.5", **INHIBITED, **PRIORS, **dict.fromkeys(("temperature", "output_noise"))),
+    grid: Grid = Grid(alpha="0.5", **MODEL, **unset(*INHIBITION, "w_max", "ridge", "temperature", "output_noise")),
     quantity: Annotated[
         str, typer.Option(help="What --plot shows: free_entropy, Q, q, stability or training_error.")
     ] = "free_entropy",
@@ -373,7 +380,7 @@ LEARNED = {
 
 
 def learned_state(
-    grid: Grid = MODEL.but(alpha="0.5", gamma_ce="10"),
+    grid: Grid = Grid(alpha="0.5", gamma_ce="10", **MODEL),
     quantity: Annotated[
         str, typer.Option(help="What --plot shows: training_error, loss, silent_fraction or Q.")
     ] = "training_error",
@@ -410,7 +417,7 @@ WHOLE = ("typical_distance", "typical_entropy", "residual")
 
 
 def local_entropy(
-    grid: Grid = MODEL.but(alpha="0.3", reference_kappa=None, distance="0.01,0.03,0.1,0.3"),
+    grid: Grid = Grid(alpha="0.3", **MODEL, reference_kappa=None, distance="0.01,0.03,0.1,0.3"),
 ) -> None:
     """How wide minima are: solutions at a distance from a typical solution, or from one with a margin.
 
@@ -465,11 +472,10 @@ NOISE_NOTES = (
 FOLLOW = "Thresholds follow the noise; -N and -K keep them fixed. For trained neurons: dendrocap perturb."
 
 
-def noise(
-    grid: Grid = MODEL.but(
-        theta_d="0.1", alpha="0.5", flips="0.01,0.05,0.1", synaptic="0", gamma_ce="10", n_inputs=None, n_branches=None
-    ),
-) -> None:
+NOISES = {"alpha": "0.5", "flips": "0.01,0.05,0.1", "synaptic": "0", "gamma_ce": "10"}
+
+
+def noise(grid: Grid = Grid(**NOISES, **MODEL | {"theta_d": "0.1"}, **unset(*SIZES))) -> None:
     """Compute errors under flipped inputs and noisy synapses: typical, largest-margin and learned states, and a bound.
 
     Every parameter takes a number, a list 0.1,0.2,0.5 or a range start:stop:count.
@@ -505,7 +511,7 @@ ERRORS = {"gibbs_error": "one student (Gibbs)", "bayes_error": "all students vot
 
 
 def teacher_student(
-    grid: Grid = MODEL.but("branch_correlation", alpha="1"),
+    grid: Grid = Grid(alpha="1", **MODEL).but("branch_correlation"),
     teacher: Annotated[
         str | None,
         typer.Option(
