@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from dendrocap import (
+    ConvergenceError,
     Custom,
     InvalidParameter,
     Level,
@@ -15,6 +16,7 @@ from dendrocap import (
     NoSolution,
     Polsky,
     ReLU,
+    Ridge,
     SaturatingReLU,
     Step,
     Tabulated,
@@ -26,6 +28,8 @@ from dendrocap.theory.symmetric import FREE, _Line, _Soma
 from tests.naive.capacity import naive_capacity
 
 HUMP = Custom(lambda x: np.exp(-(x**2)), lambda x: -2 * x * np.exp(-(x**2)))
+NARROW = Custom(lambda x: np.exp(-8.0 * (np.asarray(x) - 0.4) ** 2))
+TWO_HUMPS = NeuronSpec(levels=(Level(NARROW, 0.5), Level(NARROW, 0.5)), theta_s=0.3, prior=Ridge(1.0))
 
 
 def capacity(g, theta_d=0.5, theta_s=0.5, **task):
@@ -229,6 +233,13 @@ def test_several_solutions_are_all_reported():
         (lambda: capacity(ReLU(), theta_s=0.0), NoSolution, ["mean output 0"]),
         (lambda: capacity(Polsky(), theta_d=0.0), InvalidParameter, ["theta_d = 0.0", "> 0"]),
         (lambda: capacity(HUMP, theta_d=20.0, theta_s=0.3), NoSolution, ["at any width", "deviation of 20"]),
+        (lambda: capacity(ReLU(), 0.5, 0.5, kappa=-3.0), NoSolution, ["-6.96 standard deviations", "above -1.7"]),
+        (lambda: capacity(ReLU(), 0.00176, 0.2175, f_in=0.44, kappa=-0.1765), NoSolution, ["standard deviations"]),
+        (lambda: capacity(ReLU(), 1e-300, kappa=-100.0), NoSolution, ["floating-point", "theta_d = 1e-300"]),
+        (lambda: capacity(ReLU(), 1e200), NoSolution, ["floating-point", "theta_d = 1e+200"]),
+        (lambda: critical_capacity(NeuronSpec(ReLU(), 0.5, 0.5), 0.5), InvalidParameter, ["task = 0.5", "TaskSpec"]),
+        # not that a prior is refused: two levels of humps may take one
+        (lambda: critical_capacity(TWO_HUMPS), ConvergenceError, ["no interior maximum", "not monotone"]),
     ],
 )
 def test_what_has_no_capacity_says_why(make, error, words):

@@ -259,6 +259,7 @@ class TreeResponse(NamedTuple):
     slope: float  # product of E g' over the levels
     sd: float  # of the input to a branch of the first level
     means: tuple[float, ...]  # mean input of each level
+    d_mean: float  # derivative of the first of them
 
 
 @lru_cache(maxsize=256)
@@ -317,15 +318,17 @@ def levels_response(levels: Levels, V: float, v: float, guess: tuple[float, ...]
     """The same for inputs of variance V, whose derivative in Q is v."""
     variance, d_variance, gain, log_d_gain, slope = V, v, v, 0.0, 1.0
     means: list[float] = []
+    d_mean = 0.0
     for number, (g, theta) in enumerate(levels):
         start = inverse_guess(g, theta) if guess is None else guess[number]
         level = response(g, theta, variance, start)
         means.append(level.mean)
+        d_mean = d_mean if number else level.d_mean * v
         gain *= level.gain
         slope *= level.slope
         log_d_gain += level.d_gain / level.gain * d_variance
         variance, d_variance = level.variance, level.d_variance * d_variance
-    return TreeResponse(variance, gain, d_variance, gain * log_d_gain, slope, math.sqrt(V), tuple(means))
+    return TreeResponse(variance, gain, d_variance, gain * log_d_gain, slope, math.sqrt(V), tuple(means), d_mean)
 
 
 def response_along(found: Moments, s: float, m: float, v: float, dV: float, dm: float) -> TreeResponse:
@@ -338,6 +341,7 @@ def response_along(found: Moments, s: float, m: float, v: float, dV: float, dm: 
         slope=found.slope,
         sd=s,
         means=(m,),
+        d_mean=dm,
     )
 
 
@@ -358,6 +362,8 @@ def all_means(levels: Levels, V: float) -> list[tuple[float, ...]]:
 
 def check_tree_averages(levels: Levels, V: float, means: tuple[float, ...]) -> None:
     """Raise for a result at inputs of variance V if a user-defined g is not resolved there."""
+    if not any(isinstance(g, Custom) for g, _ in levels):
+        return
     for (g, theta), m in zip(levels, means, strict=True):
         check_averages(g, theta, math.sqrt(V), m)
         V = prepared(g)(theta, math.sqrt(V), m).variance

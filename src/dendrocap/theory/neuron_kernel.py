@@ -27,13 +27,11 @@ from dendrocap.theory.dendrite import (
     NODES,
     BranchKernel,
     PairKernel,
-    TreeResponse,
     check_reachable,
     common_variance,
     inverse_guess,
     levels_with_thresholds,
     prepared,
-    response_along,
 )
 from dendrocap.theory.solver import monotone_root
 from dendrocap.validation import real_number, refuse
@@ -205,6 +203,16 @@ def shape_at(
         A += one.share * j0
         second += one.share * j2
     return Shape(tuple(shapes), A, 1.0 / i1, second / i1**2)
+
+
+def shape_with(ratio: float, guess: float = 0.0) -> float:
+    """B of weights whose mean square is ``ratio`` > 1 times the squared mean [cap-Q]."""
+
+    def excess(B: float) -> tuple[float, float]:
+        i0, i1, i2 = tail(B)
+        return math.log(i2 / i1) - math.log(i1 * ratio), 2.0 * (i0 / i1 - i1 / i2)
+
+    return monotone_root(excess, guess, 0.5).at
 
 
 @dataclass(frozen=True)
@@ -438,14 +446,6 @@ class PopulationKernel:
         start = self._guess if guess is None else guess
         self._guess = monotone_root(excess, start, scale * max(population.W_bar(start), smallest)).at
         return self._guess
-
-    def short_response(self, m: float, Q: float) -> tuple[TreeResponse, float]:
-        """The response of short branches at the prescribed mean output along Q, and dm / dQ [pop-stationary]."""
-        v, chi_m, s = self.population.v, self.population.common_variance_slope(m), self.population.variance(m, Q) ** 0.5
-        at = self._averages(self.population.mean_output, s, m)
-        by_V = 0.5 * at.slope_x / s  # E g'' = E[g' x] / s by parts
-        dm = -v * by_V / (at.slope + by_V * chi_m)
-        return response_along(at, s, m, v, v + chi_m * dm, dm), dm
 
     def norm(self, m: float, Q: float, output: float | None = None) -> Norm:
         """Output, variance and gain with their derivatives; pass ``output`` if E g is known, to save an average."""

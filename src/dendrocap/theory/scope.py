@@ -139,6 +139,8 @@ def check(
 ) -> TaskSpec:
     """The task, or the default one, after refusing what is no `NeuronSpec` and what the question does not take."""
     task = TaskSpec() if task is None else task
+    if not isinstance(task, TaskSpec):
+        raise refuse("task", task, "a TaskSpec")
     if neuron is not ...:
         check_spec(neuron, name)
     refused = REFUSED[question]

@@ -40,26 +40,32 @@ from dendrocap.theory.dendrite import (
     prepared,
     response_along,
 )
-from dendrocap.theory.neuron_kernel import Population, PopulationKernel, Shape, like_branches, shape_at
+from dendrocap.theory.neuron_kernel import Population, Shape, like_branches, shape_at, shape_with
 from dendrocap.theory.patterns import LabelAverages, label_averages
 from dendrocap.theory.solution import CapacitySolution, OtherSolution, PopulationWeights, SynapseWeights
 from dendrocap.theory.solver import bracketed_root, newton
 from dendrocap.theory.weights import CapacityWeights, Law, OwnPrior, law_of
 
-# Initial grid of B. From one value to the next the width of the branch input changes by a factor below two.
-# alpha(Q) vanishes for Q -> W_bar^2 (B -> -inf) and for Q -> inf (B -> inf): the grid is extended at either end until
-# the load decreases there.
-B_GRID = (-1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0, 2.5)
+# Initial grid of places and limits to it: of B, and of the logarithm of the variance. From one to the next the width of
+# the branch input changes by a factor below two. alpha(Q) vanishes for Q -> W_bar^2 (B -> -inf) and for Q -> inf
+# (B -> inf): the grid is extended at either end until the load decreases there.
+LONG = (-1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0, 2.5), (-8.0, 30.0)
 
-B_LIMITS = (-8.0, 30.0)
+SHORT = (0.0, 1.0, 2.0, 3.0, 4.0, 5.0), (-12.0, 20.0)
+
+ALIKE = 0.992  # W_bar / sqrt(Q) at B = -8
+
+FINE, NARROW = 0.2, 1e-2  # steps of the search for any state, and for the last one, of short branches
+
+FALLING_B = 6.0  # a load that falls at this B, where Q is 10^9 W_bar^2, is assumed to fall for all larger B
 
 ALL_OR_NONE = 1e-4  # w_max / W_star at which bounded weights count as 0 or w_max, each of them
 
 SAME = 1e-9  # relative difference of two loads that are the same
 
-EASIEST, UNDERFLOW = -5.0, -30.0  # margins, in deviations of the somatic input, that are no demand on the weights
+EASIEST, UNDERFLOW = -4.0, -30.0  # margins, in deviations of the somatic input, that are no demand on the weights
 
-SMALLEST = 1e-8  # mean weight on a short branch, relative to that of a long one, that counts as zero
+KINDS = ("minimum", "maximum")
 
 FREE = Law()
 
@@ -87,7 +93,7 @@ def symmetric_capacity(neuron: NeuronSpec, task: TaskSpec | None = None) -> Capa
 
 
 class SymmetricSide(NamedTuple):
-    """One population at one place t of the line of its weights, B itself unless they are bounded."""
+    """One population at one place t of a line."""
 
     t: float
     W_bar: float
@@ -145,7 +151,7 @@ def _side(
     C = root * root
     R = math.sqrt(population.length * C * tree.Gamma1)
     # [pop-stationary]: d ln C / dQ and d ln Gamma_1 / dQ, with the mean input following Q
-    by_C = (A * dQ + 2.0 * t * root * population.W_slope * dm) / C
+    by_C = (A * dQ + 2.0 * shape.B[0] * root * population.W_slope * dm) / C
     by_gain = tree.dGamma1 / tree.Gamma1
     scale = 0.5 * R * (A / C * unit + abs(by_gain))
     return SymmetricSide(t, W_bar, shape.Q * W_bar**2, A, C, R, 0.5 * R * (by_C + by_gain), scale, shape.B, tree)
@@ -216,7 +222,8 @@ def symmetric_state(populations: Sequence[Population], task: TaskSpec, law: OwnP
             found = _stationary(soma, ConstraintCurve(one) if is_curve(one) else _Line(one, law))
     except ArithmeticError as error:
         raise NoSolution(
-            f"the capacity of {list(populations)} at {task} is out of the range of floating-point numbers: {error}"
+            f"the capacity of {populations[0].nonlinearity!r} at theta_d = {populations[0].theta_d:g} and {task} is "
+            f"out of the range of floating-point numbers: {error}"
         ) from error
     soma.check(found.Gamma0)
     for population, side in zip(populations, found.sides, strict=True):
@@ -276,63 +283,67 @@ class _Soma:
         return SymmetricState(alpha, tuple(sides), labels, Gamma0, residual, evaluations)
 
 
+class _Place(NamedTuple):
+    """A state of the only population, the load, and its slope along the line."""
+
+    side: SymmetricSide
+    alpha: float
+    slope: float
+
+
 def _stationary(soma: _Soma, line: _Line | ConstraintCurve) -> SymmetricState:
     """The largest of all stationary loads of one population."""
-    loads: dict[tuple[float, tuple[float, ...]], _Load] = {}
+    known: dict[int, _Place] = {}  # by the identity of its state
 
-    def load(side: SymmetricSide) -> _Load:
-        place = side.t, side.tree.means
-        if place not in loads:
-            loads[place] = soma.load((side,))
-        return loads[place]
+    def measured(side: SymmetricSide) -> _Place:
+        if id(side) not in known:
+            load = soma.load((side,))
+            slope = side.Q / side.R * (2.0 * side.dR - load.ratio * side.tree.dGamma0)  # d ln alpha / d ln Q
+            known[id(side)] = _Place(side, load.alpha, slope)
+        return known[id(side)]
 
-    def slope(side: SymmetricSide) -> float:
-        return 2.0 * side.dR - load(side).ratio * side.tree.dGamma0
-
-    def root(one: SymmetricSide, other: SymmetricSide) -> SymmetricSide:
+    def root(one: SymmetricSide, other: SymmetricSide) -> _Place:
         # Not computed again: rounding might give the ends the same sign if one of them is the root.
         between, met = line.between(one, other), {0.0: one, 1.0: other}
 
-        def at(part: float) -> SymmetricSide:
+        def at(part: float) -> _Place:
             if part not in met:
                 met[part] = between(part)
-            return met[part]
+            return measured(met[part])
 
-        return at(bracketed_root(lambda part: slope(at(part)), 0.0, 1.0).at)
+        return at(bracketed_root(lambda part: at(part).slope, 0.0, 1.0).at)
 
-    highest, solved = 0.0, []
-    widest: SymmetricSide | None = None
-    for one, other in line.neighbours(slope):
-        rises = slope(one) > 0.0
-        if rises != (slope(other) > 0.0):
-            side = root(one, other)
-            solved.append((load(side).alpha, rises, side))
-        for side in (one, other):
-            if load(side).alpha > highest:
-                highest, widest = load(side).alpha, side
-    best = max((one for one in solved if one[1]), key=lambda one: one[0], default=None)
-    higher = best is None or best[0] < highest * (1.0 - SAME)
-    if best is None or (higher and not line.population.short):
-        if widest is not None:  # averages of a g that is not resolved are noise
-            check_tree_averages(line.population.levels, widest.tree.sd**2, widest.tree.means)
-        raise line.no_maximum(highest)
+    highest, solved = None, []
+    for pair in line.neighbours(lambda side: measured(side).slope):
+        here, ahead = map(measured, pair)
+        highest = max(highest or here, here, ahead, key=lambda place: place.alpha)
+        if (here.slope > 0.0) != (ahead.slope > 0.0):
+            solved.append((root(*pair), here.slope > 0.0))
+    best = max((place for place, is_maximum in solved if is_maximum), key=lambda place: place.alpha, default=None)
+    if highest is None:
+        raise line.no_maximum(0.0)
+    metastable = best is None or best.alpha < highest.alpha * (1.0 - SAME) or line.runs_away()
+    if best is None or (metastable and not line.population.short):
+        tree = highest.side.tree
+        soma.check(tree.Gamma0)
+        check_tree_averages(line.population.levels, tree.sd**2, tree.means)  # what is not resolved is noise
+        raise line.no_maximum(highest.alpha)
     # Symmetric or periodic g repeat their states: of each kind, the one with the smallest mean input is reported.
-    kinds: dict[tuple[float, bool], tuple[float, bool, SymmetricSide]] = {}
-    for place in sorted(solved, key=lambda one: abs(one[2].m)):
-        kinds.setdefault((float(f"{place[0]:.7g}"), place[1]), place)
-    best = kinds[float(f"{best[0]:.7g}"), True]
+    kinds: dict[tuple[str, bool], _Place] = {}
+    for place, is_maximum in sorted(solved, key=lambda one: abs(one[0].side.m)):
+        kinds.setdefault((f"{place.alpha:.7g}", is_maximum), place)
+    best = kinds.pop((f"{best.alpha:.7g}", True))
     others = tuple(
-        OtherSolution(alpha, side.t, side.Q, side.m / line.population.f_in, "maximum" if is_maximum else "minimum")
-        for alpha, is_maximum, side in sorted(kinds.values(), key=lambda one: -one[0])
-        if side is not best[2]
+        OtherSolution(alpha, side.shapes[0], side.Q, side.m / line.population.f_in, KINDS[is_maximum])
+        for (_, is_maximum), (side, alpha, _) in sorted(kinds.items(), key=lambda item: -item[1].alpha)
     )
-    return soma.state(best[2:], line.evaluations)._replace(others=others, metastable=higher)
+    return soma.state((best.side,), line.evaluations)._replace(others=others, metastable=metastable)
 
 
 def _together(soma: _Soma, lines: Sequence[_Line]) -> SymmetricState:
     """The largest load of several populations."""
     # On the grid first: a follows from the best states, the best states from a, and the load grows in every iteration.
-    sides = [line.at(B_GRID[len(B_GRID) // 2]) for line in lines]
+    sides = [line.middle() for line in lines]
     for _ in range(50):
         a = soma.load(sides).ratio
         pairs = [line.best(a) for line in lines]
@@ -347,7 +358,7 @@ def _together(soma: _Soma, lines: Sequence[_Line]) -> SymmetricState:
 
     @cache
     def side(number: int, B: float) -> SymmetricSide:
-        return lines[number].at(B, better[number].tree.means)
+        return lines[number].at(B, better[number].tree.means, better[number].shapes[0])
 
     def at(x: Floats) -> list[SymmetricSide]:
         return [side(number, B) for number, B in enumerate(x.tolist())]
@@ -364,71 +375,119 @@ def _together(soma: _Soma, lines: Sequence[_Line]) -> SymmetricState:
 
 
 class _Line:
-    """The states of one population by their place on the line of weights at capacity, on a grid that grows."""
+    """The states of one population along a line, on a grid that grows.
+
+    On long branches a place t is B itself, or that of weights without bound. On short ones the mean weight follows the
+    mean input, so that two states may have the same B: there the place stands for the variance of the input, which has
+    one mean input, in logarithmic units of the smallest one.
+    """
 
     def __init__(self, population: Population, law: OwnPrior) -> None:
         self.population, self.law, self.evaluations = population, law, 0
-        self._W_bar = population.W_bar(0.0)
-        self._chi, self._kernel = population.common_variance(0.0), PopulationKernel(population)
+        self._W_bar, self._chi = population.W_bar(0.0), population.common_variance(0.0)
         self._unique = all(is_monotone(g) for g, _ in population.levels)
         self._places: list[tuple[float, list[SymmetricSide]]] = []
+        if population.short:  # the variance of equal weights
+            unit = population.v + population.common_unit
+            m = levels_response(population.levels, 1e-6 * unit * self._W_bar**2, 1.0).means[0]
+            W_bar = population.W_bar(m)
+            self._unit = unit * (W_bar if W_bar > 0.0 else population.W_bar(abs(m))) ** 2
 
-    def at(self, t: float, means: tuple[float, ...] | None = None) -> SymmetricSide:
-        """The state at a place, next to these mean inputs."""
+    def at(self, t: float, means: tuple[float, ...] | None = None, B: float = 0.0) -> SymmetricSide:
+        """The state at a place, next to these mean inputs and this shape."""
         self.evaluations += 1
         population = self.population
-        shape = shape_at(t, population.types, self.law, self._W_bar)
         if not population.short:
-            Q = shape.Q * self._W_bar**2
-            tree = levels_response(population.levels, population.v * Q + self._chi, population.v, means)
+            shape = shape_at(t, population.types, self.law, self._W_bar)
+            tree = levels_response(population.levels, self._variance(shape), population.v, means)
             return _side(population, t, shape, self._W_bar, tree)
-        m = self._kernel.mean_input(shape.Q, None if means is None else means[0])
-        W_bar = population.W_bar(m)
-        if not W_bar > SMALLEST * self._W_bar:
-            raise ConvergenceError("weights of a mean above zero do not give the mean output", m)
-        tree, dm = self._kernel.short_response(m, shape.Q * W_bar**2)
-        return _side(population, t, shape, W_bar, tree, dm=dm)
+        V = self._unit * math.exp(t)
+        tree = levels_response(population.levels, V, population.v, means)
+        m, dm = tree.means[0], tree.d_mean
+        W_bar, Q = population.W_bar(m), (V - population.common_variance(m)) / population.v
+        if not 0.0 < W_bar < ALIKE * math.sqrt(max(Q, 0.0)):
+            raise ConvergenceError(f"weights of the mean {W_bar:g} cannot have the mean square {Q:g}", m)
+        dQ = 1.0 - population.common_variance_slope(m) * dm / population.v
+        return _side(population, t, shape_at(shape_with(Q / W_bar**2, B)), W_bar, tree, dQ, 1.0, dm)
 
     def all(self, t: float, near: Sequence[SymmetricSide] = ()) -> list[SymmetricSide]:
         """All states at a place; there may be none on a short branch, or for g that are not monotone."""
+        population = self.population
         if not self._unique:
-            Q = shape_at(t, self.population.types, self.law, self._W_bar).Q * self._W_bar**2
-            return [self.at(t, means) for means in all_means(self.population.levels, self.population.v * Q + self._chi)]
+            shape = shape_at(t, population.types, self.law, self._W_bar)
+            return [self.at(t, means) for means in all_means(population.levels, self._variance(shape))]
         try:
-            return [self.at(t, near[0].tree.means if near else None)]
+            return [self.at(t, near[0].tree.means, near[0].shapes[0]) if near else self.at(t)]
         except ConvergenceError:
-            if not self.population.short:
+            if not population.short:
                 raise
             return []
 
+    def runs_away(self) -> bool:
+        """Whether there are short branches with weights of any size, whose load grows with them for ever.
+
+        Then g is a step for them, which the mean input has to pass by a share z of the deviation of the input.
+        """
+        low, high = self.population.nonlinearity.range
+        upper = (self.population.mean_output - low) / (high - low)
+        if not (self.population.short and math.isfinite(high - low) and upper > 0.5):
+            return False
+        from scipy.special import ndtri
+
+        ratio = (float(ndtri(upper)) * self.population.W_slope) ** -2.0 - self.population.common_unit
+        return bool(ALIKE**2 * ratio > self.population.v)
+
+    def _variance(self, shape: Shape) -> float:
+        return self.population.v * shape.Q * self._W_bar**2 + self._chi
+
+    def begun(self) -> list[tuple[float, list[SymmetricSide]]]:
+        """The grid so far; a new one has states at the first places, or where a finer search finds some."""
+        places, (grid, limits) = self._places, SHORT if self.population.short else LONG
+        for t in () if places else grid:
+            self._add(t, places[-1][1] if places else ())
+        if self.population.short and not places:
+            for t in np.arange(limits[0], limits[1], FINE).tolist():
+                self._add(t, places[-1][1] if places else ())
+        return places
+
+    def _add(self, t: float, near: Sequence[SymmetricSide]) -> bool:
+        """Add a place at either end of the grid, if there are states."""
+        places, sides = self._places, self.all(t, near)
+        if sides:
+            places.insert(0 if places and t < places[0][0] else len(places), (t, sides))
+        return bool(sides)
+
     def neighbours(self, slope: Slope) -> Iterator[tuple[SymmetricSide, SymmetricSide]]:
-        """Neighbouring states on a grid wide enough that the load decreases at either end."""
-        places = self._places
-        for t in () if places else B_GRID:
-            places.append((t, self.all(t, places[-1][1] if places else ())))
-        while B_LIMITS[0] < places[0][0] and not all(slope(side) > 0.0 for side in places[0][1]):
-            t, near = places[0]
-            places.insert(0, (t - 1.0, self.all(t - 1.0, near)))
-        while B_LIMITS[1] > places[-1][0] and not all(slope(side) < 0.0 for side in places[-1][1]):
-            t, near = places[-1]
-            if self.law.w_max / near[0].W_star < ALL_OR_NONE:
-                break
-            places.append((t + 0.5, self.all(t + 0.5, near)))
+        """Neighbouring states on a grid wide enough that the load decreases at either end, if there are states."""
+        places, limits = self.begun(), (SHORT if self.population.short else LONG)[1]
+        for end, sense, step in ((0, 1.0, -1.0), (-1, -1.0, 0.5)):
+            while places and abs(step) > NARROW and limits[0] < places[end][0] < limits[1]:
+                t, near = places[end]
+                if all(sense * slope(side) > 0.0 for side in near) or self.law.w_max / near[0].W_star < ALL_OR_NONE:
+                    break
+                if not self._add(t + step, near):  # on short branches a maximum may be close to the end
+                    step *= 0.5 if self.population.short else 0.0
         for (_, before), (_, here) in pairwise(places):
-            for new in here if before else ():  # of the same branch of solutions
+            for new in here:  # of the same branch of solutions
                 yield min(before, key=lambda old: math.dist(old.tree.means, new.tree.means)), new
 
     def between(self, one: SymmetricSide, other: SymmetricSide) -> Callable[[float], SymmetricSide]:
         """The states between two neighbours."""
-        means = one.tree.means
+        near = one
 
         def at(part: float) -> SymmetricSide:
-            nonlocal means
-            side = self.at(one.t + part * (other.t - one.t), means)
-            means = side.tree.means
-            return side
+            nonlocal near
+            near = self.at(one.t + part * (other.t - one.t), near.tree.means, near.shapes[0])
+            return near
 
         return at
+
+    def middle(self) -> SymmetricSide:
+        """A state to start from."""
+        places = self.begun()
+        if not places:
+            raise self.no_maximum(math.nan)
+        return places[len(places) // 2][1][0]
 
     def best(self, a: float) -> tuple[SymmetricSide, SymmetricSide]:
         """Neighbours that enclose the highest maximum of 2 R - a Gamma_0, the better one first."""
@@ -460,7 +519,7 @@ class _Line:
                 population,
             )
         n, least = population.branch_size, -population.theta_d * math.sqrt(population.branch_size)
-        if not any(sides for _, sides in self._places):
+        if not self._places:
             return NoSolution(
                 f"no weights give branches with {n:.6g} synapses, {kind}: even without any weights their mean input "
                 f"is not below -theta_d sqrt(n) = {least:.4g}, where g is {float(population.nonlinearity(least)):.4g}"
@@ -483,8 +542,6 @@ class _Line:
 # Curves are followed by arc length, in steps of B (which stands for Q, see [cap-Q]) and of m in units of s.
 
 LOWEST_B, HIGHEST_B = -5.0, 30.0  # at the lower end the weights hardly differ and the load they bear is small
-
-FALLING_B = 6.0  # a load that falls at this B, where Q is 10^9 W_bar^2, is assumed to fall for all larger B
 
 STEP, SHORTEST_STEP, MOST_STEPS = 0.15, 1e-5, 4000
 
@@ -605,6 +662,10 @@ class ConstraintCurve:
         """The states next to the chord between two neighbours."""
         B, m = other.t - one.t, other.m - one.m
         return lambda part: self.side(self.onto(one.t + part * B, one.m + part * m, (B, m)))
+
+    def runs_away(self) -> bool:
+        """Not along curves, which end or are followed far."""
+        return False
 
     def no_maximum(self, highest: float) -> NoSolution:
         """Why no stationary load is the largest."""
