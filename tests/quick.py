@@ -52,6 +52,7 @@ def _defining(module: str, name: str) -> str:
     return module if home in (None, module) else _defining(home, name)
 
 
+@cache
 def uses(path: Path) -> set[str]:
     """The modules of dendrocap that a file names, directly or by way of a package."""
     text = path.read_text(encoding="utf-8")

@@ -14,8 +14,11 @@ from dendrocap import (
     LinearNeuron,
     NeuronSpec,
     Polsky,
+    SaturatingReLU,
     TaskSpec,
+    perturb,
     random_patterns,
+    solve,
 )
 from dendrocap.learning import (
     SGD,
@@ -32,6 +35,7 @@ from dendrocap.learning import (
     training_error_curve,
     weight_statistics,
 )
+from dendrocap.learning.learned import _flatter
 from dendrocap.learning.protocols import _bisect, _largest_solved, _scan
 from dendrocap.learning.training import Trial
 
@@ -215,3 +219,143 @@ def test_the_distance_of_weights_from_a_law_is_that_of_kolmogorov_and_smirnov():
     found = weight_statistics([1.0, 2.0]).compare(law)  # below the first weight no weight lies, and 0.9 of the law
     assert found.largest_distance == pytest.approx(0.9)
     assert (found.silent_theory, found.silent_learned) == (pytest.approx(0.85), 0.0)
+
+
+# Interventions on a trained neuron.
+
+
+NEURON = DendriticNeuron(NeuronSpec(Polsky(), theta_d=0.2, theta_s=0.5), n_inputs=99, n_branches=9)
+PATTERNS = random_patterns(80, 99, rng=0)
+
+
+@pytest.fixture(scope="module")
+def result():
+    return solve(NEURON, *PATTERNS, seed=0)
+
+
+def test_nothing_changes_nothing(result):
+    found = perturb(result, *PATTERNS)
+    assert result.solved
+    assert (found.misses, found.false_alarms) == (found.misses_before, found.false_alarms_before) == (0.0, 0.0)
+    assert found.words == "nothing"
+
+
+def test_rates_are_those_of_the_changed_neuron(result):
+    changed = DendriticNeuron(NeuronSpec(Polsky(), theta_d=0.15, theta_s=0.5), 99, 9)
+    fires = changed.predict(result.weights, PATTERNS.inputs).astype(bool)
+    labels = PATTERNS.labels.astype(bool)
+    found = perturb(result, *PATTERNS, theta_d=-0.25)
+    assert found.misses == np.mean(~fires[labels])
+    assert found.false_alarms == np.mean(fires[~labels])
+    assert found.standard_error == 0.0
+
+
+def test_less_inhibition_brings_false_alarms_and_failures_bring_misses(result):
+    for arguments in ({"theta_d": -0.5}, {"theta_s": -0.5}):
+        found = perturb(result, *PATTERNS, **arguments)
+        assert found.false_alarms > 0.1
+        assert found.misses <= found.false_alarms
+    failing = perturb(result, *PATTERNS, failures=0.1, seed=1)
+    assert failing.misses > failing.false_alarms
+    assert failing.standard_error > 0.0
+    silent = perturb(result, *PATTERNS, failures=1.0, seed=1)
+    assert (silent.misses, silent.false_alarms) == (1.0, 0.0)
+
+
+def test_without_nmda_branches_add_up_and_saturate(result):
+    x = np.linspace(-1.0, 2.0, 301)
+    np.testing.assert_allclose(_flatter(Polsky(), 1.0)(x), SaturatingReLU()(x), atol=1e-12)
+    np.testing.assert_allclose(_flatter(Polsky(), 0.5)(x), 0.5 * (Polsky()(x) + SaturatingReLU()(x)), atol=1e-12)
+    found = perturb(result, *PATTERNS, nmda_block=1.0)
+    assert found.misses > 0.1  # the flatter g gives less output to the same input
+
+
+def test_impossible_interventions_are_refused(result):
+    for arguments, words in (
+        ({"theta_d": -1.5}, "theta_d = -1.5"),
+        ({"failures": 1.5}, "failures = 1.5"),
+        ({"nmda_block": -0.1}, "nmda_block = -0.1"),
+    ):
+        with pytest.raises(InvalidParameter, match=words):
+            perturb(result, *PATTERNS, **arguments)
+    with pytest.raises(InvalidParameter, match="both 0 and 1"):
+        perturb(result, PATTERNS.inputs, np.ones(80, dtype=np.uint8))
+    linear = solve(LinearNeuron(0.5, 99), *random_patterns(30, 99, rng=1), seed=1)
+    assert perturb(linear, *random_patterns(30, 99, rng=1), theta_d=-0.9).false_alarms > 0.0
+    with pytest.raises(InvalidParameter, match="without dendrites"):
+        perturb(linear, *random_patterns(30, 99, rng=1), theta_s=-0.1)
+
+
+# The linear neuron against linear programming.
+
+
+def test_margins_of_a_task_that_can_be_done_by_hand():
+    # One input, wanted on: W / 1 - theta grows without bound; wanted off: W = 0 leaves theta.
+    neuron = LinearNeuron(theta_d=0.5, n_inputs=1)
+    assert linear_feasibility(neuron, [[1]], [1]).feasible
+    off = linear_feasibility(neuron, [[1]], [0])
+    assert off.feasible
+    assert off.margin == pytest.approx(0.5, abs=1e-6)
+    assert off.weights.shape == (1, 1)
+    # Two inputs, one on and one off: W = (w, 0), margins (w / sqrt 2 - sqrt(2)/2) and sqrt(2)/2.
+    both = linear_feasibility(LinearNeuron(0.5, 2), [[1, 0], [0, 1]], [1, 0])
+    assert both.margin == pytest.approx(np.sqrt(0.5), abs=1e-6)
+    # A silent pattern can never be on.
+    assert linear_feasibility(neuron, [[0]], [1]).margin == pytest.approx(-0.5, abs=1e-6)
+
+
+def test_margin_asked_for_decides():
+    task = random_patterns(20, 60, rng=3)
+    neuron = LinearNeuron(0.5, 60)
+    widest = linear_feasibility(neuron, *task).margin
+    assert widest > 0.0
+    assert linear_feasibility(neuron, *task, kappa=0.9 * widest).feasible
+    assert not linear_feasibility(neuron, *task, kappa=1.1 * widest).feasible
+
+
+def test_the_margin_reported_is_that_of_the_weights():
+    inputs, labels = random_patterns(40, 60, rng=4)
+    neuron = LinearNeuron(0.5, 60)
+    found = linear_feasibility(neuron, inputs, labels)
+    signs = np.where(labels, 1.0, -1.0)
+    assert np.min(signs * neuron.somatic_input(found.weights, inputs)) == found.margin
+    assert np.all(found.weights >= 0.0)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_training_solves_easy_tasks_and_never_claims_an_impossible_one(seed):
+    neuron = LinearNeuron(0.5, 199)
+    for alpha in (0.6, 1.1, 1.4):
+        inputs, labels = patterns_at_load(neuron, alpha, seed)
+        possible = linear_feasibility(neuron, inputs, labels).feasible
+        result = train(
+            neuron, inputs, labels, algorithm=SGD(0.1), schedule=HalveOnPlateau(50), max_epochs=3000, seed=seed
+        )
+        assert possible or not result.solved
+        if alpha == 0.6:
+            assert possible
+            assert result.solved
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_training_solves_what_is_solvable_at_nine_tenths_of_capacity(seed):
+    neuron = LinearNeuron(0.5, 999)
+    inputs, labels = patterns_at_load(neuron, 0.9, seed)
+    assert linear_feasibility(neuron, inputs, labels).feasible
+    result = train(
+        neuron, inputs, labels, algorithm=SGD(0.1), schedule=HalveOnPlateau(1000), max_epochs=20_000, seed=seed
+    )
+    assert result.solved
+    # Capacity 1 is a limit of large N; at N = 999 the transition is about N^(-1/2) wide.
+    impossible = patterns_at_load(neuron, 1.15, seed)
+    assert not linear_feasibility(neuron, *impossible).feasible
+    assert not train(
+        neuron, *impossible, algorithm=SGD(0.1), schedule=HalveOnPlateau(20), max_epochs=500, seed=seed
+    ).solved
+
+
+def test_only_the_linear_neuron_is_accepted():
+    neuron = DendriticNeuron(NeuronSpec(Polsky(), 0.1, 0.5), 4, 2)
+    with pytest.raises(InvalidParameter, match="a LinearNeuron"):
+        linear_feasibility(neuron, [[1, 0, 0, 1]], [1])
