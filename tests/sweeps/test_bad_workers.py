@@ -100,18 +100,6 @@ def test_a_killed_scheduler_is_one_line(tmp_path, cluster):
     assert line.startswith("error: the connection to the Dask scheduler was lost")
 
 
-@pytest.mark.parametrize(
-    ("address", "kind", "words"),
-    [
-        ("foo://127.0.0.1:1", InvalidParameter, "protocol of the Dask scheduler = 'foo' is not allowed"),
-        ("127.0.0.1:1", InvalidParameter, "tcp://host:8786"),
-    ],
-)
-def test_addresses_that_are_none_are_refused_at_once(address, kind, words):
-    with pytest.raises(kind, match=words):
-        DaskExecutor(address)
-
-
 @pytest.mark.dask
 def test_tls_without_certificates_is_told_in_words(tmp_path):
     with pytest.raises(WorkersLost, match=r"needs certificates.*DASK_DISTRIBUTED__COMM__TLS__CA_FILE"):

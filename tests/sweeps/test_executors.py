@@ -235,11 +235,20 @@ def test_sweeps_load_nothing_that_they_may_not_need():
     assert outcome.stdout.strip() == "[]"
 
 
-def test_bad_sizes_are_refused():
-    with pytest.raises(InvalidParameter, match="workers = 0"):
-        ProcessExecutor(0)
-    with pytest.raises(InvalidParameter, match="workers"):
-        DaskExecutor("tcp://127.0.0.1:8786", workers=3)
+REFUSALS = [
+    (lambda: ProcessExecutor(0), "workers = 0"),
+    (lambda: FuturesExecutor(None, 0), "workers = 0"),
+    (lambda: DaskExecutor("tcp://127.0.0.1:8786", workers=3), "workers is only allowed with a local Dask cluster"),
+    (lambda: DaskExecutor("foo://127.0.0.1:1"), "protocol of the Dask scheduler = 'foo' is not allowed"),
+    (lambda: DaskExecutor("127.0.0.1:1"), "tcp://host:8786"),
+    (lambda: next(SerialExecutor().run(draws(4), threading.Event(), timeout=1.0)), r"timeout = 1 .*ProcessExecutor"),
+]
+
+
+@pytest.mark.parametrize(("call", "words"), REFUSALS)
+def test_what_no_executor_can_be_is_refused(call, words):
+    with pytest.raises(InvalidParameter, match=words):
+        call()
 
 
 def test_without_dask_the_message_names_the_extra(tmp_path, monkeypatch):

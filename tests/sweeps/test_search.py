@@ -175,28 +175,7 @@ def test_a_file_can_say_it_and_the_definition_says_it_again(tmp_path):
     assert replace(sweep, name="other").digest == sweep.digest
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"level": None}, "lacks level"),
-        ({"resolution": 0.0}, "resolution = 0.0"),
-        ({"resolution": 10.0}, "resolution = 10.0"),
-        ({"resolution": 1e-9}, "at least"),
-        ({"to": 0.05}, "to = 0.05"),
-        ({"find": 3}, "the name of a metric"),
-        ({"points": 1}, "points = 1"),
-        ({"width": 1}, "'width'"),
-    ],
-)
-def test_bad_searches_are_refused(change, words):
-    table = {key: value for key, value in {**LOADS, **change}.items() if value is not None}
-    with pytest.raises(InvalidParameter, match=words):
-        steps(table)
-
-
-def test_one_axis_at_a_time():
-    with pytest.raises(InvalidParameter, match="place cannot be searched together with load"):
-        Sweep(f"{JOBS}:step", grid={"load": LOADS, "place": LOADS})
+def test_crossings_of_a_sweep_without_a_search_are_refused():
     with pytest.raises(InvalidParameter, match="searches no axis"):
         crossings(full(), [])
 

@@ -265,24 +265,6 @@ def test_a_folder_that_cannot_be_written_is_named():
         Store("/proc/results.db", write=True)
 
 
-def test_a_read_only_folder_can_be_read_and_refuses_a_writer(tmp_path):
-    folder = tmp_path / "frozen"
-    folder.mkdir()
-    path = saved(folder / "results.db", some_outcomes())
-    (folder / "results.db.lock").unlink()
-    path.chmod(0o444)
-    folder.chmod(0o555)
-    try:
-        if os.access(folder, os.W_OK):
-            pytest.skip("root may write everywhere")
-        with Store(path) as store:
-            assert store.counts(SWEEP).done == 1
-        with pytest.raises(StoreError, match="cannot be written"):
-            Store(path, write=True)
-    finally:
-        folder.chmod(0o755)
-
-
 def test_nothing_in_the_file_is_code(tmp_path):
     """Text and numbers only: opening a store from elsewhere runs nothing."""
     database = sqlite3.connect(saved(tmp_path / "results.db", some_outcomes()))

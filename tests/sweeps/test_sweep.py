@@ -77,44 +77,58 @@ def test_cells_have_different_names():
     assert len({cell.key for cell in sweep}) == len(sweep) == 5000
 
 
-def test_functions_stand_for_their_names():
-    assert Sweep(some_jobs.draw, grid={"mean": [1.0]}).job == "tests.sweeps.some_jobs:draw"
-    with pytest.raises(InvalidParameter, match="can import"):
-        Sweep(lambda: 0)
-    with pytest.raises(InvalidParameter, match="can import"):
-        Sweep(3)
+SEARCH = {"find": "solved", "level": 0.5, "from": 0.1, "to": 4.0, "resolution": 0.1}
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"grid": {"theta_d": []}}, r"grid.theta_d = \[\]"),
-        ({"grid": {"theta_d": 0.5}}, "a list of values"),
-        ({"grid": {"theta_d": "0.5"}}, "a list of values"),
-        ({"grid": {"theta_d": [0.1, 0.1]}}, "without repetitions"),
-        ({"grid": {"theta_d": [[0.1], [0.2]]}}, "at least one number"),
-        ({"grid": {"theta_d": [float("nan")]}}, "grid.theta_d = nan"),
-        ({"grid": {"theta_d": [None]}}, "grid.theta_d = None"),
-        ({"grid": {"theta_d": {"from": 1, "to": 2}}}, "lacks points"),
-        ({"grid": {"theta_d": {"from": 1, "to": 2, "points": 3, "step": 1}}}, "'step'"),
-        ({"grid": {"theta_d": {"from": 0, "to": 2, "points": 3, "scale": "log"}}}, "> 0"),
-        ({"grid": {"theta_d": {"from": 1, "to": 2, "points": 1}}}, "points = 1"),
-        ({"grid": [0.5]}, "a table of parameters"),
-        ({"grid": {"seed": [1]}}, "write seeds = 10"),
-        ({"grid": {"not a name": [1]}}, "a Python name"),
-        ({"parameters": {"theta_d": 0.5}, "grid": {"theta_d": [1.0]}}, "is in both grid and parameters"),
-        ({"parameters": {"theta_d": object()}}, "a finite number"),
-        ({"seeds": 0}, "seeds = 0"),
-        ({"seeds": [1, 1]}, "without repetitions"),
-        ({"seeds": []}, "at least one"),
-        ({"seeds": [-1]}, ">= 0"),
-        ({"name": 3}, "name = 3"),
-        ({"grid": {"a": range(10_000), "b": range(10_000)}}, "at most 10000000"),
-    ],
-)
+def searching(**change):
+    return {"grid": {"alpha": {key: value for key, value in {**SEARCH, **change}.items() if value is not None}}}
+
+
+REFUSALS = [
+    ({"grid": {"theta_d": []}}, r"grid.theta_d = \[\]"),
+    ({"grid": {"theta_d": 0.5}}, "a list of values"),
+    ({"grid": {"theta_d": "0.5"}}, "a list of values"),
+    ({"grid": {"theta_d": [0.1, 0.1]}}, "without repetitions"),
+    ({"grid": {"theta_d": [[0.1], [0.2]]}}, "at least one number"),
+    ({"grid": {"theta_d": [float("nan")]}}, "grid.theta_d = nan"),
+    ({"grid": {"theta_d": [None]}}, "grid.theta_d = None"),
+    ({"grid": {"theta_d": {"from": 1, "to": 2}}}, "lacks points"),
+    ({"grid": {"theta_d": {"from": 1, "to": 2, "points": 3, "step": 1}}}, "'step'"),
+    ({"grid": {"theta_d": {"from": 0, "to": 2, "points": 3, "scale": "log"}}}, "> 0"),
+    ({"grid": {"theta_d": {"from": 1, "to": 2, "points": 1}}}, "points = 1"),
+    ({"grid": [0.5]}, "a table of parameters"),
+    ({"grid": {"seed": [1]}}, "write seeds = 10"),
+    ({"grid": {"not a name": [1]}}, "a Python name"),
+    ({"parameters": {"theta_d": 0.5}, "grid": {"theta_d": [1.0]}}, "is in both grid and parameters"),
+    ({"parameters": {"theta_d": object()}}, "a finite number"),
+    ({"seeds": 0}, "seeds = 0"),
+    ({"seeds": [1, 1]}, "without repetitions"),
+    ({"seeds": []}, "at least one"),
+    ({"seeds": [-1]}, ">= 0"),
+    ({"name": 3}, "name = 3"),
+    ({"grid": {"a": range(10_000), "b": range(10_000)}}, "at most 10000000"),
+    ({"job": lambda: 0}, "can import"),
+    ({"job": 3}, "can import"),
+    (searching(level=None), "lacks level"),
+    (searching(resolution=0.0), "resolution = 0.0"),
+    (searching(resolution=10.0), "resolution = 10.0"),
+    (searching(resolution=1e-9), "at least"),
+    (searching(to=0.05), "to = 0.05"),
+    (searching(find=3), "the name of a metric"),
+    (searching(points=1), "points = 1"),
+    (searching(width=1), "'width'"),
+    ({"grid": {"load": SEARCH, "place": SEARCH}}, "place cannot be searched together with load"),
+]
+
+
+@pytest.mark.parametrize(("change", "words"), REFUSALS)
 def test_bad_sweeps_are_refused_with_the_value(change, words):
     with pytest.raises(InvalidParameter, match=words):
         Sweep(**{"job": "capacity", **change})
+
+
+def test_functions_stand_for_their_names():
+    assert Sweep(some_jobs.draw, grid={"mean": [1.0]}).job == "tests.sweeps.some_jobs:draw"
 
 
 @pytest.mark.parametrize(
