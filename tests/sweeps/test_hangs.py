@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 
 import psutil
 import pytest
@@ -53,6 +54,17 @@ def test_one_worker_with_a_timeout_is_a_process(tmp_path):
     assert run_sweep(hanging(tmp_path, 4), tmp_path / "results.db", workers=1, timeout=0.7).counts.failed == 1
     with pytest.raises(InvalidParameter, match="timeout = 0"):
         run_sweep(draws(4), tmp_path / "other.db", timeout=0)
+
+
+def test_no_cell_waits_for_one_that_shared_its_batch_and_hangs(monkeypatch):
+    monkeypatch.setattr("dendrocap.sweeps.process.STUCK", 0.3)
+    sweep = Sweep(f"{JOBS}:hangs_at_two", grid={"number": [*range(3, 40), 2, *range(40, 67)]})
+    stop, others = threading.Event(), set()
+    for outcome in ProcessExecutor(2).run(sweep, stop):
+        others.add(outcome.cell.parameters["number"])
+        if len(others) == 64:
+            stop.set()
+    assert others == set(range(3, 67))
 
 
 def test_the_file_of_a_sweep_can_say_the_timeout_and_results_do_not_depend_on_it(tmp_path):

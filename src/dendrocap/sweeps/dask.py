@@ -38,7 +38,7 @@ CENSUS, PATIENCE = 1.0, 10.0
 
 PROTOCOLS = ("tcp", "tls", "ucx", "ws", "wss", "inproc")
 
-CHATTY = ("distributed", "tornado", "asyncio")
+CHATTY = ("distributed", "tornado", "asyncio", "concurrent")
 
 GUARD = "if __name__ == '__main__':"
 

@@ -500,8 +500,9 @@ class Batches:
         budget = max(BATCH, places / MOST_BATCHES)
         while len(self._flying) < places * (1 if self._size == 1 else 2):
             batch = self._again.popleft() if self._again else []
-            while len(batch) < self._size and not self._again and (cell := next(todo, None)) is not None:
-                batch.append(cell)
+            if not batch:
+                while len(batch) < self._size and (cell := next(todo, None)) is not None:
+                    batch.append(cell)
             if not batch:
                 break
             try:
