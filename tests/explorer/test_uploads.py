@@ -103,6 +103,8 @@ def test_a_small_file_that_unpacks_to_a_large_one_is_refused_before_it_is_read()
     assert len(book.getvalue()) < LARGEST_FILE
     with pytest.raises(CorruptData, match="holds more than 10,000,000 bytes"):
         read_curve(book.getvalue(), "book.xlsx")
+    with pytest.raises(CorruptData, match=r"book\.xlsx is damaged"):
+        read_curve(book.getvalue().replace(b"PK\x01\x02", b"PK\x09\x09"), "book.xlsx")
 
 
 def test_files_are_read_and_fitted_in_another_process(monkeypatch):

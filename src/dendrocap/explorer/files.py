@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path, PurePath
 from typing import NamedTuple
@@ -282,8 +283,7 @@ def read_curve(content: bytes, name: str) -> Uploaded:
     With a unit in the header (mV, uV, V) values are converted to millivolts; without one they are in model units, where
     a branch saturates at 1.
     """
-    name, table = _table(content, name)
-    try:
+    with _read(content, name) as (name, table):
         measured = table.curve()
         if not 2 <= measured.x.size <= MOST_POINTS:
             raise CorruptData(f"{name} has {measured.x.size} points; 2 to {MOST_POINTS} are allowed")
@@ -294,8 +294,6 @@ def read_curve(content: bytes, name: str) -> Uploaded:
         kind = "smooth" if len(points) >= SMOOTHABLE else "tabulated"
         Parameters(curve=points, curve_unit=unit, nonlinearity="tabulated")
         fitted = fitted_curve(points, unit, kind)
-    except InvalidParameter as error:
-        raise CorruptData(f"{name}: {str(error).removeprefix(f'{name}: ')}") from None
     errors = ", with standard errors" if measured.sem is not None else ""
     if measured.sd is not None:
         errors = "; standard deviations without a column n of trial numbers are ignored"
@@ -305,11 +303,8 @@ def read_curve(content: bytes, name: str) -> Uploaded:
 
 def read_amplitudes(content: bytes, name: str) -> Floats:
     """EPSP amplitudes in millivolts, one per connection."""
-    name, table = _table(content, name)
-    try:
+    with _read(content, name) as (_, table):
         return table.column(hints=AMPLITUDES).values
-    except InvalidParameter as error:
-        raise CorruptData(f"{name}: {str(error).removeprefix(f'{name}: ')}") from None
 
 
 def fit_amplitudes(amplitudes_mv: Floats, n_tested: int | None, parameters: Parameters) -> Uploaded:
@@ -334,19 +329,22 @@ def fit_amplitudes(amplitudes_mv: Floats, n_tested: int | None, parameters: Para
     return Uploaded(changes, said, amplitudes_mv)
 
 
-def _table(content: bytes, name: str) -> tuple[str, Table]:
-    """The file name without folders, and the cells of the file."""
+@contextmanager
+def _read(content: bytes, name: str) -> Iterator[tuple[str, Table]]:
+    """The file name without folders, and the cells of the file; what is wrong with them names the file."""
     name = PurePath(name.replace("\\", "/")).name[:60] or "the file"
     if len(content) > LARGEST_FILE:
         raise CorruptData(f"{name} has {len(content):,} bytes; at most {LARGEST_FILE:,} are allowed")
-    if zipfile.is_zipfile(io.BytesIO(content)):
-        with zipfile.ZipFile(io.BytesIO(content)) as book:
-            if sum(part.file_size for part in book.infolist()) > LARGEST_BOOK:
-                raise CorruptData(f"{name} holds more than {LARGEST_BOOK:,} bytes; save its sheet as CSV")
     try:
-        return name, parse_table(content, Path(name))
+        if zipfile.is_zipfile(io.BytesIO(content)):
+            with zipfile.ZipFile(io.BytesIO(content)) as book:
+                if sum(part.file_size for part in book.infolist()) > LARGEST_BOOK:
+                    raise CorruptData(f"{name} holds more than {LARGEST_BOOK:,} bytes; save its sheet as CSV")
+        yield name, parse_table(content, Path(name))
+    except zipfile.BadZipFile as error:
+        raise CorruptData(f"{name} is damaged ({error})") from None
     except InvalidParameter as error:
-        raise CorruptData(f"{name}: {str(error).removeprefix(f'{name}: ')}") from None
+        raise CorruptData(f"{name}: {str(error).removeprefix(f'{name}: ').removeprefix(f'{name} ')}") from None
 
 
 def _rounded(value: float) -> float:

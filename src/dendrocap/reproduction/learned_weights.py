@@ -30,8 +30,8 @@ def sweeps(size: RunSize) -> list[Sweep]:
     return [
         Sweep("learned_weights", below, {**sim.linear(size), **how, "learning_rate": sim.LINEAR_RATE}, seeds),
         *(
-            Sweep("learned_weights", {"theta_d": thresholds, **below}, {**branched, "learning_rate": rate}, seeds)
-            for rate, thresholds in sim.by_rate(size.thresholds)
+            Sweep("learned_weights", {"theta_d": [at], **below}, {**branched, "learning_rate": sim.rate(at)}, seeds)
+            for at in size.thresholds
         ),
         *(
             Sweep("learned_weights", {"theta_d": [theta_d], **loads}, {**branched, **sim.surrogate(theta_d)}, seeds)

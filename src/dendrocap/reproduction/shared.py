@@ -70,14 +70,6 @@ def _at_nearest(chosen: Mapping[float, float], theta_d: float) -> float:
     return chosen[min(chosen, key=lambda one: abs(math.log(one / theta_d)))]
 
 
-def by_rate(thresholds: Iterable[float]) -> Iterable[tuple[float, list[float]]]:
-    """Each learning rate of plain gradient descent, with the thresholds at which it is used."""
-    grouped: dict[float, list[float]] = {}
-    for theta_d in thresholds:
-        grouped.setdefault(rate(theta_d), []).append(theta_d)
-    return grouped.items()
-
-
 # Tables of finished runs ---------------------------------------------------------------------------------------------
 def runs(records: Sequence[Record], parameters: Iterable[str], metrics: Iterable[str]) -> pd.DataFrame:
     """One row per run: its rule and threshold, some of its parameters, its seed, some of its metrics."""
