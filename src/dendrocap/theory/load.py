@@ -64,6 +64,8 @@ MET, FARTHEST = 1e-13, 32.0  # dq / Q at which replicas cannot be told apart, an
 
 LARGEST = 300.0  # of ln A and ln xi
 
+DEAD = Entropic(-math.inf, 0.0, 0.0, 0.0, 0.0)  # weights that are all zero
+
 # Of walks by arc length: dq / Q at which they start near capacity and end there, ln A at which weights are so few that
 # the load vanishes too, steps, and the distance within which an end belongs to a branch followed from its other end.
 NEAR_CAPACITY, ENDED, LEAST_LOG_A, LARGEST_LOG = 1e-6, 1e-8, -12.0, 60.0
@@ -120,13 +122,9 @@ class Side(NamedTuple):
     A_hat: float
     q_hat: float
     M_hat: float  # of the excitatory weights
-    types: tuple[tuple[float, Entropic] | None, ...]  # M_hat and averages at a mean excitatory weight of one
+    types: tuple[tuple[float, Entropic], ...]  # M_hat and averages at a mean excitatory weight of one
     variance_squared: float
     dendrite: Dendrite
-
-    def entropic_term(self, scale: float, at: tuple[float, Entropic] | None) -> float:
-        """G_S of one type of synapses, in units of its own weights."""
-        return at[1].term + math.log(self.W_bar / scale) if at else -math.inf
 
 
 class Point(NamedTuple):
@@ -228,25 +226,23 @@ class Equations:
         if not (without_patterns or (abs(log_A) < LARGEST and abs(log_xi) < LARGEST)):
             raise ConvergenceError("the conjugates left all bounds", last_iterate=(log_A, log_xi))
         A, q_hat = math.exp(log_A), math.exp(log_A + log_xi)
-        types: list[tuple[float, Entropic] | None] = []
-        for number, one in enumerate(population.types):  # [inhibition-load]
+        types: list[tuple[float, Entropic]] = []
+        for one, centre in zip(population.types, self._centres[p], strict=True):  # [inhibition-load]
             if one.strength == 0.0:
-                types.append(None)
-                continue
-            if without_patterns:
-                found = self.law.without_patterns(one.strength)
+                types.append((0.0, DEAD))
+            elif without_patterns:
+                types.append(self.law.without_patterns(one.strength))
             else:
-                guess = self._centres[p][number]
-                found = self.law.balanced(one.strength, A - self.law.offset, q_hat, self._step, guess)
-                self._centres[p][number] = found[0]
-            types.append(found)
-        live = [(one.share, at[1]) for one, at in zip(population.types, types, strict=True) if at is not None]
-        variance = math.fsum(share * one.variance for share, one in live)
-        ratio = math.fsum(share * one.mean_squared for share, one in live) + variance
+                types.append(self.law.balanced(one.strength, A - self.law.offset, q_hat, self._step, centre))
+        if not without_patterns:
+            self._centres[p] = [M_hat for M_hat, _ in types]
+        shares = [one.share for one in population.types]
+        variance = math.fsum(share * at.variance for share, (_, at) in zip(shares, types, strict=True))
+        ratio = math.fsum(share * at.mean_squared for share, (_, at) in zip(shares, types, strict=True)) + variance
+        square = math.fsum(share * at.variance_squared for share, (_, at) in zip(shares, types, strict=True))
         if not (math.isfinite(ratio) and variance > 0.0):
             raise ConvergenceError("the weights have no finite moments", last_iterate=(log_A, log_xi))
         W, dendrite = self._dendrite(p, ratio, variance, m)
-        assert types[0] is not None  # excitation is never dead
         return Side(
             W_bar=W,
             Q=ratio * W**2,
@@ -255,7 +251,7 @@ class Equations:
             q_hat=q_hat / W**2,
             M_hat=types[0][0] / W,
             types=tuple(types),
-            variance_squared=math.fsum(share * one.variance_squared for share, one in live) * W**4,
+            variance_squared=square * W**4,
             dendrite=dendrite,
         )
 
@@ -321,8 +317,8 @@ class Equations:
         for population, side in zip(self.populations, point.sides, strict=True):
             # q q_hat / 2 - Q Q_hat, in a form in which terms of order 1 / dq^2 have cancelled
             own = 0.5 * (side.Q * side.A_hat - side.dq * side.q_hat)
-            for one, at in zip(population.types, side.types, strict=True):
-                own += one.share * (side.entropic_term(one.scale, at) - (at[0] * at[1].mean if at else 0.0))
+            for one, (M_hat, at) in zip(population.types, side.types, strict=True):
+                own += one.share * (at.term + math.log(side.W_bar / one.scale) - M_hat * at.mean)
             phi += population.share * own
         return phi
 

@@ -637,23 +637,17 @@ def on_curve(curve: LocalCurve, distance: ArrayLike | None = None) -> LocalEntro
         asked = np.array(
             [real_number("distance", one, CLOSEST) for one in np.atleast_1d(np.asarray(distance)).tolist()]
         )
-    found = np.empty((asked.size, 9))
+    found = np.empty((asked.size, len(LocalPoint._fields)))
     for i in np.argsort(-asked, kind="stable"):  # inwards, each from the one before
         found[i] = curve.at(float(asked[i]))
-    entropy, ball_entropy, coupling, stability, Q, q, S, t, residual = found.T
+    columns = dict(zip(LocalPoint._fields, found.T, strict=True))
+    residual = float(np.max(columns.pop("residual")))
     return LocalEntropy(
         distance=asked,
-        entropy=entropy,
-        ball_entropy=ball_entropy,
-        coupling=coupling,
-        stability=stability,
-        Q=Q,
-        q=q,
-        S=S,
-        t=t,
+        **columns,
         typical_distance=curve.typical_distance,
         typical_entropy=curve.typical.free_entropy,
-        residual=float(np.max(residual)),
+        residual=residual,
         alpha=curve.alpha,
         reference=curve.reference,
         neuron=curve.neuron,

@@ -23,10 +23,8 @@ from dendrocap.theory.results import estimate_name
 from dendrocap.theory.solution import OfPopulations, PopulationWeights, SynapseWeights
 from dendrocap.theory.solver import followed
 from dendrocap.theory.sphere import NOWHERE, Place, Sphere, first_unstable
-from dendrocap.theory.weights import Entropic, law_of
+from dendrocap.theory.weights import law_of
 from dendrocap.validation import real_number
-
-DEAD = Entropic(-math.inf, 0.0, 0.0, 0.0, 0.0)  # weights that are all zero
 
 # What a saddle point is in a row of a table, as far as it exists for this number of populations.
 NUMBERS = (
@@ -363,13 +361,11 @@ def described(solutions: Solutions, found: Found) -> SaddlePoint:
 def _population(neuron: NeuronSpec, population: Population, side: Side) -> PopulationWeights:
     """The public description of one population, each type of its synapses in units of its own weights."""
     synapses = []
-    for one, at in zip(population.types, side.types, strict=True):
+    for one, (M_hat, at) in zip(population.types, side.types, strict=True):
         unit = side.W_bar / one.scale  # a mean excitatory weight in units of this type's own weights
         A_hat, q_hat = side.A_hat * one.scale**2, side.q_hat * one.scale**2
-        M_hat, moments, weights = -math.inf, DEAD, None
-        if at is not None:
-            M_hat, moments = at[0] / unit, at[1].scaled(unit)
-            weights = law_of(neuron.prior).weights(A_hat, q_hat, M_hat)
+        moments, M_hat = at.scaled(unit), M_hat / unit if at.mean else -math.inf
+        weights = law_of(neuron.prior).weights(A_hat, q_hat, M_hat) if at.mean else None
         synapses.append(
             SynapseWeights(
                 kind=one.kind,
