@@ -1,6 +1,7 @@
 """Distribution of weights below capacity: normalised, with the moments of the saddle point, and consistent."""
 
 import math
+import pickle
 from itertools import pairwise
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.testing import assert_allclose
 from scipy.integrate import quad
 from scipy.stats import kstest
 
-from dendrocap import InvalidParameter, NeuronSpec, Polsky, TaskSpec, critical_capacity
+from dendrocap import InvalidParameter, NeuronSpec, Polsky, ReLU, TaskSpec, critical_capacity
 from dendrocap.theory.saddle_point import saddle_point
 from dendrocap.theory.weights import Weights
 
@@ -101,3 +102,12 @@ def test_becomes_the_distribution_at_capacity():
 def test_impossible_conjugates_are_refused(conjugates):
     with pytest.raises(InvalidParameter):
         Weights(*conjugates)
+
+
+def test_equal_weights_are_equal():
+    neuron = NeuronSpec(ReLU(), 1.0, 0.5)
+    for made in (lambda: saddle_point(neuron, alpha=0.4), lambda: critical_capacity(neuron, rsb=1)):
+        one, other = made().weights, made().weights
+        assert one == other
+        assert hash(one) == hash(pickle.loads(pickle.dumps(one))) == hash(other)
+        assert one != Weights(0.0, 0.0, -1.0)

@@ -393,33 +393,11 @@ AROUND_A_BEND = np.concatenate([-_HALF[::-1], [0.0], _HALF])
 AROUND_A_PLATEAU = np.concatenate([-0.75 * np.arange(16.0, 0.0, -1.0), [0.0], _HALF])
 
 
-class Loss(Protocol):
-    """A decreasing function of the margin x, nowhere steeper than 1, that bends around zero.
-
-    A steep loss may need a tau so large that only its logarithm can be represented.
-    """
-
-    def value(self, x: Floats) -> Floats:
-        """The loss."""
-
-    def push(self, x: Floats, log_tau: float) -> Floats:
-        """-tau times the slope of the loss."""
-
-    def stiffness(self, x: Floats, push: Floats) -> Floats:
-        """tau times the curvature of the loss, from the push."""
-
-    def bends(self, log_tau: float) -> Floats:
-        """Points between which the response is smooth: around the bend of the loss, and where its push ends."""
-
-    def farthest(self, log_tau: float) -> float:
-        """Upper bound of the push on patterns whose margin is positive."""
-
-    def jump(self, log_tau: float) -> tuple[float, float] | None:
-        """The interval that x skips because both its ends are better; None if the response is continuous."""
-
-    @property
-    def code(self) -> tuple[int, float]:
-        """What selects the loss in compiled loops: its number, and the scale on which it bends."""
+# A loss is a decreasing function of the margin x, nowhere steeper than 1, that bends around zero. A steep one may need
+# a tau so large that only its logarithm can be represented. ``push`` is -tau times its slope, ``stiffness`` tau times
+# its curvature, from the push. Between the points ``bends`` the response is smooth; ``farthest`` bounds the push on
+# patterns whose margin is positive; ``jump`` is the interval that x skips because both its ends are better, if there is
+# one; and ``code`` selects the loss in compiled loops: its number, and the scale on which it bends.
 
 
 @dataclass(frozen=True)
@@ -509,6 +487,9 @@ class NormalIntegral:
         from dendrocap.theory._laws import NORMAL_INTEGRAL
 
         return NORMAL_INTEGRAL, 1.0
+
+
+Loss = CrossEntropy | NormalIntegral
 
 
 class Responses(NamedTuple):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -208,6 +208,15 @@ class Weights(WeightDistribution):
             real_number("M_hat", self.M_hat, high=0.0 if alone else math.inf, high_open=True)
         if bounded:
             real_number("w_max", self.w_max, 0.0, low_open=True)
+
+    def __eq__(self, other: object) -> bool:
+        own = fields(self)
+        return isinstance(other, Weights) and all(
+            np.array_equal(getattr(self, one.name), getattr(other, one.name)) for one in own
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.A_hat, self.q_hat, self.w_max))
 
     def _shown(self) -> tuple[str, ...]:
         if self.mass is not None:
