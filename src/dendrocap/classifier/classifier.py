@@ -277,33 +277,8 @@ class DendriticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         warm_start: bool = False,
         verbose: int = 0,
     ) -> None:
-        self.nonlinearity = nonlinearity
-        self.n_branches = n_branches
-        self.branch_size = branch_size
-        self.n_neurons = n_neurons
-        self.combine = combine
-        self.theta_d = theta_d
-        self.theta_s = theta_s
-        self.inhibition = inhibition
-        self.learning_rate = learning_rate
-        self.schedule = schedule
-        self.gamma_ce = gamma_ce
-        self.surrogate = surrogate
-        self.solver = solver
-        self.wiring = wiring
-        self.rewire = rewire
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_iter_no_change = n_iter_no_change
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.class_weight = class_weight
-        self.binarize = binarize
-        self.n_thresholds = n_thresholds
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.verbose = verbose
+        # Each parameter becomes an attribute of the same name, unchanged, as scikit-learn asks.
+        self.__dict__.update({name: given for name, given in locals().items() if name != "self"})
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
