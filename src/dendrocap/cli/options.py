@@ -102,7 +102,7 @@ def _options(parameter: inspect.Parameter) -> list[inspect.Parameter] | None:
 # What is known of flat parameters, and the defaults of those that a non-linearity has.
 FACTS = {**flat.FACTS, **RECIPE_FACTS}
 SHAPES = {field.name: field.default for kind in KINDS for field in fields(kind) if field.name in FACTS}  # type: ignore[arg-type]
-FUNCTIONS = ", ".join(kind.name for kind in KINDS if kind.name not in MEASURED)
+FUNCTIONS = ", ".join(kind.name.replace("_", "-") for kind in KINDS if kind.name not in MEASURED)
 SHORT = {"nonlinearity": "-g", "n_inputs": "-N", "n_branches": "-K"}
 UNKNOWN = {"nonlinearity": f"One of {FUNCTIONS}.", "linear": "Use the linear neuron, without dendrites."}
 

@@ -25,7 +25,10 @@ ONE_OF = (("w_max", "ridge"), ("temperature", "output_noise"))
 SIZES = ("n_inputs", "n_branches")
 # Options of every grid besides its parameters.
 COMMON: dict[str, tuple[Any, Any]] = {
-    "log": (Annotated[bool, typer.Option("--log", help="Space ranges evenly.", rich_help_panel="Grid")], False),
+    "log": (
+        Annotated[bool, typer.Option("--log", help="Space ranges evenly in the logarithm.", rich_help_panel="Grid")],
+        False,
+    ),
     "plot": (PlotPath, None),
     "as_json": (JsonFlag, False),
     "as_csv": (CsvFlag, False),
