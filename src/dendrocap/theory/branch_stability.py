@@ -206,7 +206,7 @@ def split_state(
 
     def family(s: float) -> BrokenEquations:
         offsets = (0.0, (begin + s * (split - begin)) * unit)
-        return BrokenEquations(both, task, theta_s, k, "inputs", offsets, n_branches)
+        return BrokenEquations(both, task, theta_s, k, offsets, n_branches)
 
     x = family(0.0).pack([side.unknowns] * 2, [side.m] * 2, equal.state.shift) if start is None else start.x
     way = follow_to(family, x, None if start is None else start.jacobian)

@@ -9,11 +9,8 @@ At capacity the innermost clusters have shrunk to points: c_k / A is infinite, c
 distance Q - q_k, and so are the mu_i. This distance may differ between populations, by the factors r_p. Below capacity,
 q_k < Q, c_i is q_hat_i, b is -M_hat, and mu_i is m_i in (0, 1) [clusters-potential].
 
-The mean inputs are fixed by one of three constraints:
-
-"outputs"  every population has its prescribed mean output, with its own multiplier;
-"inputs"   the differences of mean inputs between populations are prescribed, and the average output is theta_s;
-"free"     the average output is theta_s, and the load is stationary in the mean inputs.
+Every population has its prescribed mean output, with its own multiplier, which fixes its mean input; or the differences
+of mean inputs between populations are prescribed, and the average output is theta_s.
 """
 
 from __future__ import annotations
@@ -138,8 +135,6 @@ class BrokenState:
         F = 0 is not one of the solved equations. Below, phi, the free entropy per weight.
     slope2, active_patterns : array, float
         r_i^2, the mean squared force of the patterns at each level, and the fraction of patterns at the margin.
-    multipliers : array
-        Of the mean outputs.
     """
 
     sides: tuple[Side, ...]
@@ -152,7 +147,6 @@ class BrokenState:
     Gamma0: float
     Gamma1: float  # sum of fraction * gap * Gamma1
     energy: float  # F_E per pattern
-    multipliers: Floats
     slope2: Floats
     active_patterns: float
     complexity: float  # below capacity: logarithm of the number of innermost clusters per weight, of one step
@@ -178,8 +172,8 @@ class BrokenState:
 class BrokenEquations:
     """The equations for a set of populations, whose fractions sum to 1, a task and k >= 1 steps of breaking.
 
-    With the constraint "inputs", ``offsets`` are the mean inputs relative to the first population's. A finite
-    ``n_branches`` moves the average output to theta_s + Delta / sqrt(K) if labels are unequal [mean-K]. ``kernels`` are
+    ``offsets`` are mean inputs relative to the first population's, where they are prescribed instead of outputs. Finite
+    ``n_branches`` move the average output to theta_s + Delta / sqrt(K) if labels are unequal [mean-K]. ``kernels`` are
     the dendrites, if they differ from those of the populations. Weights of either sign, with mean 0 and the mean square
     ``sphere``, have neither b nor a mean input among their unknowns [rsb-spherical].
     """
@@ -190,7 +184,6 @@ class BrokenEquations:
         task: TaskSpec,
         theta_s: float,
         k: int,
-        constraint: str = "outputs",
         offsets: Sequence[float] = (),
         n_branches: float = math.inf,
         grid: FieldGrid = USUAL,
@@ -199,7 +192,7 @@ class BrokenEquations:
         sphere: float | None = None,
     ) -> None:
         self.populations, self.task, self.theta_s, self.k = tuple(populations), task, theta_s, k
-        self.constraint, self.offsets, self.n_branches = constraint, tuple(offsets), n_branches
+        self.offsets, self.n_branches = tuple(offsets), n_branches
         self.grid, self.at_capacity, self.sphere, self.with_shift = grid, at_capacity, sphere, task.f_out != 0.5
         self.kernels = tuple(kernels) or tuple(PopulationKernel(population) for population in self.populations)
         self.evaluations = 0
@@ -209,7 +202,7 @@ class BrokenEquations:
             self._live = [0] * len(self.populations)
         # A mean input is measured in the deviation that it brings about, where that is large.
         units = [max(1.0, math.sqrt(one.v) * abs(one.W_bar(0.0))) for one in self.populations]
-        self.units = np.array([] if sphere is not None else units[:1] if constraint == "inputs" else units)
+        self.units = np.array([] if sphere is not None else units[:1] if offsets else units)
         self._fractions = np.array([one.fraction for one in self.populations])
         self._lengths = np.array([one.length for one in self.populations])
         self._known: dict[tuple[Any, ...], Side] = {}
@@ -224,7 +217,7 @@ class BrokenEquations:
         """The same problem with another number of steps, or with finer rules to see the error of a solution."""
         kernels = [PopulationKernel(one, 3 * NODES // 2) for one in self.populations] if finer else self.kernels
         grid = self.grid.doubled() if finer else self.grid
-        own = (self.constraint, self.offsets, self.n_branches)
+        own = (self.offsets, self.n_branches)
         rest = (self.at_capacity, self.sphere)
         return type(self)(self.populations, self.task, self.theta_s, k, *own, grid, kernels, *rest)
 
@@ -245,7 +238,7 @@ class BrokenEquations:
             unknowns.append(Unknowns.unpack(x[at : at + width], self.k, not self.at_capacity))
             at += width
         means = x[at : at + len(self.units)] * self.units
-        if self.constraint == "inputs":
+        if self.offsets:
             means = means[0] + np.asarray(self.offsets)
         if self.sphere is not None:
             means = np.zeros(len(self.populations))
@@ -374,7 +367,7 @@ class BrokenEquations:
         of_mu = slice(len(residuals), len(residuals) + k)
         residuals += list((gain / mu - split) / split)
         force_by_label = labels * patterns.slope_by_start * unit / math.sqrt(scale)
-        multipliers, more = self._means_and_norms(sides, load, steps, r2, curvature, Delta, force_by_label)
+        more = self._means_and_norms(sides, load, steps, r2, curvature, Delta, force_by_label)
         energy = float(f_E[0])
         return BrokenState(
             sides=tuple(sides),
@@ -387,7 +380,6 @@ class BrokenEquations:
             Gamma0=Gamma0,
             Gamma1=float(D1[-1]),
             energy=energy,
-            multipliers=multipliers,
             slope2=r2,
             active_patterns=patterns.active,
             complexity=float(mu[-1] * (mu[-1] * split[-1] - gain[-1])),  # [complexity]
@@ -403,8 +395,8 @@ class BrokenEquations:
         curvature: float,
         Delta: float,
         force: Floats,
-    ) -> tuple[Floats, list[float]]:
-        """Multipliers of the outputs; residuals of norms, outputs and shift [pop-norm], [rsb-norm], [clusters-norm].
+    ) -> list[float]:
+        """The residuals of norms, outputs and shift [pop-norm], [rsb-norm], [clusters-norm].
 
         F_E changes with C(q_i) by ``heat``_i / 2 and, at a fixed innermost distance, with Gamma_0 by ``curvature`` / 2
         [clusters-heat]; terms of order 1 / dq^2 have cancelled.
@@ -426,7 +418,7 @@ class BrokenEquations:
         residuals: list[float] = []
         if self.sphere is not None:
             multipliers, of_norms = np.zeros(len(sides)), np.zeros(0)
-        elif self.constraint == "outputs":
+        elif not self.offsets:
             with np.errstate(divide="ignore", invalid="ignore"):
                 multipliers = -lengths * by_m / slopes
             wanted = np.array([population.mean_output for population in self.populations])
@@ -440,9 +432,6 @@ class BrokenEquations:
         else:
             multipliers = np.full(len(sides), -float(x_p * lengths @ by_m) / float(x_p @ slopes))
             residuals.append(float(x_p @ outputs - self.theta_s - target) / float(x_p @ deviations))
-            if self.constraint == "free":
-                left = by_m * lengths + multipliers * slopes
-                residuals += list((left[1:] - left[0]) / np.sum(np.abs(multipliers * slopes) + np.abs(by_m * lengths)))
             of_norms = by_Q + multipliers / lengths * slopes_Q
         residuals += list(of_norms / scales[: len(of_norms)])
         if self.with_shift:  # [rsb-shift], [clusters-shift]
@@ -451,4 +440,4 @@ class BrokenEquations:
             if math.isfinite(self.n_branches):
                 pull = float(x_p @ multipliers) / math.sqrt(self.n_branches) / load
             residuals.append((push - pull) / (abs(force[0]) + abs(force[1])))
-        return multipliers, residuals
+        return residuals

@@ -31,9 +31,7 @@ from dendrocap.theory.solver import followed, newton
 from dendrocap.theory.weights import in_fields
 from dendrocap.validation import real_number, whole_number
 
-FIRST_RATIO, LARGEST_RATIO = 1e3, 1e9  # q_hat_k / A_hat at which the curve starts near capacity
-
-LONGEST_STEP = 1.0
+RATIOS = 10.0 ** np.arange(3, 10)  # q_hat_k / A_hat at which the curve starts near capacity
 
 ROUNDING = 1e-10  # of a complexity that vanishes
 
@@ -281,22 +279,17 @@ class _Curve:
     def _next_to_capacity(self, alpha: float) -> Found:
         """A solution at a load above ``alpha``, where the scaled unknowns are almost those of the capacity."""
         side, shift = self._at_capacity.sides[0], self._at_capacity.shift
-        ratio = FIRST_RATIO
-        while ratio <= LARGEST_RATIO:
-            log_ratio = math.log(ratio)
+        for log_ratio in np.log(RATIOS).tolist():
             x = self.equations.pack([side.unknowns._replace(log_ratio=log_ratio)], [side.m], shift)
 
             def at_ratio(state: BrokenState, wanted: float = log_ratio) -> Floats:
-                found = state.sides[0].unknowns.log_ratio
-                assert found is not None
-                return np.append(state.residuals, found - wanted)
+                return np.append(state.residuals, (state.sides[0].unknowns.log_ratio or 0.0) - wanted)
 
             solved = newton(self._residuals(at_ratio), x)
             if solved.residual < ACCEPTED:
                 state = self.equations.state(solved.x)
                 if state.in_order and alpha <= state.alpha < self.alpha_c:
                     return Found(solved.x, state, solved.residual)
-            ratio *= 10.0
         raise ConvergenceError(
             f"no solution was found between alpha = {alpha:.10g} and the capacity {self.alpha_c:.10g}, the load is too "
             "close to capacity: use critical_capacity(neuron, task, rsb=...) there",
@@ -311,7 +304,7 @@ class _Curve:
             here,
             goal,
             accepted=lambda place: self.equations.state(place.x).in_order,
-            longest=LONGEST_STEP,
+            longest=1.0,
         )
         state = self.equations.state(last.x)
         if last.at == goal:

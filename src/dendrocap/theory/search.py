@@ -300,7 +300,17 @@ def _opened(more: BrokenEquations, x: Floats, level: int) -> Found | None:
     first = newton(at_ratio(0.1), x, target=1e-5, most=12, reach=2.0)
     path: list[tuple[Place, float]] = []
     for place in followed(
-        at_ratio, first.x, 0.1, 12.0, jacobian=first.jacobian, first=0.42, longest=0.6, shortest=0.01, on_the_way=1e-6
+        at_ratio,
+        first.x,
+        0.1,
+        12.0,
+        jacobian=first.jacobian,
+        accepted=lambda place: place.residual < 1e-4,
+        on_the_way=1e-5,
+        most=10,
+        first=0.42,
+        longest=0.6,
+        shortest=0.01,
     ):
         state = more.state(place.x)
         path.append((place, float(state.residuals[_of_pair(state, level)[1]])))
