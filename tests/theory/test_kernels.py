@@ -94,17 +94,17 @@ def owen_relu(m, V, c):
 @pytest.mark.parametrize("overlap", [0.4, 0.9, 0.999])
 def test_relu_kernel_is_the_printed_one(theta_d, overlap):
     V = 3.0 * theta_d**2
-    branch = BranchKernel(ReLU(), 0.5).at(V, (1.0 - overlap) * V)
-    assert_allclose(branch.D0 + 0.25, owen_relu(branch.response.mean, V, overlap * V), rtol=1e-11)
+    own, branch = BranchKernel(ReLU(), 0.5).at(V, (1.0 - overlap) * V)
+    assert_allclose(branch.D0 + 0.25, owen_relu(own.mean, V, overlap * V), rtol=1e-11)
 
 
 @pytest.mark.parametrize("threshold", [0.05, 0.5, 0.9])
 @pytest.mark.parametrize("distance", DISTANCES)
 def test_step_kernel_is_owens_function(threshold, distance):
     V = 0.7
-    branch = BranchKernel(Step(), threshold).at(V, distance * V)
+    own, branch = BranchKernel(Step(), threshold).at(V, distance * V)
     star, ratio = ndtri(threshold), math.sqrt(distance / (2.0 - distance))
-    assert_allclose(branch.response.mean, star * math.sqrt(V), rtol=1e-11, atol=1e-14)
+    assert_allclose(own.mean, star * math.sqrt(V), rtol=1e-11, atol=1e-14)
     assert_allclose(branch.D1, 2.0 * owens_t(star, ratio), rtol=1e-11)
     bivariate = math.exp(-(star**2) / (2.0 - distance)) / (2.0 * math.pi * V * math.sqrt(1.0 - (1.0 - distance) ** 2))
     assert_allclose(branch.dD1_ddV, bivariate, rtol=1e-10)

@@ -78,8 +78,8 @@ def test_the_series_of_the_mixed_kernel_equals_the_average_over_the_common_part(
 
 def test_mixed_kernel_of_equal_inputs_is_the_kernel_of_two_replicas():
     kernel = BranchKernel(dc.Polsky(), 0.5)
-    pair = kernel.at(0.4, 0.1)
-    at = BranchInput(pair.response.mean, math.sqrt(0.4))
+    own, pair = kernel.at(0.4, 0.1)
+    at = BranchInput(own.mean, math.sqrt(0.4))
     mixed = mixed_pair(kernel, at, kernel, at, 0.3)
     assert_allclose([mixed.covariance, mixed.slopes], [pair.D0, pair.dD1_ddV], rtol=1e-11)
 

@@ -412,75 +412,34 @@ NODES = 12  # per Gauss-Legendre panel
 
 @dataclass(frozen=True)
 class PairKernel:
-    """Variance and overlap at the soma, with derivatives.
+    """Variance and overlap at the soma.
 
-    Derivatives with respect to ``Q`` are total, with the mean pre-activations following Q, and are taken at
-    fixed ``dq = Q - q``; those with respect to ``dq`` at fixed Q.
-
-    Attributes
-    ----------
-    D0, D1 : float
-        Covariance of the somatic input of two replicas, and the rest of its variance.
-    dD1_ddq : float
-        Derivative of D1 with respect to dq. This is also C'(q), the derivative of D0 with respect to q.
-    dD1_dQ, dGamma0_dQ : float
-        Derivatives of D1, and of the variance Gamma0 = D0 + D1, with respect to Q.
-    d2D0_dq2 : float
-        C''(q), the curvature of D0 as a function of the overlap q at fixed Q.
-    mean_slope : float
-        Product over the levels of E g': the effect of a small shift of the mean pre-activation on the soma.
-    means : tuple of float
-        Mean pre-activation of each level, fixed by the threshold above it.
+    Derivatives in Q are total, with the mean inputs following Q, at fixed dq = Q - q; those in dq at fixed Q.
     """
 
-    D0: float
-    D1: float
-    dD1_ddq: float
+    D0: float  # covariance of the somatic input of two replicas
+    D1: float  # the rest of its variance
+    dD1_ddq: float  # also C'(q), the derivative of D0 in q
     dD1_dQ: float
-    dGamma0_dQ: float
-    d2D0_dq2: float
-    mean_slope: float
-    means: tuple[float, ...]
+    dGamma0_dQ: float  # of the variance D0 + D1
+    d2D0_dq2: float  # C''(q) at fixed Q
+    mean_slope: float  # product over the levels of E g': the effect of a small shift of the mean input on the soma
+    means: tuple[float, ...]  # mean input of each level, fixed by the threshold above it
 
 
-@dataclass(frozen=True)
-class BranchPair:
-    """Outputs of one branch in two replicas: the entries of `PairKernel`, for one g, in V and dV.
-
-    ``response`` is that of a single replica; ``d2D0_dc2`` is the curvature of D0 in the covariance c = V - dV.
-    """
-
-    response: Response
-    D0: float
-    D1: float
-    dD1_ddV: float
-    dD1_dV: float
-    d2D0_dc2: float
-
-
-class FixedMeanPair(NamedTuple):
-    """Outputs of one branch in two replicas at a given mean input m, with partial derivatives."""
+class BranchPair(NamedTuple):
+    """Outputs of one branch in two replicas, for inputs of variance V of which they share all but dV."""
 
     D0: float
     D1: float
-    dD1_ddV: float  # at fixed V and m
-    dD1_dV: float  # at fixed dV and m
-    dD1_dm: float  # at fixed V and dV
-    d2D0_dc2: float
+    dD1_ddV: float  # at fixed V
+    dD1_dV: float  # at fixed dV, and at a fixed mean input or where it follows V
+    dD1_dm: float  # in the mean input, at fixed V and dV
+    d2D0_dc2: float  # in the covariance c = V - dV
 
 
 class BranchKernel:
-    """The kernel of one non-linearity whose mean output is held at a threshold.
-
-    Parameters
-    ----------
-    nonlinearity : Nonlinearity
-        g. Jumps are allowed.
-    threshold : float
-        The mean of g, which fixes the mean of the pre-activation: theta_s, or the next level's threshold.
-    nodes : int
-        Gauss-Legendre nodes per panel.
-    """
+    """The kernel of one g, which may jump, whose mean output is held at a threshold by its mean input."""
 
     def __init__(self, nonlinearity: Nonlinearity, threshold: float, nodes: int = NODES) -> None:
         self.nonlinearity = nonlinearity
@@ -542,21 +501,14 @@ class BranchKernel:
         d_variance = 0.5 * float(square @ (x * x - 1.0)) / V + d_mean * float(square @ x) / sd
         return Response(mean, slope, float(np.sum(square)), math.nan, d_mean, d_variance, math.nan)
 
-    def at(self, V: float, dV: float) -> BranchPair:
-        """Variance and overlap of the outputs for inputs of variance V of which replicas share V - dV."""
+    def at(self, V: float, dV: float) -> tuple[Response, BranchPair]:
+        """The response of one replica and the outputs of two, with the mean input following V."""
         own = self.response(V)
         pair = self.pair(V, dV, own.mean, self.threshold)
-        return BranchPair(
-            response=own,
-            D0=pair.D0,
-            D1=pair.D1,
-            dD1_ddV=pair.dD1_ddV,
-            dD1_dV=pair.dD1_dV + own.d_mean * pair.dD1_dm,
-            d2D0_dc2=pair.d2D0_dc2,
-        )
+        return own, pair._replace(dD1_dV=pair.dD1_dV + own.d_mean * pair.dD1_dm)
 
-    def pair(self, V: float, dV: float, mean: float, centre: float) -> FixedMeanPair:
-        """The same at a given mean input, with outputs centred by ``centre``."""
+    def pair(self, V: float, dV: float, mean: float, centre: float) -> BranchPair:
+        """The outputs of two replicas at a given mean input, centred by ``centre``."""
         from dendrocap.theory._dendrite import common_nodes
 
         common_sd, rest = math.sqrt(V - dV), math.sqrt(dV)
@@ -567,7 +519,7 @@ class BranchKernel:
             )
         average, slope, curvature, variance, covariance = self.given_common(common, rest)
         weighted = weight * covariance
-        return FixedMeanPair(
+        return BranchPair(
             D0=float(weight @ (average - centre) ** 2),
             D1=float(weight @ variance),
             dD1_ddV=float(weight @ slope**2),

@@ -28,6 +28,7 @@ from dendrocap.numerics._compiled import tail
 from dendrocap.numerics.types import Floats
 from dendrocap.theory import scope
 from dendrocap.theory.dendrite import TreeResponse, check_capacity_inputs, tree_response
+from dendrocap.theory.neuron_kernel import shape_at
 from dendrocap.theory.patterns import MOST, CrossEntropy, Responses, responses
 from dendrocap.theory.results import SYMMETRIC
 from dendrocap.theory.solver import bracketed_root, monotone_root
@@ -276,8 +277,8 @@ class _Problem:
 
     def point(self, B: float) -> _Point:
         """All quantities at one B."""
-        i0, i1, i2 = tail(B)
-        Q, C = self.W_bar**2 * i2 / i1**2, (i0 * self.W_bar / i1) ** 2
+        shape = shape_at(B)
+        Q, C = self.W_bar**2 * shape.Q, self.W_bar**2 * shape.C
         tree = tree_response(self.neuron, self.task, Q, self._means)
         self._means = tree.means
         sd = math.sqrt(tree.Gamma0)
@@ -290,7 +291,7 @@ class _Problem:
             bend += share * each.averages().bend
             loss += share * float(each.weight @ self.loss.value(each.margin))
         # [learned-A] is twice the derivative of [learned-loss] along Q; here it is multiplied by chi.
-        parts = (self.alpha * tree.dGamma0 / tree.Gamma1 * bend, -C * tree.dGamma1 / tree.Gamma1, -i0)
+        parts = (self.alpha * tree.dGamma0 / tree.Gamma1 * bend, -C * tree.dGamma1 / tree.Gamma1, -shape.A)
         slope = sum(parts) / sum(abs(part) for part in parts)
         return _Point(B, Q, C, tree, log_tau, shift, slope, loss)
 

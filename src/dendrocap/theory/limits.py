@@ -21,6 +21,7 @@ from dendrocap.theory.dendrite import (
     common_variance,
     tree_response,
 )
+from dendrocap.theory.neuron_kernel import shape_at
 from dendrocap.theory.patterns import label_averages
 from dendrocap.theory.solution import CapacitySolution
 from dendrocap.theory.solver import bracketed_root, monotone_root
@@ -153,8 +154,8 @@ def large_threshold_slope(g: Nonlinearity, theta_s: float = 0.5, task: TaskSpec 
     Gamma0 = (high - theta_s) * (theta_s - low)
     density = math.exp(-0.5 * float(ndtri(upper)) ** 2) / math.sqrt(2.0 * math.pi)
     second = label_averages(task.f_out, task.kappa / math.sqrt(Gamma0)).second
-    i0, i1, i2 = tail(_B_saturating())
-    shape = i0**2 / (i1 * math.sqrt(i2))
+    saturating = shape_at(_B_saturating())
+    shape = saturating.C / math.sqrt(saturating.Q)
     root_v = math.sqrt(task.f_in * (1.0 - task.f_in))
     return shape * root_v / task.f_in * _integral_of_squared_slope(g) * density / (Gamma0 * second)
 
@@ -238,8 +239,8 @@ def large_margin_capacity(neuron: NeuronSpec, task: TaskSpec | None = None) -> f
     W_bar = neuron.tree[0].theta / task.f_in
 
     def scaled_load(B: float) -> float:
-        i0, i1, i2 = tail(B)
-        return (i0 * W_bar / i1) ** 2 * tree_response(neuron, task, W_bar**2 * i2 / i1**2).Gamma1
+        shape = shape_at(B)
+        return W_bar**2 * shape.C * tree_response(neuron, task, W_bar**2 * shape.Q).Gamma1
 
     grid = np.linspace(-6.0, 8.0, 57)
     best = int(np.argmax([scaled_load(B) for B in grid]))

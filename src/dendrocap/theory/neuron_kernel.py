@@ -49,17 +49,7 @@ if TYPE_CHECKING:
 
 
 class TreeKernel:
-    """The kernel of a whole neuron: levels composed from the synapses to the soma.
-
-    Parameters
-    ----------
-    neuron : NeuronSpec
-        With one level, this is the paper's model.
-    task : TaskSpec
-        Only coding level and correlation of the inputs matter here.
-    nodes : int
-        Gauss-Legendre nodes per panel.
-    """
+    """The kernel of a whole neuron: levels composed from the synapses to the soma."""
 
     def __init__(self, neuron: NeuronSpec, task: TaskSpec, nodes: int = NODES) -> None:
         check_reachable(neuron)
@@ -77,15 +67,15 @@ def composed(levels: Sequence[BranchKernel], V: float, dV: float, v: float) -> P
     V_Q, dV_Q, dV_dq, curvature, slope = v, 0.0, v, 0.0, 1.0
     means: list[float] = []
     for level in levels:
-        branch = level.at(V, dV)
+        own, branch = level.at(V, dV)
         # chain rule: dV' = dD1_dV dV + dD1_ddV d(dV), and the second derivative of a composed C(c)
         curvature = branch.d2D0_dc2 * dV_dq**2 + branch.dD1_ddV * curvature
         dV_Q = branch.dD1_dV * V_Q + branch.dD1_ddV * dV_Q
         dV_dq *= branch.dD1_ddV
-        V_Q *= branch.response.d_variance
-        slope *= branch.response.slope
-        means.append(branch.response.mean)
-        V, dV = branch.response.variance, branch.D1
+        V_Q *= own.d_variance
+        slope *= own.slope
+        means.append(own.mean)
+        V, dV = own.variance, branch.D1
     return PairKernel(
         D0=branch.D0,
         D1=dV,
@@ -217,39 +207,20 @@ def shape_with(ratio: float, guess: float = 0.0) -> float:
 
 @dataclass(frozen=True)
 class Population:
-    """Branches of one kind.
-
-    Attributes
-    ----------
-    nonlinearity, theta_d, f_in
-        Properties of a branch, and the activity of its inputs.
-    fraction : float
-        Share of all branches.
-    length : float
-        Synapses per branch, relative to the average branch.
-    mean_output : float
-        E g, as prescribed or as required by the soma for equal branches.
-    branch_size : float
-        Synapses per branch, n; infinite in the paper's limit.
-    common : float
-        chi in units of the variance of an input and of W_bar^2: n times the correlation of two inputs of a branch, if
-        all synapses are excitatory.
-    types : tuple of SynapseType
-        The types of synapses of a branch, the excitatory ones first.
-    upper : tuple of (Nonlinearity, float)
-        The levels of a deep tree above the branches, each with the threshold that its mean output meets.
-    """
+    """Branches of one kind."""
 
     nonlinearity: Nonlinearity
     theta_d: float
-    f_in: float
-    fraction: float
-    length: float
-    mean_output: float
-    branch_size: float
+    f_in: float  # activity of its inputs
+    fraction: float  # share of all branches
+    length: float  # synapses per branch, relative to the average branch
+    mean_output: float  # E g, as prescribed or as required by the soma for equal branches
+    branch_size: float  # synapses per branch, n; infinite in the paper's limit
+    # chi in units of the variance of an input and of W_bar^2: n times the correlation of two inputs of a branch, if all
+    # synapses are excitatory
     common: float = 0.0
-    types: tuple[SynapseType, ...] = ONLY_EXCITATORY
-    upper: tuple[tuple[Nonlinearity, float], ...] = ()
+    types: tuple[SynapseType, ...] = ONLY_EXCITATORY  # of the synapses of a branch, the excitatory ones first
+    upper: tuple[tuple[Nonlinearity, float], ...] = ()  # levels above the branches, each with its mean output
 
     @cached_property
     def v(self) -> float:
@@ -314,22 +285,7 @@ def like_branches(neuron: NeuronSpec, task: TaskSpec) -> Population:
 def populations_of(
     neuron: NeuronSpec, task: TaskSpec, branch_size: float | None, outputs: Sequence[float] | None = None
 ) -> tuple[Population, ...]:
-    """The populations of a neuron, checked, with lengths relative to the average branch.
-
-    Parameters
-    ----------
-    branch_size : float or None
-        Synapses of the average branch; None for the limit of long branches.
-    outputs : sequence of float, optional
-        Mean outputs that replace the prescribed ones.
-
-    Raises
-    ------
-    InvalidParameter
-        If this theory does not cover the neuron, or its mean outputs do not add up to theta_s.
-    NoSolution
-        If a mean output is out of reach of its g, or a g has a jump.
-    """
+    """The populations of a neuron, checked; ``outputs`` replace prescribed mean outputs."""
     scope.check(scope.POPULATIONS, neuron)  # inhibition on a deep tree is refused by NeuronSpec itself
     kinds = neuron.kinds
     n = math.inf if branch_size in (None, math.inf) else real_number("branch_size", branch_size, 1.0)
@@ -499,15 +455,15 @@ class PopulationKernel:
             first = self._first(m, Q, at_norm.output)
             V, V_Q, V_m = first.Gamma0, first.Gamma0_Q, first.Gamma0_m
             for level in self._upper:  # the chain rule, and the second derivative of a composed C(c)
-                above = level.at(V, D1)
+                own, above = level.at(V, D1)
                 C_qq = above.d2D0_dc2 * C_q**2 + above.dD1_ddV * C_qq
                 D1_Q = above.dD1_dV * V_Q + above.dD1_ddV * D1_Q
                 D1_m = above.dD1_dV * V_m + above.dD1_ddV * D1_m
                 C_q *= above.dD1_ddV
                 V, V_Q, V_m = (
-                    above.response.variance,
-                    above.response.d_variance * V_Q,
-                    above.response.d_variance * V_m,
+                    own.variance,
+                    own.d_variance * V_Q,
+                    own.d_variance * V_m,
                 )
                 D1 = above.D1
         C_Q, C_m = at_norm.Gamma0_Q - D1_Q - C_q, at_norm.Gamma0_m - D1_m
