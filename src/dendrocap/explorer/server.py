@@ -194,7 +194,7 @@ def _template(titles: Mapping[str, Mapping[str, str]]) -> jinja2.Template:
 LARGEST_MESSAGE = 1_000_000  # bytes; an upload of the largest allowed size takes a seventh of it
 MOST_EXPORTS = 4  # drawn or waiting at a time
 GLANCE = 0.2  # seconds between looks for the answer to an export
-LAST_MOMENT = 2.0  # seconds after which what still runs is ended
+LAST_MOMENT = 1.0  # seconds after which what still runs is ended
 LOCAL = ("127.0.0.1", "localhost", "::1")
 ANY = ("0.0.0.0", "::")
 
