@@ -276,12 +276,7 @@ class Optimum(NamedTuple):
 class Search:
     """The optimum over heights h_i, gaps d_i and theta_s: over ln h_i, ln d_i and, if it is free, theta_s / height.
 
-    Parameters
-    ----------
-    slope, theta_d, task, theta_s, rises, rsb
-        As in `best_dendrite`.
-    tell : callable
-        Hears how much is done, and what is being done.
+    Parameters are those of `best_dendrite`; ``tell`` hears how much is done, and what is being done.
     """
 
     def __init__(

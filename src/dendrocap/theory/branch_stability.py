@@ -130,14 +130,28 @@ def branch_stability(
     task = scope.check("branch_stability", neuron, task)
     rsb = whole_number("rsb", rsb, 1)
     (population,) = populations_of(neuron, task, branch_size)
-    equal = _equal(population, neuron.theta_s, task, rsb)
-    latest = equal
+
+    def equal_at(task: TaskSpec, start: Found | None = None) -> Found:
+        equations = BrokenEquations([population], task, neuron.theta_s, rsb)
+        found = near(equations, start.x, start.jacobian) if start is not None else None
+        other = broken_state([population], neuron.theta_s, task, rsb) if found is None else found
+        if isinstance(other, str):
+            raise NoSolution(f"like branches have no solution with {rsb} step(s) of breaking: {other}")
+        return other
+
+    equal = latest = equal_at(task)
 
     def curvature(kappa: float) -> float:
+        """Relative second derivative of the capacity in the split."""
         nonlocal latest
         at_margin = replace(task, kappa=kappa)
-        latest = _at_margin(population, neuron.theta_s, at_margin, rsb, latest)
-        return _curvature(population, neuron.theta_s, at_margin, rsb, latest)
+        latest = equal_at(at_margin, latest)
+        start, by_split = None, []
+        for split in SPLITS:
+            start = split_state(population, neuron.theta_s, at_margin, rsb, latest, split, start=start)
+            by_split.append(2.0 * (start.state.alpha / latest.state.alpha - 1.0) / split**2)
+        # The error of the first is of second order in the split, and four times as large in the second.
+        return (4.0 * by_split[0] - by_split[1]) / 3.0
 
     asked = curvature(task.kappa)
     kappa_c = 0.0
@@ -151,30 +165,6 @@ def branch_stability(
                 raise ConvergenceError(f"equal branches are not stable even at kappa = {low:g}", low)
         kappa_c = bracketed_root(curvature, low, high, xtol=1e-7).at
     return BranchStability(asked < 0.0, asked, kappa_c, equal.state.alpha, neuron, task, rsb, branch_size)
-
-
-def _equal(population: Population, theta_s: float, task: TaskSpec, k: int) -> Found:
-    found = broken_state([population], theta_s, task, k)
-    if isinstance(found, str):
-        raise NoSolution(f"like branches have no solution with {k} step(s) of breaking: {found}")
-    return found
-
-
-def _at_margin(population: Population, theta_s: float, task: TaskSpec, k: int, start: Found) -> Found:
-    """Equal branches at another margin, near a solution."""
-    found = near(BrokenEquations([population], task, theta_s, k), start.x, start.jacobian)
-    return _equal(population, theta_s, task, k) if found is None else found
-
-
-def _curvature(population: Population, theta_s: float, task: TaskSpec, k: int, equal: Found) -> float:
-    """Relative second derivative of the capacity in the split."""
-    start: Found | None = None
-    by_split = []
-    for split in SPLITS:
-        start = split_state(population, theta_s, task, k, equal, split, start=start)
-        by_split.append(2.0 * (start.state.alpha / equal.state.alpha - 1.0) / split**2)
-    # The error of the first is of second order in the split, and four times as large in the second.
-    return (4.0 * by_split[0] - by_split[1]) / 3.0
 
 
 def split_state(
@@ -191,14 +181,7 @@ def split_state(
 ) -> Found:
     """Two populations whose mean inputs differ by ``split`` standard deviations of the equal state's input.
 
-    Parameters
-    ----------
-    equal : Found
-        The solution with equal branches.
-    on : float
-        Share of branches with the larger mean input.
-    start, begin
-        A solution at the split ``begin``, as a starting point; by default that with equal branches.
+    A share ``on`` has the larger one. ``start`` is a solution at the split ``begin``; by default the equal state.
     """
     side = equal.state.sides[0]
     unit = math.sqrt(population.variance(side.m, side.Q))

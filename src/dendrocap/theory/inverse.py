@@ -18,10 +18,10 @@ import numpy as np
 from dendrocap.display import Displayed
 from dendrocap.errors import ConvergenceError, NoSolution
 from dendrocap.model import Linear, NeuronSpec, Nonlinearity, TaskSpec
-from dendrocap.numerics._compiled import tail
 from dendrocap.numerics.types import Floats
 from dendrocap.theory import scope
 from dendrocap.theory.dendrite import prepared, response
+from dendrocap.theory.neuron_kernel import shape_at
 from dendrocap.theory.patterns import label_averages
 from dendrocap.theory.solution import CapacitySolution
 from dendrocap.theory.solver import bracketed_root
@@ -118,11 +118,11 @@ def somatic_thresholds(g: Nonlinearity, weights: CapacityWeights, task: TaskSpec
     [0.161245, 0.3]
     """
     task = scope.check("somatic_thresholds", task=task)
-    i0, _, i2 = tail(weights.B)
+    shape = shape_at(weights.B)
+    W_bar = weights.W_star / shape.W_star
     v = task.f_in * (1.0 - task.f_in)
-    Q = weights.W_star**2 * i2
+    Q, C = W_bar**2 * shape.Q, W_bar**2 * shape.C
     s = math.sqrt(v * Q)
-    C = (i0 * weights.W_star) ** 2  # W_star = sqrt(C) / A, and A = I_0(B)
     averages = prepared(g)
     free_of_margin = label_averages(task.f_out, 0.0)
 
@@ -138,7 +138,7 @@ def somatic_thresholds(g: Nonlinearity, weights: CapacityWeights, task: TaskSpec
         if task.kappa > 0.0:
             labels = label_averages(task.f_out, task.kappa / math.sqrt(level.variance))
         # [cap-stationary] in units of 1 / Q, with d/dQ = v d/dV
-        wanted = i0 / C + v * level.d_gain / level.gain
+        wanted = shape.A / C + v * level.d_gain / level.gain
         return Q * (wanted - v * level.d_variance / level.variance * labels.mass / labels.second)
 
     grid = _mean_inputs(g, s, theta_s)
