@@ -81,10 +81,11 @@ test-sweeps: $(VENV)/.dev
 test-oldest: $(OLD_VENV)/.dev
 	NUMBA_CACHE_DIR=$(CURDIR)/$(OLD_VENV)/compiled $(OLD_VENV)/bin/python -m pytest -q $(PARALLEL) -p no:cacheprovider $(OLDEST)
 
-# What .ci/run has time for: every public name is used once, by its example, and everything that calls other libraries is
-# tested. Of the theory, which calls NumPy, SciPy and Numba, only its labelled arrays are; its other tests would take
-# three minutes more, and run with the newest versions, as do those of texts and stored tables.
-test-oldest-libraries: OLDEST = $(filter-out tests/theory/ tests/documentation/ tests/naive/ tests/__pycache__/ tests/%studies.py,$(wildcard tests/*/ tests/test_*.py)) tests/theory/test_parameter_grids.py src
+# What .ci/run has time for: every public name is used once, by its example, and each library by the tests of what calls
+# it most: NumPy and SciPy the model, scikit-learn the classifier, Matplotlib the figures, xarray and pandas tables and
+# grids, openpyxl and MorphIO the readers, Typer and Rich the commands. Everything else runs with the newest versions.
+test-oldest-libraries: OLDEST = tests/model tests/numerics tests/classifier tests/datasets tests/figures tests/cli/test_cli.py \
+	tests/fitting/test_morphology.py tests/sweeps/test_cell_tables.py tests/sweeps/test_store.py tests/theory/test_parameter_grids.py src
 test-oldest-libraries: test-oldest
 
 coverage: PYTEST_ARGS = --cov --cov-report=term
