@@ -111,7 +111,6 @@ def test_benchmarks_and_studies_are_all_listed():
     assert {path.name for path in (ROOT / "studies").glob("*.csv")} <= set(re.findall(r"\w+\.csv", readme))
 
 
-@pytest.mark.slow
 def test_readme_snippets_run_and_print_what_they_claim():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
