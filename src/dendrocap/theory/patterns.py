@@ -286,20 +286,15 @@ class LabelAverages:
     second: float  # E I_2(tau)
 
 
-def label_averages(f_out: float, k: float, shift: float | None = None) -> LabelAverages:
-    """Averages over the label at margin k, in units of sqrt(Gamma_0), at the shift that balances both labels.
-
-    Another shift can be given: with a finite number of branches it follows from the mean output.
-    """
+def label_averages(f_out: float, k: float) -> LabelAverages:
+    """Averages over the label at margin k, in units of sqrt(Gamma_0), at the shift that balances both labels."""
 
     def imbalance(d: float) -> tuple[float, float]:
         up, down = tail(d - k), tail(-d - k)
         value = f_out * up[1] - (1.0 - f_out) * down[1]
         return value, -f_out * up[0] - (1.0 - f_out) * down[0]
 
-    d = shift
-    if d is None:
-        d = 0.0 if f_out == 0.5 else monotone_root(imbalance, 0.0, 1.0).at
+    d = 0.0 if f_out == 0.5 else monotone_root(imbalance, 0.0, 1.0).at
     up, down = tail(d - k), tail(-d - k)
     return LabelAverages(d, f_out * up[0] + (1.0 - f_out) * down[0], f_out * up[2] + (1.0 - f_out) * down[2])
 
