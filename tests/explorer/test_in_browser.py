@@ -379,7 +379,7 @@ def run(script):
 def test_exports_are_downloaded(load, name, begins):
     page = load(to_query(Parameters(**QUICK)))
     page.wait_for_function("document.querySelector('[data-export]').href.includes('theta_d')")
-    with page.expect_download() as download:
+    with page.expect_download(timeout=60_000) as download:
         page.click(f"#figure-ladder .button >> text={name}")
     assert download.value.suggested_filename == f"neuron.{name.lower()}"
     assert download.value.path().read_bytes().startswith(begins)
