@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from benchmarks import forget
 from dendrocap import (
     Branches,
     DendriticNeuron,
@@ -42,6 +43,7 @@ BASAL_APICAL = NeuronSpec(
 def fastest(run: Callable[[], object], rounds: int) -> float:
     times = []
     for _ in range(rounds):
+        forget()
         start = time.perf_counter()
         run()
         times.append(time.perf_counter() - start)

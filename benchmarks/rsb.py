@@ -11,12 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks import forget
 from dendrocap import NeuronSpec, Polsky, ReLU, SaturatingReLU, capacity_curve, critical_capacity
 
 COLD, WARM = {1: 1.0, 2: 4.0, 3: 15.0}, {1: 0.1, 2: 1.0, 3: 4.0}  # seconds aimed at
 
 
 def timed(run: Callable[[], Any]) -> tuple[float, Any]:
+    forget()
     start = time.perf_counter()
     result = run()
     return time.perf_counter() - start, result
